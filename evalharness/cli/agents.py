@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import add_json_option, results_console, write_json
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
 
 HELP = "list agents (ways of acting) and their options"

@@ -8,15 +8,8 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import (
-    add_csv_option,
-    add_json_option,
-    note,
-    results_console,
-    titles,
-    write_csv,
-    write_json,
-)
+from evalharness.cli.common import add_csv_option, add_json_option, titles
+from evalharness.cli.output import note, results_console, write_csv, write_json
 from evalharness.cli.parser import argument
 
 HELP = "how far a judge, a person and the simulator agree"

@@ -8,13 +8,8 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import (
-    add_csv_option,
-    add_json_option,
-    results_console,
-    write_csv,
-    write_json,
-)
+from evalharness.cli.common import add_csv_option, add_json_option
+from evalharness.cli.output import results_console, write_csv, write_json
 from evalharness.cli.parser import argument
 
 HELP = "errors, loops, recovery, exploration; of one run or compared"

@@ -16,10 +16,9 @@ from evalharness.cli.common import (
     add_suite_options,
     chosen_suite,
     data_folder,
-    results_console,
     titles,
-    write_json,
 )
+from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import add_csv_option, note, results_console
+from evalharness.cli.common import add_csv_option
+from evalharness.cli.output import note, results_console
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import (
     add_dry_run_option,

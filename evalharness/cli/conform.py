@@ -10,14 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, at_least
-from evalharness.cli.common import (
-    add_data_option,
-    add_json_option,
-    data_folder,
-    make_console,
-    results_console,
-    write_json,
-)
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import make_console, results_console, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

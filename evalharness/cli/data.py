@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.text import printable
-from evalharness.cli.common import (
-    add_data_option,
-    add_json_option,
-    data_folder,
-    make_console,
-    results_console,
-    say,
-    write_json,
-    write_text,
-)
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import make_console, results_console, say, write_json, write_text
 from evalharness.cli.parser import CommandParser, Run, argument, subcommand
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, at_least, system_errors
 from evalharness.base.paths import data_folder
-from evalharness.cli.common import add_plots_option, csv_text, say, write_text
+from evalharness.cli.common import add_plots_option
+from evalharness.cli.output import csv_text, say, write_text
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

@@ -7,13 +7,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import (
-    add_data_option,
-    add_json_option,
-    data_folder,
-    results_console,
-    write_json,
-)
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import results_console, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError, at_least
-from evalharness.cli.common import add_data_option, data_folder, note, say
+from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.output import note, say
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 HELP = "serve the environments to a trainer (OpenEnv)"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, system_errors
-from evalharness.cli.common import say
+from evalharness.cli.output import say
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import at_least
-from evalharness.cli.common import add_json_option, make_console, require_writable, show_outcome
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import make_console, require_writable, show_outcome
 from evalharness.cli.parser import argument
 
 HELP = "a model says which turns of a run or data set were wrong"

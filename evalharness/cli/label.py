@@ -7,7 +7,7 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import at_least
-from evalharness.cli.common import say, write_text
+from evalharness.cli.output import say, write_text
 from evalharness.cli.parser import argument
 
 HELP = "a person says which turns of a run or data set were wrong"

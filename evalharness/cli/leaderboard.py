@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
 from evalharness.cli import leaderboard_submit
-from evalharness.cli.common import (
-    add_data_option,
-    add_json_option,
-    csv_text,
-    results_console,
-    say,
-    write_json,
-    write_text,
-)
+from evalharness.cli.common import add_data_option, add_json_option
+from evalharness.cli.output import csv_text, results_console, say, write_json, write_text
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.verify import add_make_suites_option
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.checks.verify.remembered import was_verified
-from evalharness.cli.common import note, say
+from evalharness.cli.output import note, say
 from evalharness.cli.verify import replayed, suites_on_request
 from evalharness.envs import specs
 from evalharness.records.submission import Submission, SubmittedRun, read_submission, submissions_in

@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError, nearest, system_errors
-from evalharness.cli.common import add_data_option, make_console, say
+from evalharness.cli.common import add_data_option
+from evalharness.cli.output import make_console, say
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.verify import add_make_suites_option, replayed, suites_on_request
 

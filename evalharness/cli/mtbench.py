@@ -7,8 +7,9 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, make_console, require_writable, show_outcome
+from evalharness.cli.common import add_json_option
 from evalharness.cli.judge import add_how
+from evalharness.cli.output import make_console, require_writable, show_outcome
 from evalharness.cli.parser import argument
 
 HELP = "two-turn questions, graded by a judge"

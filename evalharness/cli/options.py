@@ -14,7 +14,8 @@ from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import at_least
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
-from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder, note
+from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
+from evalharness.cli.output import note
 from evalharness.cli.parser import argument, with_default
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options

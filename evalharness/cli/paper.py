@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import data_folder
-from evalharness.cli.common import (
-    add_csv_option,
-    add_json_option,
-    results_console,
-    say,
-    write_csv,
-    write_json,
-    write_text,
-)
+from evalharness.cli.common import add_csv_option, add_json_option
+from evalharness.cli.output import results_console, say, write_csv, write_json, write_text
 from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:

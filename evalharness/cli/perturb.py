@@ -8,7 +8,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_json_option, require_family, results_console, write_json
+from evalharness.cli.common import add_json_option, require_family
+from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:

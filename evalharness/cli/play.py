@@ -11,7 +11,8 @@ import argparse
 
 from evalharness.base.errors import UserError
 from evalharness.base.text import printable
-from evalharness.cli.common import add_data_option, add_suite_options, data_folder, make_console
+from evalharness.cli.common import add_data_option, add_suite_options, data_folder
+from evalharness.cli.output import make_console
 from evalharness.cli.parser import argument
 
 HELP = "play a task in the terminal"

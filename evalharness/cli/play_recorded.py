@@ -16,7 +16,8 @@ from rich.text import Text
 from evalharness.base.errors import UserError
 from evalharness.base.terminal import complete_lines
 from evalharness.base.text import printable
-from evalharness.cli.common import chosen_suite, data_folder, make_console, titles
+from evalharness.cli.common import chosen_suite, data_folder, titles
+from evalharness.cli.output import make_console
 from evalharness.config import HUMAN, make_config
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Policy, PolicyStoppedError, Reply, RequestForm

@@ -8,7 +8,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest, system_errors
-from evalharness.cli.common import add_plots_option, csv_text, say, write_text
+from evalharness.cli.common import add_plots_option
+from evalharness.cli.output import csv_text, say, write_text
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

@@ -15,12 +15,10 @@ from evalharness.cli.common import (
     add_json_option,
     data_folder,
     families_of,
-    make_console,
     open_families,
-    require_writable,
-    show_outcome,
     titles,
 )
+from evalharness.cli.output import make_console, require_writable, show_outcome
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

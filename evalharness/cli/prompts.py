@@ -9,7 +9,8 @@ import argparse
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.paths import prompts_folder, write_whole
 from evalharness.base.reading import read_text
-from evalharness.cli.common import families_of, make_console, require_family, say
+from evalharness.cli.common import families_of, require_family
+from evalharness.cli.output import make_console, say
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 HELP = "show the prompts, or export them to start your own from"

@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.text import printable
-from evalharness.cli.common import (
-    add_data_option,
-    add_json_option,
-    data_folder,
-    results_console,
-    write_json,
-)
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, data_folder, note, results_console, write_json
+from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.output import note, results_console, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import UserError, at_least
 from evalharness.base.reading import sha256_of
 from evalharness.base.text import printable
-from evalharness.cli.common import add_json_option, note, results_console, write_json
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import note, results_console, write_json
 from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.cli.refine_common import (
     add_bad_order,

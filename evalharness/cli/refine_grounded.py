@@ -6,16 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import (
-    add_json_option,
-    data_folder,
-    families_of,
-    make_console,
-    open_families,
-    results_console,
-    titles,
-    write_json,
-)
+from evalharness.cli.common import add_json_option, data_folder, families_of, open_families, titles
+from evalharness.cli.output import make_console, results_console, write_json
 from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.cli.refine_common import (
     add_exclusion,

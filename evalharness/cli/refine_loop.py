@@ -6,7 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
-from evalharness.cli.common import add_json_option, make_console, require_writable, results_console
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import make_console, require_writable, results_console
 from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.cli.refine_common import say_on
 

@@ -7,14 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, at_least, nearest
-from evalharness.cli.common import (
-    add_json_option,
-    make_console,
-    note,
-    results_console,
-    show_outcome,
-    write_json,
-)
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import make_console, note, results_console, show_outcome, write_json
 from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, data_folder, note, say
+from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.output import note, say
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

@@ -9,16 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import (
-    data_folder,
-    how_to_go_on,
-    note,
-    require_writable,
-    results_console,
-    saying_what_is_kept,
-    titles,
-    write_json,
-)
+from evalharness.cli.common import data_folder, how_to_go_on, saying_what_is_kept, titles
+from evalharness.cli.output import note, require_writable, results_console, write_json
 from evalharness.cli.parser import CommandParser
 from evalharness.cli.studies import add_dry_run_option, run_study
 

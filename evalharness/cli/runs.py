@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_json_option, note, results_console, say, write_json
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import note, results_console, say, write_json
 from evalharness.cli.parser import CommandParser, argument
 
 RESULTS = Path("results")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path, server_folder
 from evalharness.base.text import duration
-from evalharness.cli.common import add_json_option, note, say, write_json
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import note, say, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.text import printable
-from evalharness.cli.common import add_json_option, results_console, write_json
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
 from evalharness.records.files import STUDY
 

@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import (
+from evalharness.cli.common import data_folder, how_to_go_on, saying_what_is_kept, titles
+from evalharness.cli.output import (
     csv_text,
-    data_folder,
-    how_to_go_on,
     make_console,
     note,
     require_writable,
     results_console,
-    saying_what_is_kept,
-    titles,
     write_csv,
     write_json,
     write_text,

@@ -13,16 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.text import duration, printable
-from evalharness.cli.common import (
-    add_json_option,
-    data_folder,
-    make_console,
-    note,
-    require_writable,
-    results_console,
-    say,
-    write_json,
-)
+from evalharness.cli.common import add_json_option, data_folder
+from evalharness.cli.output import make_console, note, require_writable, results_console, say, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

@@ -7,15 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import InfrastructureError, at_least
 from evalharness.base.text import duration
-from evalharness.cli.common import (
-    add_json_option,
-    families_of,
-    make_console,
-    open_families,
-    results_console,
-    titles,
-    write_json,
-)
+from evalharness.cli.common import add_json_option, families_of, open_families, titles
+from evalharness.cli.output import make_console, results_console, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:

@@ -14,14 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import (
-    add_csv_option,
-    data_folder,
-    make_console,
-    results_console,
-    write_csv,
-    write_json,
-)
+from evalharness.cli.common import add_csv_option, data_folder
+from evalharness.cli.output import make_console, results_console, write_csv, write_json
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, run_study
 

@@ -13,9 +13,8 @@ from evalharness.cli.common import (
     add_suite_options,
     chosen_suite,
     data_folder,
-    results_console,
-    write_json,
 )
+from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
 
 HELP = "list families and tasks"

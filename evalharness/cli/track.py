@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import say
+from evalharness.cli.output import say
 from evalharness.cli.parser import argument
 
 HELP = "scores to wandb, mlflow or trackio"

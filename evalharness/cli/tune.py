@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, at_least
 from evalharness.base.text import duration
-from evalharness.cli.common import add_json_option, note, results_console, say, write_json
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import note, results_console, say, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
 from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
 

@@ -13,16 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, at_least
-from evalharness.cli.common import (
-    add_data_option,
-    add_json_option,
-    data_folder,
-    note,
-    require_writable,
-    results_console,
-    say,
-    write_json,
-)
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import note, require_writable, results_console, say, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:

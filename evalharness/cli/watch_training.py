@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError, at_least
-from evalharness.cli.common import add_csv_option, data_folder, note, results_console
+from evalharness.cli.common import add_csv_option, data_folder
+from evalharness.cli.output import note, results_console
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import end_study, play_study, show_training
 
