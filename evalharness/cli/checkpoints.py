@@ -13,13 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli.common import add_csv_option
 from evalharness.cli.output import note, results_console
 from evalharness.cli.parser import CommandParser, argument
-from evalharness.cli.studies import (
-    add_dry_run_option,
-    dry_run_study,
-    end_study,
-    play_study,
-    show_training,
-)
+from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, show_training
 
 if TYPE_CHECKING:
     from evalharness.runs.checkpoints import Found
