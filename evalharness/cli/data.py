@@ -233,21 +233,16 @@ def _print_checks(
 
     console = results_console(args)
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    table.add_column("family", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("tasks", justify="right", no_wrap=True)
-    table.add_column("files", justify="right", no_wrap=True)
-    if imported is not None:
-        table.add_column("imported", justify="right", no_wrap=True)
+    for heading in ("family", "state"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("tasks", "files", *(["imported"] if imported is not None else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("note", overflow="fold")
     for name, found in checks.items():
-        row = [Text(name), Text(found.state, style=STYLES[found.state])]
-        row += [
-            Text(f"{found.tasks or 0}/{found.expected_tasks}"),
-            Text(f"{found.files}/{found.expected_files}"),
-        ]
-        row += [Text(str(imported[name]))] if imported is not None else []
-        table.add_row(*row, Text(_note(found)))
+        counts = [f"{found.tasks or 0}/{found.expected_tasks}", f"{found.files}/{found.expected_files}"]
+        counts += [str(imported[name])] if imported is not None else []
+        state = Text(found.state, style=STYLES[found.state])
+        table.add_row(Text(name), state, *map(Text, counts), Text(_note(found)))
     console.print(table)
     lines = [f"data folder: {display(str(data_folder(args)))}"]
     if wanting := [name for name, found in checks.items() if found.missing]:
