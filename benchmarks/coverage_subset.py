@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from evalharness import stats
 from evalharness.base.paths import published_folder
 from evalharness.envs.base import Task
-from evalharness.suites.subset import subset_of
+from evalharness.suites.draws import subset_of
 
 FAMILIES = ("babyai", "jericho", "pddl", "sciworld")
 Array = NDArray[np.float64]

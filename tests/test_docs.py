@@ -18,7 +18,8 @@ from command_line import evalharness
 from made_runs import make_run
 
 from evalharness.cli import main, make_parser
-from evalharness.cli.reference import children, pages, subcommands
+from evalharness.cli.parser import CommandParser, children, subcommands
+from evalharness.cli.reference import pages
 from evalharness.cli.run import read_seeds
 
 ROOT = Path(__file__).parent.parent
@@ -63,7 +64,7 @@ def arguments(text: str) -> list[str]:
 ALL = [
     (path.relative_to(ROOT).as_posix(), words)
     for path in PAGES
-    if path.parent.name != "cli"
+    if path.parent != DOCS / "cli"
     for words in commands(path)
 ]
 
@@ -186,7 +187,7 @@ def test_the_site_lists_the_page_of_every_command() -> None:
     assert listed == set(pages())
 
 
-def parsers(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+def parsers(name: str, parser: CommandParser) -> Iterator[tuple[str, CommandParser]]:
     yield name, parser
     for child, below in children(parser).items():
         yield from parsers(f"{name} {child}", below)

@@ -60,5 +60,5 @@ def close_to(word: str, known: list[str], cutoff: float = 0.6) -> str | None:
 
 def nearest(word: str, known: list[str]) -> str:
     """`; did you mean X?` for a near miss, else the list of what there is."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"
+    close = close_to(word, known, cutoff=0.5)
+    return f"; did you mean {close!r}?" if close is not None else f"; there are: {', '.join(known)}"

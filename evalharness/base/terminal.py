@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -81,3 +82,26 @@ def make_console(*, stderr: bool = False) -> Console:
         return SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
     width = None if os.environ.get("COLUMNS", "").isdecimal() else _PIPE_WIDTH
     return console_for(cast(TextIO, _Trimmed(stream)), width=width)
+
+
+def complete_lines(words: Callable[[], Sequence[str]]) -> None:
+    """Lines that `input` reads from here on have arrow keys, earlier lines, and the tab key completes them to one of
+    `words()`, where the terminal and readline have them. Give `input` the whole prompt: what stands before it in the
+    line, readline would overwrite."""
+    if not sys.stdin.isatty():
+        return
+    found: list[str] = []
+
+    def complete(text: str, state: int) -> str | None:
+        if state == 0:
+            found[:] = [word for word in words() if word.startswith(text)]
+        return found[state] if state < len(found) else None
+
+    with suppress(ImportError):  # Windows has none; lines are then typed without editing
+        import readline
+
+        readline.set_completer(complete)
+        readline.set_completer_delims("")
+        # macOS brings libedit under the same name, which binds keys in other words.
+        libedit = "libedit" in (readline.__doc__ or "")
+        readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")

@@ -7,7 +7,6 @@ first gives the ceiling and the disagreements, the second the floor.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import stdev
@@ -27,50 +26,24 @@ _LONGEST_PLAN = 300
 """Turns. Longer plans would say nothing about a benchmark of 30."""
 
 
-@dataclass(frozen=True)
-class ReplayedPlan:
-    """One replayed plan."""
-
-    plan: str
-    turns: int
-    success: bool
-    solved: bool
-    progress: float
-    progress_in_time: float
-    success_in_time: bool
-    never_completed: tuple[int, ...]
-
-
-def _read(episode: Episode, max_turns: int) -> ReplayedPlan:
-    in_time = episode.turns[:max_turns]
-    completed = {index for turn in episode.turns for index in turn.subgoals_completed}
-    return ReplayedPlan(
-        plan=episode.plan or "a plan",
-        turns=len(episode.turns),
-        success=episode.success,
-        solved=episode.solved,
-        progress=episode.progress,
-        progress_in_time=max((turn.progress for turn in in_time), default=0.0),
-        success_in_time=episode.success and len(episode.turns) <= max_turns,
-        never_completed=tuple(i for i in range(len(episode.subgoals)) if i not in completed),
-    )
-
-
-def _disagreement(replayed: ReplayedPlan) -> str | None:
-    if replayed.solved and not replayed.success:
-        missing = ", ".join(map(str, replayed.never_completed))
+def _disagreement(replay: Episode) -> str | None:
+    """Between the simulator and the labels, about one replayed plan."""
+    plan = replay.plan or "a plan"
+    if replay.solved and not replay.success:
+        completed = {index for turn in replay.turns for index in turn.subgoals_completed}
+        missing = ", ".join(str(index) for index in range(len(replay.subgoals)) if index not in completed)
         which = f", subgoal {missing} never completed" if missing else ""
-        return f"{replayed.plan}: simulator solved, label not (progress {replayed.progress:.2f}{which})"
-    if replayed.success and not replayed.solved:
-        return f"{replayed.plan}: label solved, simulator not"
+        return f"{plan}: simulator solved, label not (progress {replay.progress:.2f}{which})"
+    if replay.success and not replay.solved:
+        return f"{plan}: label solved, simulator not"
     return None
 
 
 def judge(replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: int = MAX_TURNS) -> TaskRange:
     """The range of one task from its replayed plans and its random attempts, under a turn limit."""
-    plans = [_read(episode, max_turns) for episode in replays if episode.turns]
-    lengths = [replayed.turns for replayed in plans if replayed.success]
-    reasons = [reason for replayed in plans if (reason := _disagreement(replayed))]
+    plans = [replay for replay in replays if replay.turns]
+    lengths = [len(replay.turns) for replay in plans if replay.success]
+    reasons = [reason for replay in plans if (reason := _disagreement(replay))]
     n = len(attempts)
     first = replays[0]
     return TaskRange(
@@ -78,8 +51,10 @@ def judge(replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: in
         task_hash=first.task_hash,
         difficulty=first.difficulty,
         plan_turns=min(lengths, default=None),
-        ceiling_success=float(any(replayed.success_in_time for replayed in plans)),
-        ceiling_progress=max((replayed.progress_in_time for replayed in plans), default=0.0),
+        ceiling_success=float(any(length <= max_turns for length in lengths)),
+        ceiling_progress=max(
+            (turn.progress for plan in plans for turn in plan.turns[:max_turns]), default=0.0
+        ),
         floor_success=sum(e.success for e in attempts) / n if n else None,
         floor_progress=sum(e.progress for e in attempts) / n if n else None,
         floor_samples=n,
@@ -111,9 +86,7 @@ def audit(
     `folder` gets the two runs it is made of, and continues them when it holds them already. A task whose
     episodes could not be played is not in the result; the runs' errors.jsonl say why.
     """
-    common: dict[str, Any] = {
-        "tasks": families, "suite": suite, "suite_seed": suite_seed
-    }  # fmt: skip
+    common: dict[str, Any] = {"tasks": families, "suite": suite, "suite_seed": suite_seed}
     longest = {"samples": PLANS, "max_turns": _LONGEST_PLAN}
     reference = {"model": "reference", "output": folder / "reference", **longest, **common}
     evaluate(make_config(reference), data=data, watch=watch)
@@ -135,18 +108,14 @@ def totals(rows: Sequence[TaskRange]) -> dict[str, dict[str, Any]]:
     for family, group in groupby(rows, key=lambda row: row.task_id.split("/")[0]):
         tasks = list(group)
         n = len(tasks)
-        floors = [row for row in tasks if row.floor_success is not None]
+        has_floor = all(row.floor_success is not None for row in tasks)
         result[family] = {
             "n": n,
             "solvable": sum(row.plan_turns is not None for row in tasks),
             "ceiling_success": sum(row.ceiling_success for row in tasks) / n,
             "ceiling_progress": sum(row.ceiling_progress for row in tasks) / n,
-            "floor_success": sum(row.floor_success or 0.0 for row in floors) / n
-            if len(floors) == n
-            else None,
-            "floor_progress": sum(row.floor_progress or 0.0 for row in floors) / n
-            if len(floors) == n
-            else None,
+            "floor_success": sum(row.floor_success or 0.0 for row in tasks) / n if has_floor else None,
+            "floor_progress": sum(row.floor_progress or 0.0 for row in tasks) / n if has_floor else None,
             "disagreements": sum(not row.label_agrees for row in tasks),
         }
     return result

@@ -1,5 +1,5 @@
-"""The command line. One small module a command (`parser.add_command`); each imports what it needs when it runs, so
-`--help` is quick."""
+"""The command line. One small module a command, whose docstring is its help (`parser.add_command`); each imports what
+it needs when it runs, so `--help` is quick."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TextIO
 
 from evalharness.base.errors import DamageWarning, EvalharnessError, InfrastructureError
 from evalharness.base.version import __version__
-from evalharness.cli.parser import CommandParser, add_command, complete
+from evalharness.cli.parser import CommandParser, add_command, argument, complete
 
 COMMANDS = (
     "run",
@@ -99,7 +99,7 @@ evalharness: evaluate LLM agents in text environments
 all commands: evalharness --help"""
 
 
-def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
+def make_parser(*, whole: bool = True) -> CommandParser:
     """Not `whole`: some options are added only when their command is given."""
     parser = CommandParser(
         prog="evalharness",
@@ -108,7 +108,7 @@ def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"evalharness {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    argument(parser, "--debug", "show the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         module = importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}")

@@ -1,22 +1,20 @@
-"""`evalharness agents`: the ways of acting that there are."""
+"""An agent decides what the model reads at each turn and how its reply is read. Play with one: evalharness run --agent
+NAME --agent-option NAME=VALUE ... Your own: --agent FILE.py:Class. docs/agents.md
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import results_console, write_json
+from evalharness.cli.parser import argument
 
 HELP = "list agents (ways of acting) and their options"
-DESCRIPTION = """\
-An agent decides what the model reads at each turn and how its reply is read. Play with one: evalharness run --agent
-NAME --agent-option NAME=VALUE ... Your own: --agent FILE.py:Class. docs/agents.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "agent", nargs="?", metavar="AGENT", help="only this one: NAME, module:Class or FILE.py:Class"
-    )
+    argument(parser, "agent AGENT", "only this one: NAME, module:Class or FILE.py:Class", nargs="?")
     add_json_option(parser)
 
 
@@ -27,7 +25,6 @@ def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
     from evalharness.agents.registry import agent_named, names
-    from evalharness.base.terminal import make_console
 
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for column in ("agent", "what it does, and its options"):
@@ -46,6 +43,6 @@ def run(args: argparse.Namespace) -> int:
         ]
         table.add_row(Text(name), Text("\n".join(lines)))
         found.append({"agent": name, "version": kind.version, "description": said, "options": options})
-    make_console(stderr=args.json == "-").print(table)
+    results_console(args).print(table)
     write_json(args.json, {"agents": found})
     return 0

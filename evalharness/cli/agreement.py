@@ -1,38 +1,33 @@
-"""`evalharness agreement`: how far raters agree on right and wrong."""
+"""Compare the first rater with each other one: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's
+test. A rater is `simulator`, `marks` (the errors that a data set marks), a folder RUN/judgements/NAME or
+RUN/labels/NAME, or a CSV file of labels. docs/judges.md
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import add_csv_option, add_json_option, titles, write_csv, write_json
+from evalharness.cli.common import add_csv_option, add_json_option, titles
+from evalharness.cli.output import note, results_console, write_csv, write_json
+from evalharness.cli.parser import argument
 
 HELP = "how far a judge, a person and the simulator agree"
-DESCRIPTION = """\
-Compare the first rater with each other one: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's test.
-A rater is `simulator`, `marks` (the errors that a data set marks), a folder RUN/judgements/NAME or RUN/labels/NAME,
-or a CSV file of labels. docs/judges.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "raters", nargs="+", metavar="RATER", help="two raters at least; the first is the reference"
-    )
-    parser.add_argument(
-        "--run",
+    argument(parser, "raters RATER", "two raters at least; the first is the reference", nargs="+")
+    argument(
+        parser,
+        "--run RUN|DATA",
+        "run folder or data set (default: the one that a rater's folder lies in)",
         dest="run_folder",
-        type=Path,
-        metavar="RUN|DATA",
-        help="run folder or data set (default: the one that a rater's folder lies in)",
     )
     add_csv_option(parser, "a row a pair and family")
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console, say
     from evalharness.judge.agreement import compare_raters, published_agreement
     from evalharness.judge.raters import read_raters
     from evalharness.judge.tables import agreement_table
@@ -44,8 +39,8 @@ def run(args: argparse.Namespace) -> int:
     first, *others = read_raters(args.raters, run_folder)
     for rater in (first, *others):
         if rater.missing:
-            say(
-                f"evalharness: {rater.name} has no verdict on {rater.missing:,} of the turns that were drawn for it "
+            note(
+                f"{rater.name} has no verdict on {rater.missing:,} of the turns that were drawn for it "
                 "(it was ended early, or its file was cut); the command that made it adds them"
             )
     rows = []
@@ -54,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         if not found:
             raise UserError(f"{args.raters[0]} and {name} have no verdict on the same turn")
         rows += found
-    console = make_console(stderr="-" in (args.json, args.csv))
+    console = results_console(args)
     console.print(agreement_table(rows, titles()))
     everything = [*rows, published_agreement()]
     write_csv(args.csv, [row.flat() for row in everything])

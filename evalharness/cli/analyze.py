@@ -1,29 +1,23 @@
-"""`evalharness analyze`: what a policy does beside scoring."""
-
-from __future__ import annotations
-
-import argparse
-from pathlib import Path
-
-from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
-
-HELP = "errors, loops, recovery, exploration; of one run or compared"
-DESCRIPTION = """\
-Behaviour of a run: format errors, invalid actions, loops, recovery after errors, exploration, thoughts, with 95 %
+"""Behaviour of a run: format errors, invalid actions, loops, recovery after errors, exploration, thoughts, with 95 %
 intervals over tasks (not corrected for the number of figures). Further runs are compared with the first, paired by
 task. docs/behaviour.md
 """
 
+from __future__ import annotations
+
+import argparse
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import add_csv_option, add_json_option
+from evalharness.cli.output import results_console, write_csv, write_json
+from evalharness.cli.parser import argument
+
+HELP = "errors, loops, recovery, exploration; of one run or compared"
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs",
-        type=Path,
-        nargs="+",
-        metavar="RUN",
-        help="run folders, or studies; the first run is the baseline",
-    )
-    parser.add_argument("--family", metavar="NAME", help="only this family, with its intervals")
+    argument(parser, "runs RUN", "run folders, or studies; the first run is the baseline", nargs="+")
+    argument(parser, "--family NAME", "only this family, with its intervals")
     add_csv_option(parser, "a row for each run, family and figure, with intervals,")
     add_json_option(parser)
 
@@ -31,8 +25,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.base.terminal import make_console
     from evalharness.results.behaviour.rows import SCHEMA, behaviour_rows, difference_rows, load_behaviour
     from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
     from evalharness.runs.study import run_folders
@@ -49,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
         [row for row in difference_rows(runs[0], other) if wanted(row.family)] for other in runs[1:]
     ]
     rows = [[row for row in behaviour_rows(each) if wanted(row.family)] for each in runs]
-    console = make_console(stderr="-" in (args.json, args.csv))
+    console = results_console(args)
     if len(runs) == 1:
         print_behaviour(console, runs[0], rows[0])
     if len(runs) > 1:

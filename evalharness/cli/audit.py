@@ -1,4 +1,6 @@
-"""`evalharness audit`: which tasks can be solved in time, and where label and simulator disagree."""
+"""Replay the known plans of every task, and a random policy: can a task be solved within the turn limit, do label and
+simulator agree, ceilings and floors. The same command continues.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import at_least
 from evalharness.cli.common import (
     add_data_option,
     add_json_option,
@@ -14,40 +17,23 @@ from evalharness.cli.common import (
     chosen_suite,
     data_folder,
     titles,
-    write_json,
 )
+from evalharness.cli.output import results_console, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.results.task_range import TaskRange
 
 HELP = "check labels against simulators; ceilings and floors"
-DESCRIPTION = """\
-Replay the known plans of every task, and a random policy: can a task be solved within the turn limit, do label and
-simulator agree, ceilings and floors. The same command continues.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "selection", nargs="?", default="all", metavar="LIST", help="as for `run --tasks` (default: all)"
-    )
+    argument(parser, "selection LIST", "as for `run --tasks`", nargs="?", default="all")
     add_suite_options(parser)
-    parser.add_argument(
-        "--floor-samples",
-        type=int,
-        default=5,
-        metavar="N",
-        help="random attempts a task (default: 5; 0: no floor)",
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder for its runs (default: under results/)"
-    )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a row a task as CSV")
-    parser.add_argument(
-        "--all-rows",
-        action="store_true",
-        help="print every task, not only unsolved or disputed ones",
-    )
+    argument(parser, "--floor-samples N", "random attempts a task (default: 5; 0: no floor)", default=5)
+    argument(parser, "-o --output DIR", "folder for its runs (default: under results/)")
+    argument(parser, "--csv FILE", "also write a row a task as CSV")
+    argument(parser, "--all-rows", "print every task, not only unsolved or disputed ones")
     add_data_option(parser)
     add_json_option(parser)
 
@@ -57,8 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.table import Table
 
-    from evalharness.base.errors import at_least
-    from evalharness.base.terminal import make_console, plain_table
+    from evalharness.base.terminal import plain_table
     from evalharness.checks.audit import audit, totals
     from evalharness.results.task_range import write_ranges
     from evalharness.runs.live import watch
@@ -79,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         floor_samples=args.floor_samples,
         watch=watch,
     )
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for name in ("task", "turns", "in time", "progress", "label and simulator"):
         table.add_column(name, no_wrap=name != "label and simulator", overflow="fold")

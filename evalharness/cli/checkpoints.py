@@ -1,4 +1,7 @@
-"""`evalharness checkpoints`: every checkpoint of a training run, as one study."""
+"""Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first and
+the best one, and how much of the best one's lead is luck. The same command continues and takes new checkpoints in.
+docs/checkpoints.md
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import UserError
 from evalharness.cli.common import add_csv_option
-from evalharness.cli.parser import CommandParser
-from evalharness.cli.studies import (
-    add_dry_run_option,
-    dry_run_study,
-    end_study,
-    play_study,
-    show_training,
-)
+from evalharness.cli.output import note, results_console
+from evalharness.cli.parser import CommandParser, argument
+from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, show_training
 
 if TYPE_CHECKING:
     from evalharness.runs.checkpoints import Found
 
 HELP = "all checkpoints of a training run, by step"
-DESCRIPTION = """\
-Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first and
-the best one, and how much of the best one's lead is luck. The same command continues and takes new checkpoints in.
-docs/checkpoints.md
-"""
 
 
 _USUAL = "--tasks --suite --limit --draw --subset --watch --max-tokens --output --dry-run"
@@ -39,26 +33,15 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the study")
-    study.add_argument("folder", metavar="DIR", help="the folder that the checkpoints lie in")
-    study.add_argument(
-        "--base", metavar="MODEL", help="the base of adapters (default: what their adapter_config.json names)"
-    )
-    study.add_argument("--only", metavar="PATTERN", help="only checkpoints of these names: 'step_*'")
-    study.add_argument(
-        "--merge",
-        action="store_true",
-        help="merge each adapter instead of serving all on one server of their base",
-    )
-    study.add_argument(
-        "--by",
-        choices=("progress", "success"),
-        default="progress",
-        help="what the best one is chosen by (default: progress)",
-    )
-    study.add_argument(
-        "--select-on",
-        metavar="open:SEED",
-        help="choose the best one on this suite, which is played too, and report it on the other",
+    argument(study, "folder DIR", "the folder that the checkpoints lie in", type=str)
+    argument(study, "--base MODEL", "the base of adapters (default: what their adapter_config.json names)")
+    argument(study, "--only PATTERN", "only checkpoints of these names: 'step_*'")
+    argument(study, "--merge", "merge each adapter instead of serving all on one server of their base")
+    argument(study, "--by {progress,success}", "what the best one is chosen by", default="progress")
+    argument(
+        study,
+        "--select-on open:SEED",
+        "choose the best one on this suite, which is played too, and report it on the other",
     )
     study.add_argument(
         "--watch",
@@ -68,20 +51,14 @@ def add_options(parser: CommandParser) -> None:
         metavar="MINUTES",
         help="go on with checkpoints that appear, until none has for so long (default: 60)",
     )
-    study.add_argument(
-        "--x",
-        metavar="KEY=FILE",
-        help="draw over what FILE (CSV or JSON) says of each checkpoint, not the step",
-    )
+    argument(study, "--x KEY=FILE", "draw over what FILE (CSV or JSON) says of each checkpoint, not the step")
     add_dry_run_option(study)
-    add_csv_option(study, "a row for each checkpoint, family and measure")  # type: ignore[arg-type]
+    add_csv_option(study, "a row for each checkpoint, family and measure")
     add_run_options(parser, without=("model", "lora", "lora_serve"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console, say
     from evalharness.cli.options import config_of
     from evalharness.results.x_values import read_x
     from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
@@ -97,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{args.folder} is no folder of checkpoints")
     seed = select_seed(args.select_on, config.selection)
     folder = study_folder(config, KIND)
-    out = make_console(stderr="-" in (args.json, args.csv))
+    out = results_console(args)
     known: set[str] = set()
     watching = args.watch is not None
 
@@ -107,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     while True:
         found = look()
         for name, problem in found.incomplete.items():
-            say(f"evalharness: {name} is not played: {problem}")
+            note(f"{name} is not played: {problem}")
         new = [checkpoint for checkpoint in found.checkpoints if checkpoint.name not in known]
         if not new and not watching:
             raise UserError(f"{args.folder} holds no checkpoint that is whole")
@@ -122,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         show_training(args, folder / KIND, training)
         if played.stopped or not watching:
             return end_study(out, folder, played)
-        say(f"evalharness: waiting for new checkpoints in {source}; Ctrl-C ends the watch")
+        note(f"waiting for new checkpoints in {source}; Ctrl-C ends the watch")
         try:
             if not wait_for_new(lambda: {c.name for c in look().checkpoints}, known, args.watch):
                 return end_study(out, folder, played)

@@ -4,115 +4,44 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evalharness.base.errors import UserError, system_errors
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.output import note
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from evalharness.envs.base import Suite
-    from evalharness.models.asking import Outcome
+    from evalharness.envs.base import EnvSpec, Suite
 
 
-def add_data_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="data folder (default: $EVALHARNESS_DATA, else the user's own)",
+def add_data_option(parser: argparse._ActionsContainer) -> None:
+    argument(parser, "--data DIR", "data folder (default: $EVALHARNESS_DATA, else the user's own)")
+
+
+def add_suite_options(parser: argparse._ActionsContainer) -> None:
+    argument(
+        parser,
+        "--suite SUITE",
+        "agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a family "
+        "brings of its own (default: agentboard where its data is imported, else open)",
+    )
+    argument(
+        parser, "--suite-seed N", "seed of the tasks: which open suite; 0 is the frozen suite (default: 0)"
     )
 
 
-def add_suite_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--suite",
-        metavar="SUITE",
-        help="agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a "
-        "family brings of its own (default: agentboard where its data is imported, else open)",
-    )
-    parser.add_argument(
-        "--suite-seed",
-        type=int,
-        metavar="N",
-        help="seed of the tasks: which open suite; 0 is the frozen suite (default: 0)",
-    )
+def add_json_option(parser: argparse._ActionsContainer) -> None:
+    argument(parser, "--json FILE", "also write the result as JSON ('-': to standard output)", type=str)
 
 
-def add_json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write the result as JSON ('-': to standard output)"
-    )
+def add_plots_option(parser: argparse._ActionsContainer) -> None:
+    argument(parser, "-o --output DIR", "folder for the files (default: ./plots)", default=Path("plots"))
 
 
-def add_plots_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("plots"),
-        metavar="DIR",
-        help="folder for the files (default: ./plots)",
-    )
-
-
-def add_csv_option(parser: argparse.ArgumentParser, rows: str) -> None:
-    parser.add_argument("--csv", metavar="FILE", help=f"also write {rows} as CSV ('-': to standard output)")
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with the same keys as CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it."""
-    import csv
-    import io
-
-    from evalharness.base.text import inert
-
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(rows[0].keys() if rows else [])
-    for row in rows:
-        writer.writerow([inert(value) for value in row.values()])
-    return buffer.getvalue()
-
-
-def write_csv(target: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
-    if target is not None:
-        write_text("--csv", target, csv_text(rows))
-
-
-def write_json(target: str | None, value: Any) -> None:
-    if target is None:
-        return
-    write_text("--json", target, json.dumps(value, indent=2) + "\n")
-
-
-def require_writable(option: str, target: str | None) -> None:
-    """Raises UserError where `write_text` would, before hours of work and not after them. Leaves nothing behind."""
-    if target in (None, "-"):
-        return
-    path = Path(str(target))
-    with system_errors(f"cannot write {option} {target}"):
-        if path.exists() and not path.is_file() and not path.is_dir():
-            return  # a device or a pipe: opening that could wait for a reader
-        new = not path.exists()
-        path.open("ab").close()
-        if new:
-            path.unlink()
-
-
-def write_text(option: str, target: str, text: str) -> None:
-    from evalharness.base.text import printable
-
-    if target == "-":
-        # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
-        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
-        return
-    with system_errors(f"cannot write {option} {target}"):
-        Path(target).write_text(text, encoding="utf-8")
+def add_csv_option(parser: argparse._ActionsContainer, rows: str) -> None:
+    argument(parser, "--csv FILE", f"also write {rows} as CSV ('-': to standard output)", type=str)
 
 
 def data_folder(args: argparse.Namespace) -> Path:
@@ -150,10 +79,8 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
         return suite
     if (data / "agentboard").is_dir():
         return "agentboard"
-    from evalharness.base.terminal import say
-
-    say(
-        "evalharness: no published data imported, so this is the open suite "
+    note(
+        "no published data imported, so this is the open suite "
         "(get the published one with: evalharness data import DIR)"
     )
     return "open"
@@ -179,15 +106,13 @@ def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
 @contextlib.contextmanager
 def saying_what_is_kept(args: argparse.Namespace) -> Iterator[list[Path]]:
     """Gives a list for the folders of runs. Where it is stopped, a person reads `stopped_line`."""
-    from evalharness.base.terminal import say
-
     kept: list[Path] = []
     try:
         yield kept
     except KeyboardInterrupt:
         raise KeyboardInterrupt(stopped_line(kept, args)) from None
     except SystemExit:
-        say(f"evalharness: {stopped_line(kept, args)}")
+        note(stopped_line(kept, args))
         raise
 
 
@@ -200,23 +125,38 @@ def how_to_go_on(stopped: str) -> str:
     return "; the same command continues"
 
 
+def require_family(family: str) -> EnvSpec:
+    """Raises UserError for one that is not installed."""
+    from evalharness.envs import specs
+
+    if family not in specs():
+        raise UserError(f"unknown family {family!r}{nearest(family, sorted(specs()))}")
+    return specs()[family]
+
+
+def open_families() -> dict[str, EnvSpec]:
+    """Those with an open suite."""
+    from evalharness.envs import specs
+
+    return {family: spec for family, spec in specs().items() if spec.suites.expected.get("open")}
+
+
+def families_of(tasks: str, known: Mapping[str, EnvSpec], *, all_is_one: bool = False) -> list[str]:
+    """The families that `--tasks LIST` names, sorted. `all_is_one`: `all` is a name, as in `run --tasks all`.
+
+    Raises UserError for one that is not `known`.
+    """
+    chosen = {name.strip() for name in tasks.split(",")}
+    if all_is_one and "all" in chosen:
+        chosen = chosen - {"all"} | {family for family, spec in known.items() if spec.own.in_all}
+    for name in sorted(chosen):
+        if name not in known:
+            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
+    return sorted(chosen)
+
+
 def titles() -> dict[str, str]:
     """Family -> the name a person reads."""
     from evalharness.envs import specs
 
     return {family: spec.title for family, spec in specs().items()}
-
-
-def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:
-    """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
-    from evalharness.base.terminal import make_console, say
-
-    console = make_console(stderr=args.json == "-")
-    console.print(table)
-    console.print(f"folder: {outcome.folder}", soft_wrap=True)
-    write_json(args.json, outcome.summary)
-    if outcome.summary["left"]:
-        say(f"evalharness: {outcome.summary['left']} {left}; the same command continues")
-    if outcome.stopped:
-        say(f"evalharness: stopped early: {outcome.stopped}")
-    return outcome.exit_status

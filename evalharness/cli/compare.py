@@ -1,41 +1,35 @@
-"""`evalharness compare`: is the difference between runs real?"""
+"""Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
+Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2); a
+study of seeds is read so. Of another study every run is compared. docs/statistics.md
+"""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
 
-from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
+from evalharness.cli.common import add_csv_option, add_json_option
+from evalharness.cli.output import results_console, write_csv, write_json
+from evalharness.cli.parser import argument
 
 HELP = "paired tests between runs over the same tasks"
-DESCRIPTION = """\
-Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
-Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2); a
-study of seeds is read so. Of another study every run is compared. docs/statistics.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "baseline", metavar="RUN_A", help="run folder, or repeats A1,A2,...: the baseline; or a study"
-    )
-    parser.add_argument(
-        "runs", nargs="*", metavar="RUN_B", help="run folders, or repeats B1,B2,..., to compare with it"
-    )
+    argument(parser, "baseline RUN_A", "run folder, or repeats A1,A2,...: the baseline; or a study")
+    argument(parser, "runs RUN_B", "run folders, or repeats B1,B2,..., to compare with it", nargs="*")
     add_csv_option(parser, "a row for each difference")
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-
-    from evalharness.base.terminal import make_console
     from evalharness.results.comparison import SCHEMA, compare_runs
     from evalharness.results.repeats import load_repeats
     from evalharness.results.report.comparison import print_comparison, print_method, print_runs
 
     folders = [folder for given in (args.baseline, *args.runs) for folder in _runs_of(given)]
     comparisons = compare_runs([load_repeats(folder) for folder in folders])
-    console = make_console(stderr="-" in (args.json, args.csv))
+    console = results_console(args)
     print_runs(console, comparisons)
     for comparison in comparisons:
         print_comparison(console, comparison)

@@ -7,9 +7,8 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument, children
 
-FORMATTER = argparse.RawDescriptionHelpFormatter
 HELP = "print a completion script for your shell"
 DESCRIPTION = """\
 Print a completion script. To keep it (open a new shell afterwards):
@@ -22,7 +21,7 @@ Print a completion script. To keep it (open a new shell afterwards):
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument("shell", choices=tuple(_SHELLS), help="which shell")
+    argument(parser, "shell", "which shell", choices=tuple(_SHELLS))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,25 +42,20 @@ class Level:
     positional_choices: tuple[str, ...]
 
 
-def walk(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterator[Level]:
-    commands: dict[str, str] = {}
+def walk(parser: CommandParser, path: tuple[str, ...] = ()) -> Iterator[Level]:
+    commands = {name: (child.description or "").partition(".")[0] for name, child in parser.beside.items()}
     options: dict[str, argparse.Action] = {}
     choices: list[str] = []
-    below: list[Level] = []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            commands |= {item.dest: item.help or "" for item in action._choices_actions}
-            for name, child in action.choices.items():
-                below += walk(child, (*path, name))
+            commands = {item.dest: item.help or "" for item in action._choices_actions} | commands
         elif action.option_strings:
             options |= dict.fromkeys(action.option_strings, action)
         elif action.choices:
             choices += map(str, action.choices)
-    for name, child in (parser.beside if isinstance(parser, CommandParser) else {}).items():
-        commands[name] = (child.description or "").partition(".")[0]
-        below += walk(child, (*path, name))
     yield Level(path, commands, options, tuple(choices))
-    yield from below
+    for name, child in children(parser).items():
+        yield from walk(child, (*path, name))
 
 
 def _values(action: argparse.Action) -> str:

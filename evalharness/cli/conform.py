@@ -1,4 +1,6 @@
-"""`evalharness conform`: replay recorded transcripts and show where our environments differ."""
+"""Replay recorded transcripts through our environments and compare goal, observations, progress, end, success and
+validity step by step. Exit status 1 when anything differs but what is excepted with a reason.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, at_least
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import make_console, results_console, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,33 +22,19 @@ if TYPE_CHECKING:
 
 
 HELP = "replay recorded transcripts of the original environments and compare"
-DESCRIPTION = (
-    "Replay recorded transcripts through our environments and compare goal, observations, progress, "
-    "end, success and validity step by step. Exit status 1 when anything differs but what is excepted with a "
-    "reason."
-)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl", help="recorded transcripts")
-    parser.add_argument("--family", metavar="NAME", help="only this family's transcripts")
-    parser.add_argument(
-        "--exceptions", type=Path, metavar="FILE", help="further exceptions (YAML, see docs/conformance.md)"
-    )
-    parser.add_argument(
-        "--max-differences",
-        type=int,
+    argument(parser, "files FILE.jsonl", "recorded transcripts", nargs="+")
+    argument(parser, "--family NAME", "only this family's transcripts")
+    argument(parser, "--exceptions FILE", "further exceptions (YAML, see docs/conformance.md)")
+    argument(
+        parser,
+        "--max-differences N",
+        "show the first difference of this many transcripts of a family",
         default=5,
-        metavar="N",
-        help="show the first difference of this many transcripts of a family (default: 5)",
     )
-    parser.add_argument(
-        "--workers",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="processes (default: one a core)",
-    )
+    argument(parser, "--workers N", "processes (default: one a core)", default=os.cpu_count() or 1)
     add_data_option(parser)
     add_json_option(parser)
 
@@ -54,14 +44,13 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from evalharness.base.terminal import make_console
     from evalharness.checks.conform.replay import conform, families_of
     from evalharness.checks.conform.rules import load_tolerances
     from evalharness.envs import specs
 
     at_least(1, workers=args.workers)
     tolerances = load_tolerances(args.exceptions)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     by_family = families_of(_read(args.files, console), specs(), tolerances)
     if args.family is not None:
         if args.family not in by_family:

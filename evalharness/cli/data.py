@@ -1,4 +1,4 @@
-"""`evalharness data`: bring the published benchmark data in, check it, say where it is."""
+"""The published AgentBoard data is supplied by you and checked file by file. The open suite needs none of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json, write_text
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.text import printable
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import make_console, results_console, say, write_json, write_text
+from evalharness.cli.parser import CommandParser, Run, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.data import FamilyCheck, PublishedFamily
@@ -17,62 +21,35 @@ STYLES = {"complete": "green", "changed": "red", "partial": "yellow", "absent": 
 
 
 HELP = "bring the published benchmark data in, check it by hash"
-DESCRIPTION = (
-    "The published AgentBoard data is supplied by you and checked file by file. "
-    "The open suite needs none of it."
-)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def action(name: str, help_text: str, description: str | None = None) -> argparse.ArgumentParser:
-        added = actions.add_parser(name, help=help_text, description=description or help_text)
+    def action(name: str, run: Run, help: str) -> CommandParser:
+        added = subcommand(actions, name, run, help)
+        added.description = added.description or help
         add_data_option(added)
         return added
 
-    add = action(
-        "import",
-        "import from a folder or an archive that you have",
-        description="Import from a folder (this layout, the unpacked official archive, an AgentBoard checkout) or from "
-        "an archive (.tar.gz, .zip). Exit status 1 when a file is not the published one.",
-    )
-    add.add_argument(
-        "source",
+    bring = action("import", _import, "import from a folder or an archive that you have")
+    argument(
+        bring,
+        "source [FAMILY] DIR|FILE",
+        "a folder with the published files, or an archive of them; FAMILY FILE: a family's own data (hotpotqa)",
         nargs="+",
-        metavar="[FAMILY] DIR|FILE",
-        help="a folder with the published files, or an archive of them; FAMILY FILE: a family's own data (hotpotqa)",
     )
-    add.add_argument("--link", action="store_true", help="make symbolic links into DIR instead of copies")
-    add_json_option(add)
-    add.set_defaults(run=_import)
-
-    get = action(
-        "fetch",
-        "download the official archives and import them",
-        description="Download what the named families need from the publishers and import it; some games are only in "
-        "the 1.4 GB archive. The same command continues. HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 "
-        "when a file is not the published one.",
-    )
-    get.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")
-    add_json_option(get)
-    get.set_defaults(run=_fetch)
-
+    argument(bring, "--link", "make symbolic links into DIR instead of copies")
+    fetch = action("fetch", _fetch, "download the official archives and import them")
     verify = action(
-        "verify",
-        "check every file by its SHA-256 and every family by its number of tasks",
-        description="Check every file by its SHA-256 and every family by its number of tasks. "
-        "Exit status 1 when anything is missing or differs.",
+        "verify", _verify, "check every file by its SHA-256 and every family by its number of tasks"
     )
-    verify.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")
-    add_json_option(verify)
-    verify.set_defaults(run=_verify)
-
-    status = action("status", "say what is there, and the command that gets the rest")
-    add_json_option(status)
-    status.set_defaults(run=_status)
-
-    action("path", "print the data folder").set_defaults(run=_path)
+    for added in (fetch, verify):
+        argument(added, "families FAMILY", "default: all", nargs="*")
+    status = action("status", _status, "say what is there, and the command that gets the rest")
+    for added in (bring, fetch, verify, status):
+        add_json_option(added)
+    action("path", _path, "print the data folder")
 
 
 def _path(args: argparse.Namespace) -> int:
@@ -81,7 +58,8 @@ def _path(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    """Import from a folder (this layout, the unpacked official archive, an AgentBoard checkout) or from an archive
+    (.tar.gz, .zip). Exit status 1 when a file is not the published one."""
     from evalharness.data import published
     from evalharness.data.importer import import_published
 
@@ -98,9 +76,6 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
     """By the family's own importer."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.base.terminal import make_console, say
-    from evalharness.base.text import printable
     from evalharness.data.importer import alone_in
     from evalharness.envs import specs
     from evalharness.envs.base import ImportRefusedError
@@ -137,6 +112,9 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
 
 
 def _fetch(args: argparse.Namespace) -> int:
+    """Download what the named families need from the publishers and import it; some games are only in the 1.4 GB
+    archive. The same command continues. HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not
+    the published one."""
     from rich.progress import (
         BarColumn,
         DownloadColumn,
@@ -146,7 +124,6 @@ def _fetch(args: argparse.Namespace) -> int:
         TransferSpeedColumn,
     )
 
-    from evalharness.base.terminal import make_console
     from evalharness.data import published
     from evalharness.data.fetch import fetch_published
     from evalharness.data.importer import require_known
@@ -207,6 +184,8 @@ def _checks(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) -
 
 
 def _verify(args: argparse.Namespace) -> int:
+    """Check every file by its SHA-256 and every family by its number of tasks. Exit status 1 when anything is missing
+    or differs."""
     from evalharness.data import published
     from evalharness.data.importer import require_known
 
@@ -226,12 +205,10 @@ def _print_own_suites(args: argparse.Namespace) -> None:
     """What families with an import of their own have, a line each; these files have no published hash to check."""
     from rich.text import Text
 
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import printable
     from evalharness.envs import specs
     from evalharness.envs.base import MissingDataError
 
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     for family, spec in sorted(specs().items()):
         for suite in sorted(spec.suites.expected) if spec.own.import_data is not None else ():
             if suite == "open":
@@ -252,26 +229,20 @@ def _print_checks(
     from rich.table import Table
     from rich.text import Text
 
-    from evalharness.base.terminal import make_console
     from evalharness.data.source import display
 
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    table.add_column("family", no_wrap=True)
-    table.add_column("state", no_wrap=True)
-    table.add_column("tasks", justify="right", no_wrap=True)
-    table.add_column("files", justify="right", no_wrap=True)
-    if imported is not None:
-        table.add_column("imported", justify="right", no_wrap=True)
+    for heading in ("family", "state"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("tasks", "files", *(["imported"] if imported is not None else [])):
+        table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("note", overflow="fold")
     for name, found in checks.items():
-        row = [Text(name), Text(found.state, style=STYLES[found.state])]
-        row += [
-            Text(f"{found.tasks or 0}/{found.expected_tasks}"),
-            Text(f"{found.files}/{found.expected_files}"),
-        ]
-        row += [Text(str(imported[name]))] if imported is not None else []
-        table.add_row(*row, Text(_note(found)))
+        counts = [f"{found.tasks or 0}/{found.expected_tasks}", f"{found.files}/{found.expected_files}"]
+        counts += [str(imported[name])] if imported is not None else []
+        state = Text(found.state, style=STYLES[found.state])
+        table.add_row(Text(name), state, *map(Text, counts), Text(_note(found)))
     console.print(table)
     lines = [f"data folder: {display(str(data_folder(args)))}"]
     if wanting := [name for name, found in checks.items() if found.missing]:

@@ -1,4 +1,10 @@
-"""`evalharness diversity`: maps of thoughts, similarity of instructions."""
+"""thoughts      a t-SNE map of the thoughts of runs and training files; the mean similarity within each
+instructions  a heatmap of the similarity between the instructions of installed families and training files
+environments  how similar training data is to the test environments
+
+A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}.
+Needs: pip install 'evalharness[diversity]'. docs/diversity.md
+"""
 
 from __future__ import annotations
 
@@ -7,53 +13,36 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalharness.base.errors import UserError, at_least, system_errors
+from evalharness.base.paths import data_folder
 from evalharness.cli.common import add_plots_option
+from evalharness.cli.output import csv_text, say, write_text
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATTER = argparse.RawDescriptionHelpFormatter
 HELP = "maps of thoughts, similarity of instructions"
-DESCRIPTION = """\
-thoughts      a t-SNE map of the thoughts of runs and training files; the mean similarity within each
-instructions  a heatmap of the similarity between the instructions of installed families and training files
-environments  how similar training data is to the test environments
-
-A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}.
-Needs: pip install 'evalharness[diversity]'. docs/diversity.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("thoughts", "instructions", "environments"), help="see above")
-    parser.add_argument(
-        "sources",
-        type=Path,
-        nargs="*",
-        metavar="SOURCE",
-        help="run folders or training files (instructions: files)",
-    )
+    argument(parser, "what {thoughts,instructions,environments}", "see above")
+    argument(parser, "sources SOURCE", "run folders or training files (instructions: files)", nargs="*")
     add_plots_option(parser)
-    parser.add_argument(
-        "--limit", type=int, metavar="N",
-        help="at most N thoughts of a source, drawn evenly (default: all); of instructions 20",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pool", type=int, default=8100, metavar="N",
-        help="at most N thoughts of all sources together, drawn by seed (default: 8100)",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is drawn (default: 0)")
-    parser.add_argument(
-        "--embedding",
-        choices=("auto", "minilm", "tfidf"),
+    argument(
+        parser, "--limit N", "at most N thoughts of a source, drawn evenly (default: all); of instructions 20"
+    )
+    argument(parser, "--pool N", "at most N thoughts of all sources together, drawn by seed", default=8100)
+    argument(parser, "--seed N", "of what is drawn", default=0)
+    argument(
+        parser,
+        "--embedding {auto,minilm,tfidf}",
+        "default: minilm where installed",
         default="auto",
-        help="default: minilm where installed",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import say
     from evalharness.results import diversity
     from evalharness.results.report import diversity as pictures
     from evalharness.results.report import plots
@@ -84,9 +73,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _environments(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
-    from evalharness.base.paths import data_folder
-    from evalharness.base.terminal import say
     from evalharness.results.report import diversity as pictures
     from evalharness.results.report import plots
     from evalharness.training.datasets.similarity import FLAG, block_means
@@ -101,9 +87,6 @@ def _environments(args: argparse.Namespace) -> int:
 
 
 def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Figure) -> int:
-    from evalharness.base.errors import system_errors
-    from evalharness.base.terminal import say
-    from evalharness.cli.common import csv_text, write_text
     from evalharness.results.report.plots import save_figure
 
     with system_errors(f"cannot make {folder}", "; choose another with -o DIR"):

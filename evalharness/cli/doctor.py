@@ -1,11 +1,14 @@
-"""`evalharness doctor`: what works here, and the command that fixes what does not."""
+"""Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Every gap comes with the
+command that fixes it. Exit status 1 when a family has no suite that plays.
+"""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import results_console, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,10 +23,6 @@ STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 
 
 HELP = "say what works on this machine, and how to fix the rest"
-DESCRIPTION = (
-    "Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Every gap "
-    "comes with the command that fixes it. Exit status 1 when a family has no suite that plays."
-)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -35,11 +34,10 @@ def run(args: argparse.Namespace) -> int:
     from contextlib import nullcontext
     from dataclasses import asdict
 
-    from evalharness.base.terminal import make_console
     from evalharness.checks.doctor import machine_findings, probe_families
 
     data = data_folder(args)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     findings = list(machine_findings())
     console.print(_findings(findings))
     with console.status("playing one turn of each family") if console.is_terminal else nullcontext():

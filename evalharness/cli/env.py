@@ -1,115 +1,88 @@
-"""`evalharness env`: the environments for other people's trainers."""
+"""Environments for trainers."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_data_option, data_folder
-
-_SERVE = """\
-Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. `train` and `validation` come from
-open suites of different seeds, made where they are missing. Tasks that models are evaluated on are not served.
-docs/trainers/index.md
-"""
-
+from evalharness.cli.output import note, say
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 HELP = "serve the environments to a trainer (OpenEnv)"
-DESCRIPTION = "Environments for trainers."
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    serve = actions.add_parser("serve", help="serve one family or all of them", description=_SERVE)
-    serve.add_argument("family", metavar="FAMILY", help="babyai, alfworld, ...; or all")
-    serve.add_argument(
-        "--train-seeds",
-        default="1",
-        metavar="SEEDS",
-        help="suite seeds of the split `train`, 1-8,12 (default: 1)",
+    serve = subcommand(actions, "serve", run, "serve one family or all of them")
+    argument(serve, "family FAMILY", "babyai, alfworld, ...; or all")
+    argument(serve, "--train-seeds SEEDS", "suite seeds of the split `train`, 1-8,12", default="1")
+    argument(
+        serve,
+        "--validation-seeds SEEDS",
+        "suite seeds of the split `validation`, such as 1001 (default: there is no such split)",
     )
-    serve.add_argument(
-        "--validation-seeds",
-        metavar="SEEDS",
-        help="suite seeds of the split `validation`, such as 1001 (default: there is no such split)",
-    )
-    serve.add_argument(
-        "--suite",
+    argument(
+        serve,
+        "--suite SUITE",
+        "where `train` comes from (default: open); any other is an evaluation's and needs --allow-eval-tasks",
         default="open",
-        metavar="SUITE",
-        help="where `train` comes from (default: open); any other is an evaluation's and needs --allow-eval-tasks",
     )
-    serve.add_argument(
+    argument(
+        serve,
         "--allow-eval-tasks",
-        action="store_true",
-        help="serve suite seed 0 or a published suite, which is refused otherwise; every episode's state says so",
+        "serve suite seed 0 or a published suite, which is refused otherwise; every episode's state says so",
     )
-    serve.add_argument(
-        "--reward",
-        choices=("success", "progress_gain"),
+    argument(
+        serve,
+        "--reward {success,progress_gain}",
+        "success (default): 1 at the end of a solved task; progress_gain: what a turn adds to the progress rate",
         default="success",
-        help="success (default): 1 at the end of a solved task; progress_gain: what a turn adds to the progress rate",
     )
-    serve.add_argument(
-        "--max-turns", type=int, metavar="N", help="turns of an episode (default: the family's own)"
+    argument(serve, "--max-turns N", "turns of an episode (default: the family's own)")
+    argument(
+        serve,
+        "--perturb NAME",
+        "other words for the actions, as `run --perturb`; random: drawn for each episode of `train`",
     )
-    serve.add_argument(
-        "--perturb",
-        metavar="NAME",
-        help="other words for the actions, as `run --perturb`; random: drawn for each episode of `train`",
-    )
-    serve.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the words of --perturb random (default: 0)"
-    )
-    serve.add_argument(
-        "--distractors",
-        type=int,
+    argument(serve, "--seed N", "of the words of --perturb random", default=0)
+    argument(
+        serve,
+        "--distractors N",
+        "N objects, and a room for every four, that the goal does not need, in each task of `train`",
         default=0,
-        metavar="N",
-        help="N objects, and a room for every four, that the goal does not need, in each task of `train` (default: 0)",
     )
-    serve.add_argument("--prompts", type=Path, metavar="DIR", help="prompt files, as `run --prompts`")
-    serve.add_argument(
-        "--history-thinking",
-        choices=("strip", "keep"),
+    argument(serve, "--prompts DIR", "prompt files, as `run --prompts`")
+    argument(
+        serve,
+        "--history-thinking {strip,keep}",
+        "whether reasoning is in `kept`, the reply as the conversation goes on, as in `run`",
         default="strip",
-        help="whether reasoning is in `kept`, the reply as the conversation goes on, as in `run` (default: strip)",
     )
-    serve.add_argument(
-        "--sessions", type=int, default=256, metavar="N", help="at the same time (default: 256)"
+    argument(serve, "--sessions N", "at the same time", default=256)
+    argument(
+        serve, "--waiting N", "clients that may wait for a session; one more gets status 429", default=64
     )
-    serve.add_argument(
-        "--waiting",
-        type=int,
-        default=64,
-        metavar="N",
-        help="clients that may wait for a session; one more gets status 429 (default: 64)",
-    )
-    serve.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address to listen on (default: 127.0.0.1); on any other, clients need the token that is printed, or that "
+    argument(
+        serve,
+        "--host ADDRESS",
+        "address to listen on (default: 127.0.0.1); on any other, clients need the token that is printed, or that "
         "of $EVALHARNESS_ENV_TOKEN",
+        default="127.0.0.1",
     )
-    serve.add_argument(
-        "--port", type=int, default=8000, metavar="N", help="port; 0: a free one (default: 8000)"
+    argument(serve, "--port N", "port; 0: a free one", default=8000)
+    argument(
+        serve, "--cluster ADDRESS", "hold the environments on the nodes of a Ray cluster, as `run --cluster`"
     )
-    serve.add_argument(
-        "--cluster",
-        metavar="ADDRESS",
-        help="hold the environments on the nodes of a Ray cluster, as `run --cluster`",
-    )
-    serve.add_argument(
-        "--cluster-install", action="store_true", help="have Ray install the simulators' libraries on nodes"
-    )
+    argument(serve, "--cluster-install", "have Ray install the simulators' libraries on nodes")
     add_data_option(serve)
-    serve.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import say
+    """Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. `train` and `validation` come
+    from open suites of different seeds, made where they are missing. Tasks that models are evaluated on are not served.
+    docs/trainers/index.md
+    """
     from evalharness.envs import specs
     from evalharness.protocol.drawn import training_name
     from evalharness.suites.selection import parse_seeds
@@ -150,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{found.url}   (Ctrl-C ends it)", stderr=False)
 
     try:
-        serve(options, specs(), data_folder(args), lambda text: say(f"evalharness: {text}"), ready)
+        serve(options, specs(), data_folder(args), note, ready)
     except KeyboardInterrupt:
         return 0
     return 0

@@ -1,20 +1,4 @@
-"""`evalharness export`: a run in the formats of other tools."""
-
-from __future__ import annotations
-
-import argparse
-import os
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from evalharness.records.manifest import Manifest
-    from evalharness.results.exports.every_eval_ever import About
-
-FORMATTER = argparse.RawDescriptionHelpFormatter
-HELP = "in the formats of other tools, leaderboards and trainers"
-DESCRIPTION = """\
-Write a run in the format of another tool; none of them has to be installed.
+"""Write a run in the format of another tool; none of them has to be installed.
 
   inspect      an Inspect log, RUN.eval: open it with `inspect view`, or inspect_ai.analysis
   atif         Harbor's agent trajectory interchange format: a folder with a JSON document an episode
@@ -28,53 +12,53 @@ To publish, or to train:
   openenv-trace    JSON lines, an episode each, with token ids, log probabilities and loss masks of a run that was
                    played with --record-tokens
 """
-FORMATS = (
-    *("inspect", "atif", "openai-chat", "csv", "parquet"),
-    *("every-eval-ever", "openenv-trace"),
-)
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalharness.base.errors import UserError, system_errors
+from evalharness.cli.output import say
+from evalharness.cli.parser import argument
+
+if TYPE_CHECKING:
+    from evalharness.records.manifest import Manifest
+    from evalharness.results.exports.every_eval_ever import About
+
+HELP = "in the formats of other tools, leaderboards and trainers"
 _SUFFIX = {
     "inspect": ".eval",
-    "openai-chat": ".jsonl",
     "atif": "-atif",
+    "openai-chat": ".jsonl",
     "csv": "-csv",
     "parquet": "-parquet",
     "every-eval-ever": "-every-eval-ever",
     "openenv-trace": "-openenv.jsonl",
 }
+"""Format -> how the name of its file or folder ends."""
 _OF_EPISODES = ("inspect", "atif", "openai-chat", "openenv-trace")
 """Formats that `--successful` can leave episodes out of."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
-    parser.add_argument("--format", required=True, choices=FORMATS, help="see above")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="PATH",
-        help="file or folder to write (default: named after the run)",
-    )
-    parser.add_argument(
-        "--successful",
-        action="store_true",
-        help=f"only episodes that solved their task ({', '.join(_OF_EPISODES)})",
-    )
-    parser.add_argument(
-        "--model-id", metavar="DEVELOPER/NAME", help="every-eval-ever: the model's name on the Hub"
-    )
-    parser.add_argument("--organization", metavar="TEXT", help="every-eval-ever: who ran the evaluation")
-    parser.add_argument(
-        "--relationship",
-        metavar="WHICH",
+    argument(parser, "folder RUN", "run folder")
+    argument(parser, "--format", "see above", required=True, choices=tuple(_SUFFIX))
+    argument(parser, "-o --output PATH", "file or folder to write (default: named after the run)", type=Path)
+    argument(parser, "--successful", f"only episodes that solved their task ({', '.join(_OF_EPISODES)})")
+    argument(parser, "--model-id DEVELOPER/NAME", "every-eval-ever: the model's name on the Hub")
+    argument(parser, "--organization TEXT", "every-eval-ever: who ran the evaluation")
+    argument(
+        parser,
+        "--relationship WHICH",
+        "every-eval-ever: of the evaluator to the model: first_party, third_party, collaborative, other (default)",
         default="other",
-        help="every-eval-ever: of the evaluator to the model: first_party, third_party, collaborative, other (default)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, system_errors
-    from evalharness.base.terminal import say
     from evalharness.records.store import read_manifest
 
     manifest = read_manifest(args.folder)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from evalharness.base.stream import STEP
@@ -37,40 +38,25 @@ def condense(line: str) -> tuple[str, bool] | None:
     return None
 
 
-class InstallProgress:
-    """A context manager to be called with every line of the installation."""
+@contextmanager
+def install_progress(out: TextIO) -> Iterator[Callable[[str], None]]:
+    """Gives what is to be called with every line of the installation."""
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    def __init__(self, out: TextIO) -> None:
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from evalharness.base.terminal import console_for
 
-        from evalharness.base.terminal import console_for
+    began, console = time.monotonic(), console_for(out)
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    live = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = live.add_task("", total=None)
 
-        self._began = time.monotonic()
-        self._console = console_for(out)
-        self._live: Progress | None = None
-        if self._console.is_terminal:
-            columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-            self._live = Progress(*columns, console=self._console, transient=True)
-            self._task = self._live.add_task("", total=None)
-
-    def __enter__(self) -> InstallProgress:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._live is not None:
-            self._live.stop()
-
-    def __call__(self, line: str) -> None:
-        found = condense(line)
-        if found is None:
+    def show(line: str) -> None:
+        if (found := condense(line)) is None:
             return
         text, milestone = found
         if milestone:
-            elapsed = time.monotonic() - self._began
-            self._console.print(f"{elapsed:5.0f} s  {text}", soft_wrap=True)
-        if self._live is not None:
-            self._live.update(self._task, description=text[: max(20, self._console.width - 16)])
+            console.print(f"{time.monotonic() - began:5.0f} s  {text}", soft_wrap=True)
+        live.update(task, description=text[: max(20, console.width - 16)])
+
+    with live:
+        yield show

@@ -1,38 +1,29 @@
-"""`evalharness judge`: a served model says of each turn of a run or a data set whether it was right or wrong."""
+"""Ask a model of each turn of a run or data set whether it was right, which kind of error it was, and why. Kept in
+RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns. docs/judges.md
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from evalharness.cli.common import add_json_option, require_writable
+from evalharness.base.errors import at_least
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import make_console, require_writable, show_outcome
+from evalharness.cli.parser import argument
 
 HELP = "a model says which turns of a run or data set were wrong"
-DESCRIPTION = """\
-Ask a model of each turn of a run or data set whether it was right, which kind of error it was, and why. Kept in
-RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns. docs/judges.md
-"""
 _MAX_TOKENS = 256
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import add_model
 
-    parser.add_argument("folder", type=Path, metavar="RUN|DATA", help="run folder, or a data set's file")
-    parser.add_argument(
-        "--turns",
-        type=int,
-        metavar="N",
-        help="N turns drawn by --seed, as many of each family (default: all)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the draw and of sampling (default: 0)"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder (default: one in RUN/judgements)"
-    )
+    argument(parser, "folder RUN|DATA", "run folder, or a data set's file")
+    argument(parser, "--turns N", "N turns drawn by --seed, as many of each family (default: all)")
+    argument(parser, "--seed N", "of the draw and of sampling", default=0)
+    argument(parser, "-o --output DIR", "folder (default: one in RUN/judgements)")
     add_model(parser, "judge", "the judge")
-    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="default: 0, greedy")
+    argument(parser, "--temperature T", "default: 0, greedy", default=0.0)
     add_how(parser, max_tokens=_MAX_TOKENS)
     add_json_option(parser)
 
@@ -43,18 +34,11 @@ def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
 
     how = parser.add_argument_group("how to do it")
     add_fields(how, ("max_tokens", *SERVING), max_tokens=max_tokens)
-    how.add_argument(
-        "--plain",
-        action="store_true",
-        help="do not ask the judge's server for structured output (JSON schema)",
-    )
-    how.add_argument("--prompts", type=Path, metavar="DIR", help="folder with judge prompts of your own")
+    argument(how, "--plain", "do not ask the judge's server for structured output (JSON schema)")
+    argument(how, "--prompts DIR", "folder with judge prompts of your own")
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import at_least
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.judge.judging import Judging, judge_run
     from evalharness.judge.tables import judgement_table

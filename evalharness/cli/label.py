@@ -1,57 +1,41 @@
-"""`evalharness label`: a person says of drawn turns whether they were right or wrong."""
+"""Serve a page (loopback) on which a person labels drawn turns by keyboard. Each decision is saved at once; the same
+command continues. With --export or --import nothing is served. docs/judges.md
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from evalharness.cli.common import write_text
+from evalharness.base.errors import at_least
+from evalharness.cli.output import say, write_text
+from evalharness.cli.parser import argument
 
 HELP = "a person says which turns of a run or data set were wrong"
-DESCRIPTION = """\
-Serve a page (loopback) on which a person labels drawn turns by keyboard. Each decision is saved at once; the same
-command continues. With --export or --import nothing is served. docs/judges.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN|DATA", help="run folder, or a data set's file")
-    parser.add_argument(
-        "--rater",
-        default="person",
-        metavar="NAME",
-        help="who labels: a folder in RUN/labels (default: person)",
-    )
-    parser.add_argument(
-        "--turns",
-        type=int,
-        default=100,
-        metavar="N",
-        help="how many, as `evalharness judge --turns` draws them (default: 100)",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draw (default: 0)")
-    parser.add_argument(
-        "--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)"
-    )
+    argument(parser, "folder RUN|DATA", "run folder, or a data set's file")
+    argument(parser, "--rater NAME", "who labels: a folder in RUN/labels", default="person")
+    argument(parser, "--turns N", "how many, as `evalharness judge --turns` draws them", default=100)
+    argument(parser, "--seed N", "of the draw", default=0)
+    argument(parser, "--port N", "port on 127.0.0.1 (default: a free one)", default=0)
     table = parser.add_mutually_exclusive_group()
-    table.add_argument(
-        "--export",
+    argument(
+        table,
+        "--export FILE",
+        "write the drawn turns with their labels as CSV ('-': to standard output)",
+        type=str,
         dest="target",
-        metavar="FILE",
-        help="write the drawn turns with their labels as CSV ('-': to standard output)",
     )
-    table.add_argument(
-        "--import",
+    argument(
+        table,
+        "--import FILE",
+        "take labels from a CSV file with the columns task_id, sample, turn, label (right or wrong), kind, note",
         dest="source",
-        type=Path,
-        metavar="FILE",
-        help="take labels from a CSV file with the columns task_id, sample, turn, label (right or wrong), kind, note",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import at_least
-    from evalharness.base.terminal import say
     from evalharness.judge.draw import load_turns
     from evalharness.judge.judging import judges_of
     from evalharness.judge.label_csv import labels_csv, read_labels_csv

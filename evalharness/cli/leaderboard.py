@@ -1,4 +1,6 @@
-"""`evalharness leaderboard`: published results and your runs in one table; an audit of the published numbers."""
+"""The main results table of AgentRefine (ICLR 2025) with your runs in it. Runs of another suite, turn limit or
+perturbation stand alone, with --no-published. docs/leaderboard.md
+"""
 
 from __future__ import annotations
 
@@ -7,73 +9,66 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import UserError
 from evalharness.cli import leaderboard_submit
-from evalharness.cli.common import add_data_option, add_json_option, csv_text, write_json, write_text
-from evalharness.cli.parser import CommandParser
-from evalharness.cli.suites_on_request import add_make_suites_option
+from evalharness.cli.common import add_data_option, add_json_option
+from evalharness.cli.output import csv_text, results_console, say, write_json, write_text
+from evalharness.cli.parser import CommandParser, argument
+from evalharness.cli.verify import add_make_suites_option
 
 if TYPE_CHECKING:
     from evalharness.results.paper.standings import Leaderboard
 
 HELP = "published results and your runs in one table"
-DESCRIPTION = """\
-The main results table of AgentRefine (ICLR 2025) with your runs in it. Runs of another suite, turn limit or
-perturbation stand alone, with --no-published. docs/leaderboard.md
-"""
 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="run folders")
-    parser.add_argument(
-        "--sort", metavar="COLUMN", help="held_out_success, alfworld_progress, ...: best first, not grouped"
+    argument(parser, "runs RUN", "run folders", nargs="*")
+    argument(parser, "--sort COLUMN", "held_out_success, alfworld_progress, ...: best first, not grouped")
+    argument(
+        parser,
+        "--table FAMILY",
+        "the table of a family that has published results of its own, instead of the main one",
     )
-    parser.add_argument(
-        "--table",
-        metavar="FAMILY",
-        help="the table of a family that has published results of its own, instead of the main one",
-    )
-    parser.add_argument(
-        "--no-published", action="store_true", help="your runs alone (of any one suite and turn limit)"
-    )
-    parser.add_argument(
-        "--held-in",
+    argument(parser, "--no-published", "your runs alone (of any one suite and turn limit)")
+    argument(
+        parser,
+        "--held-in [RUN=]FAMILY",
+        "the model of your runs (RUN=: of that one) was trained on tasks of FAMILY; may be repeated",
         action="append",
         default=[],
-        metavar="[RUN=]FAMILY",
-        help="the model of your runs (RUN=: of that one) was trained on tasks of FAMILY; may be repeated",
     )
-    parser.add_argument(
-        "--format",
+    argument(
+        parser,
+        "--format FORMAT",
+        f"{', '.join(_FORMATS)} (default: by the ending of -o FILE, else text)",
         choices=_FORMATS,
-        metavar="FORMAT",
-        help=f"{', '.join(_FORMATS)} (default: by the ending of -o FILE, else text)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to the terminal")
-    parser.add_argument(
+    argument(parser, "-o --output FILE", "write there instead of to the terminal", type=str)
+    argument(
+        parser,
         "--check",
-        action="store_true",
-        help="instead, audit every published table: which numbers cannot be, or do not follow from their columns",
+        "instead, audit every published table: which numbers cannot be, or do not follow from their columns",
     )
-    parser.add_argument(
-        "--from",
+    argument(
+        parser,
+        "--from FOLDER",
+        "submissions, or folders of them; those that do not fit the table are left out, with the reason",
         dest="submissions",
-        type=Path,
         nargs="+",
         default=[],
-        metavar="FOLDER",
-        help="submissions, or folders of them; those that do not fit the table are left out, with the reason",
     )
-    parser.add_argument(
+    argument(
+        parser,
         "--verify",
-        action="store_true",
-        help="replay every run first; those whose numbers do not follow from their actions are left out",
+        "replay every run first; those whose numbers do not follow from their actions are left out",
     )
     add_make_suites_option(parser)
     add_data_option(parser)
     add_json_option(parser)
-    leaderboard_submit.add_options(parser.add_beside("submit", leaderboard_submit.DESCRIPTION))
+    leaderboard_submit.add_options(parser.add_beside("submit", leaderboard_submit.run, leaderboard_submit))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,8 +78,6 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     import json
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console, say
     from evalharness.cli.leaderboard_entries import read_entries
     from evalharness.envs import specs
     from evalharness.results.leaderboard import table as report
@@ -112,7 +105,7 @@ def _show(args: argparse.Namespace) -> int:
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
-        report.print_leaderboard(make_console(stderr=args.json == "-"), board)
+        report.print_leaderboard(results_console(args), board)
         return 0
     writers: dict[str, Callable[[Leaderboard], str]] = {
         "text": report.text_leaderboard,
@@ -131,8 +124,6 @@ def _show(args: argparse.Namespace) -> int:
 
 def _held_in(declared: Sequence[str], runs: Sequence[Path]) -> dict[Path, list[str]]:
     """Run folder -> families. Raises UserError for a run that is not in the table."""
-    from evalharness.base.errors import UserError
-
     found: dict[Path, list[str]] = {run: [] for run in runs}
     for text in declared:
         folder, _, family = text.rpartition("=")
@@ -153,8 +144,6 @@ def _format_of(output: str | None) -> str:
 def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs
     from evalharness.results.paper.audit import audit_published, own_tables
     from evalharness.results.paper.audit_table import print_findings
@@ -163,6 +152,6 @@ def _check(args: argparse.Namespace) -> int:
     if args.runs or args.submissions:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")
     findings = audit_published(Benchmark.of(specs()).sizes, own_tables(specs()))
-    print_findings(make_console(stderr=args.json == "-"), findings)
+    print_findings(results_console(args), findings)
     write_json(args.json, {"findings": [asdict(finding) for finding in findings]})
     return 0

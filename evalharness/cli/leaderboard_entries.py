@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.terminal import say
 from evalharness.checks.verify.remembered import was_verified
-from evalharness.cli.suites_on_request import suites_on_request
-from evalharness.cli.verify import replayed
+from evalharness.cli.output import note, say
+from evalharness.cli.verify import replayed, suites_on_request
 from evalharness.envs import specs
 from evalharness.records.submission import Submission, SubmittedRun, read_submission, submissions_in
 from evalharness.results.leaderboard.leaderboards import not_beside_published, require_one_table
@@ -33,7 +32,7 @@ class Entries:
     def leave_out(self, what: str, why: str) -> None:
         """Of a submission one person's mistake must not keep the others from the table."""
         self.left_out.append(f"left out: {what}: {why}")
-        say(f"evalharness: {self.left_out[-1]}")
+        note(f"{self.left_out[-1]}")
 
 
 def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], published: Benchmark | None) -> Entries:
@@ -42,37 +41,31 @@ def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], published: 
     Raises UserError where a run that is named cannot be verified, or nothing is left of the submissions.
     """
     with suites_on_request(args) as suites:
-        return _read(args, own, suites, published)
-
-
-def _read(
-    args: argparse.Namespace, own: Sequence[ScoredRun], suites: TemporarySuites, published: Benchmark | None
-) -> Entries:
-    entries = Entries()
-    for run in own:
-        if args.verify and not _holds(args, run.folder, suites):
-            raise UserError(
-                f"{run.folder}: its numbers do not follow from its actions; see: evalharness verify {run.folder}"
-            )
-        entries.runs.append(run)
-        if args.verify or was_verified(run.folder):
-            entries.verification[run.folder] = "verified"
-    folders = submissions_in(args.submissions)
-    for folder in folders:
-        try:
-            submission = read_submission(folder)
-        except UserError as error:
-            entries.leave_out(folder.name, str(error))
-            continue
-        for entry in submission.metadata.runs:
-            what = f"{entry.name} ({folder.name}/{entry.folder})"
+        entries = Entries()
+        for run in own:
+            if args.verify and not _holds(args, run.folder, suites):
+                raise UserError(
+                    f"{run.folder}: its numbers do not follow from its actions; see: evalharness verify {run.folder}"
+                )
+            entries.runs.append(run)
+            if args.verify or was_verified(run.folder):
+                entries.verification[run.folder] = "verified"
+        folders = submissions_in(args.submissions)
+        for folder in folders:
             try:
-                _add(entries, args, suites, submission, entry, published)
+                submission = read_submission(folder)
             except UserError as error:
-                entries.leave_out(what, str(error))
-    if folders and not entries.runs:
-        raise UserError("no submission is left for the table")
-    return entries
+                entries.leave_out(folder.name, str(error))
+                continue
+            for entry in submission.metadata.runs:
+                what = f"{entry.name} ({folder.name}/{entry.folder})"
+                try:
+                    _add(entries, args, suites, submission, entry, published)
+                except UserError as error:
+                    entries.leave_out(what, str(error))
+        if folders and not entries.runs:
+            raise UserError("no submission is left for the table")
+        return entries
 
 
 def _add(

@@ -1,55 +1,42 @@
-"""`evalharness leaderboard submit`: runs as a folder that others can check and rank."""
-
-from __future__ import annotations
-
-import argparse
-from pathlib import Path
-
-from evalharness.base.errors import UserError, system_errors
-from evalharness.cli.common import add_data_option
-from evalharness.cli.parser import CommandParser
-from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
-
-DESCRIPTION = """\
-Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml. Every run is
+"""Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml. Every run is
 verified first, and refused when its numbers do not follow from its actions. Look at manifest.json before you publish
 it: it names the model as you gave it to `run`.
 """
 
+from __future__ import annotations
+
+import argparse
+
+from evalharness.base.errors import UserError, nearest, system_errors
+from evalharness.cli.common import add_data_option
+from evalharness.cli.output import make_console, say
+from evalharness.cli.parser import CommandParser, argument
+from evalharness.cli.verify import add_make_suites_option, replayed, suites_on_request
+
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run folders of one model or method"
-    )
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="folder to write")
-    parser.add_argument(
-        "--name", metavar="TEXT", help="of the model or method (default: as the runs call it)"
-    )
-    parser.add_argument("--organization", metavar="TEXT", help="who submits")
-    parser.add_argument("--site", metavar="URL", help="a page about it")
-    parser.add_argument("--oss", action="store_true", default=None, help="the model or method is open source")
-    parser.add_argument(
-        "--held-in",
+    argument(parser, "runs RUN", "run folders of one model or method", nargs="+")
+    argument(parser, "-o --output FOLDER", "folder to write", required=True)
+    argument(parser, "--name TEXT", "of the model or method (default: as the runs call it)")
+    argument(parser, "--organization TEXT", "who submits")
+    argument(parser, "--site URL", "a page about it")
+    argument(parser, "--oss", "the model or method is open source", default=None)
+    argument(
+        parser,
+        "--held-in FAMILY",
+        "the model was trained on tasks of FAMILY; marked as in published rows; may be repeated",
         action="append",
         default=[],
-        metavar="FAMILY",
-        help="the model was trained on tasks of FAMILY; marked as in published rows; may be repeated",
     )
-    parser.add_argument(
-        "--without-text", action="store_true", help="the actions alone, not what the model wrote around them"
-    )
-    parser.add_argument("--no-verify", action="store_true", help="do not replay the runs first")
+    argument(parser, "--without-text", "the actions alone, not what the model wrote around them")
+    argument(parser, "--no-verify", "do not replay the runs first")
     add_make_suites_option(parser)
     add_data_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console, say
     from evalharness.checks.verify.remembered import was_verified
     from evalharness.checks.verify.table import print_verdict
-    from evalharness.cli.verify import replayed
     from evalharness.envs import specs
     from evalharness.results.leaderboard.submission import write
 

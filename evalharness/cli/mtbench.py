@@ -1,19 +1,18 @@
-"""`evalharness mtbench`: two-turn questions to a model, graded by a judge."""
+"""A model answers two-turn questions, and a judge grades each answer from 1 to 10 (MT-bench's single-answer grading).
+Shows scores of each turn and category with intervals. The same command continues. docs/judges.md
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, require_writable
+from evalharness.cli.common import add_json_option
 from evalharness.cli.judge import add_how
+from evalharness.cli.output import make_console, require_writable, show_outcome
+from evalharness.cli.parser import argument
 
 HELP = "two-turn questions, graded by a judge"
-DESCRIPTION = """\
-A model answers two-turn questions, and a judge grades each answer from 1 to 10 (MT-bench's single-answer grading).
-Shows scores of each turn and category with intervals. The same command continues. docs/judges.md
-"""
 _MAX_TOKENS = 1024
 _JUDGE_TOKENS = 512
 _FASTCHAT_TOKENS = 2048
@@ -23,40 +22,27 @@ _FASTCHAT_TOKENS = 2048
 def add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import add_model
 
-    parser.add_argument(
-        "--questions",
-        type=Path,
-        metavar="FILE",
-        help="JSON lines of question_id, category, turns (two), perhaps reference (default: 16 of ours)",
+    argument(
+        parser,
+        "--questions FILE",
+        "JSON lines of question_id, category, turns (two), perhaps reference (default: 16 of ours)",
     )
-    parser.add_argument(
-        "--references",
-        type=Path,
-        metavar="FILE",
-        help="reference answers: JSON lines of question_id and choices[0].turns",
+    argument(parser, "--references FILE", "reference answers: JSON lines of question_id and choices[0].turns")
+    argument(
+        parser,
+        "--judge-prompts FILE",
+        "grade as published, by FastChat's judge_prompts.jsonl (default: a prompt of ours)",
     )
-    parser.add_argument(
-        "--judge-prompts",
-        type=Path,
-        metavar="FILE",
-        help="grade as published, by FastChat's judge_prompts.jsonl (default: a prompt of ours)",
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder (default: one under results/)"
-    )
+    argument(parser, "-o --output DIR", "folder (default: one under results/)")
     add_model(parser, "model", "the model")
-    parser.add_argument(
-        "--temperature", type=float, metavar="T", help="of answers (default: by category, as MT-bench has it)"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of sampling (default: 0)")
+    argument(parser, "--temperature T", "of answers (default: by category, as MT-bench has it)")
+    argument(parser, "--seed N", "of sampling", default=0)
     add_model(parser, "judge", "the judge")
     add_how(parser, max_tokens=_MAX_TOKENS)
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.judge.mtbench import Mtbench, run_mtbench
     from evalharness.judge.questions import read_questions

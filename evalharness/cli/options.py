@@ -15,6 +15,8 @@ from pydantic.fields import FieldInfo
 from evalharness.base.errors import at_least
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
+from evalharness.cli.output import note
+from evalharness.cli.parser import argument, with_default
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options
 
@@ -54,14 +56,12 @@ def add_run_options(
         if name not in without and not option_of(field).no_flag:
             add_option(how if option_of(field).operational else what, name, field)
     add_config_option(how)
-    add_data_option(how)  # type: ignore[arg-type]
-    add_json_option(how)  # type: ignore[arg-type]
+    add_data_option(how)
+    add_json_option(how)
 
 
 def add_config_option(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="the same options as YAML; flags override it"
-    )
+    argument(parser, "--config FILE", "the same options as YAML; flags override it")
 
 
 def run_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -112,38 +112,29 @@ def help_of(field: FieldInfo, own_default: Any = None) -> str:
     """The first paragraph of a field's docstring, with the default where there is one worth a word."""
     text = " ".join((field.description or "").partition("\n\n")[0].split())
     default = field.get_default(call_default_factory=True) if own_default is None else own_default
-    if field.is_required() or isinstance(default, bool) or default in (None, "", (), {}, []):
-        return text
-    return text if "(default:" in text else f"{text} (default: {shown(default)})"
-
-
-def shown(default: Any) -> str:
-    """A default as a person would give it."""
-    return f"{default:g}" if isinstance(default, float) else str(default)
+    return text if field.is_required() else with_default(text, default)
 
 
 def _from_environment(taken: set[str]) -> dict[str, Any]:
     """What `EVALHARNESS_*` says of options that neither a flag nor a file names; a line says which they are."""
-    from evalharness.base.terminal import say
     from evalharness.models.api_key import may_be_a_key
 
     names = [name for name, field in OPTIONS.items() if not option_of(field).no_flag]
     mappings = {name for name in names if get_origin(_kind(OPTIONS[name].annotation)) is dict}
     for line in mistyped_variables(names):
-        say(f"evalharness: {line}")
+        note(line)
     found = environment_defaults([name for name in names if name not in taken], mappings)
     if found:
         values = {name: os.environ[variable_of(name)] for name in found}
         if "api_key_env" in values and may_be_a_key(values["api_key_env"]):
             values["api_key_env"] = "(not shown)"
         used = " ".join(f"{variable_of(name)}={value}" for name, value in values.items())
-        say(f"evalharness: from the environment: {used}")
+        note(f"from the environment: {used}")
     return found
 
 
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
-    from evalharness.base.terminal import say
     from evalharness.models.served import UnreachableError, with_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
@@ -158,7 +149,7 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
         flags["suite"] = chosen_suite(args, data_folder(args))
     config = make_config(flags | own, args.config, defaults)
     for line in config.doubts():
-        say(f"evalharness: {line}")
+        note(line)
     try:
         return replace(config, policy=with_served_name(config.policy))
     except UnreachableError:

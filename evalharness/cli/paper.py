@@ -1,4 +1,6 @@
-"""`evalharness paper`: the paper's tables and figures with your rows in them."""
+"""Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and what fills each. With one (table2,
+figure5, judge, ...): its published rows, then yours, with 95 % intervals and paired differences. docs/paper.md
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json, write_text
-from evalharness.cli.parser import CommandParser
+from evalharness.base.errors import UserError
+from evalharness.base.paths import data_folder
+from evalharness.cli.common import add_csv_option, add_json_option
+from evalharness.cli.output import results_console, say, write_csv, write_json, write_text
+from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
     from evalharness.results.paper.exhibit import Exhibit, Filled
@@ -16,39 +21,29 @@ if TYPE_CHECKING:
     from evalharness.results.report.plots import Style
 
 HELP = "the paper's tables and figures with your rows in them"
-DESCRIPTION = """\
-Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and what fills each. With one (table2,
-figure5, judge, ...): its published rows, then yours, with 95 % intervals and paired differences. docs/paper.md
-"""
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument(
-        "named",
+    argument(
+        parser,
+        "named EXHIBIT|PATH",
+        "an exhibit first, if any; then run folders, studies, folders of these, data sets, folders of mtbench",
         nargs="*",
-        metavar="EXHIBIT|PATH",
-        help="an exhibit first, if any; then run folders, studies, folders of these, data sets, folders of mtbench",
     )
-    parser.add_argument(
-        "--others",
-        action="store_true",
-        help="rows of other papers as well, each with its protocol; in no mean",
+    argument(parser, "--others", "rows of other papers as well, each with its protocol; in no mean")
+    argument(
+        parser,
+        "--x KEY[=FILE]",
+        "curves over this label, or over what FILE (CSV or JSON) says of each folder",
     )
-    parser.add_argument(
-        "--x",
-        metavar="KEY[=FILE]",
-        help="curves over this label, or over what FILE (CSV or JSON) says of each folder",
+    argument(parser, "-o --output FILE", "draw the figure: .pdf, .svg or .png")
+    argument(parser, "--latex FILE", "also write the table for booktabs ('-': to standard output)", type=str)
+    argument(
+        parser,
+        "--style {screen,paper}",
+        "of a figure; paper: a serif face, no title inside",
+        default="screen",
     )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="draw the figure: .pdf, .svg or .png"
-    )
-    parser.add_argument(
-        "--latex", metavar="FILE", help="also write the table for booktabs ('-': to standard output)"
-    )
-    parser.add_argument(
-        "--style", choices=("screen", "paper"), default="screen",
-        help="of a figure; paper: a serif face, no title inside (default: screen)",
-    )  # fmt: skip
     add_csv_option(parser, "the rows")
     add_json_option(parser)
     parser.loose = "named"
@@ -57,8 +52,6 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs
     from evalharness.results.paper.exhibits import EXHIBITS, find_exhibit
     from evalharness.results.x_values import read_x
@@ -74,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         x=read_x(args.x) if args.x else None,
         measured=measured(),
     )
-    console = make_console(stderr="-" in (args.json, args.csv, args.latex))
+    console = results_console(args)
     if exhibit is not None:
         return _show(args, exhibit, given)
     if args.output or args.latex or args.others or args.x:
@@ -93,14 +86,13 @@ def _joined(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given) -> int:
-    from evalharness.base.terminal import make_console
     from evalharness.results.paper.exhibit import SCHEMA
     from evalharness.results.paper.markup import latex
     from evalharness.results.paper.text import print_filled
 
     draw = _drawing(args.output)
     filled = exhibit.shown(given)
-    print_filled(make_console(stderr="-" in (args.json, args.csv, args.latex)), filled)
+    print_filled(results_console(args), filled)
     write_csv(args.csv, filled.rows())
     if args.latex:
         write_text("--latex", args.latex, "\n".join(latex(table) for table in filled.tables))
@@ -119,7 +111,6 @@ _ENDINGS = (".pdf", ".svg", ".png")
 
 def _drawing(output: Path | None) -> bool:
     """Raises UserError before the work where the file cannot be drawn."""
-    from evalharness.base.errors import UserError
     from evalharness.results.report import plots
 
     if output is None:
@@ -133,8 +124,6 @@ def _drawing(output: Path | None) -> bool:
 
 
 def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import say
     from evalharness.results.report import plots
 
     if filled.figure is None:
@@ -152,7 +141,6 @@ def measured() -> Measured:
     from evalharness.results.paper.given import Measured
 
     def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
-        from evalharness.base.paths import data_folder
         from evalharness.training.datasets.similarity import block_means
 
         rows, name, _ = block_means(paths, 0, data=data_folder())

@@ -7,10 +7,12 @@ them.
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from evalharness.base.errors import close_to
 from evalharness.base.renamed import called_here
@@ -18,6 +20,42 @@ from evalharness.base.renamed import called_here
 _USAGE_LINES = 6
 """A longer usage is not shown before an error."""
 AddOptions = Callable[["CommandParser"], None]
+Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
+Run = Callable[[argparse.Namespace], int]
+"""Carries a command out; the exit status."""
+_TYPES: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("N", "R", "A"), int),
+    **dict.fromkeys(("X", "T", "P", "GB", "SHARE", "MINUTES"), float),
+    **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "DIR|FILE", "FOLDER", "RUN", "RUN|DATA", "SOURCE"), Path),
+}
+"""Metavar -> what the value is; of every other one it is a text."""
+
+
+def argument(parser: argparse._ActionsContainer, said: str, help: str, **more: Any) -> None:
+    """Add an argument as its usage says it: `-n --samples N`, `--by {progress,success}`, `--force`; `runs RUN` for one
+    without a flag.
+
+    Its metavar tells its type; an option without metavar and choices is a switch; a default that the help does not
+    name is added to it. `more`: as argparse has it.
+    """
+    words = said.split()
+    names = [word for word in words if word.startswith("-")] or words[:1]
+    metavar = " ".join(words[len(names) :])
+    if metavar.startswith("{"):
+        more["choices"] = tuple(metavar.strip("{}").split(","))
+    elif metavar:
+        more = {"metavar": metavar, "type": _TYPES.get(metavar), **more}
+    elif "choices" not in more:
+        more = {"action": "store_true", **more}
+    parser.add_argument(*names, help=with_default(help, more.get("default")), **more)
+
+
+def with_default(text: str, default: Any) -> str:
+    """A help with the default where there is one worth a word and the text does not name it."""
+    if "default" in text or isinstance(default, bool) or default in (None, "", (), {}, []):
+        return text
+    shown = f"{default:g}" if isinstance(default, float) else str(default)  # as a person would give it
+    return f"{text} (default: {shown})"
 
 
 class _WholeHelp(argparse.Action):
@@ -42,9 +80,10 @@ class CommandParser(argparse.ArgumentParser):
         self._usual: tuple[str, ...] = ()
         self._examples = ""
 
-    def add_beside(self, name: str, description: str) -> CommandParser:
-        """The command that a first word of `name` means."""
-        self.beside[name] = CommandParser(prog=f"{self.prog} {name}", description=description)
+    def add_beside(self, name: str, run: Run, by: ModuleType | Run) -> CommandParser:
+        """The command that a first word of `name` means; `by` describes it."""
+        self.beside[name] = CommandParser(prog=f"{self.prog} {name}", **_described(by))
+        self.beside[name].set_defaults(run=run)
         return self.beside[name]
 
     def add_late(self, add_options: AddOptions) -> None:
@@ -107,13 +146,9 @@ class CommandParser(argparse.ArgumentParser):
             words = [word for word in unknown if not word.startswith("-")]
             setattr(found, self.loose, [*getattr(found, self.loose), *words])
             unknown = [word for word in unknown if word.startswith("-")]
-        if unknown and not self._has_commands:
+        if unknown and not subcommands(self):
             self.error(self._unrecognized(unknown))
         return found, unknown
-
-    @property
-    def _has_commands(self) -> bool:
-        return any(isinstance(action, argparse._SubParsersAction) for action in self._actions)
 
     def _unrecognized(self, words: Sequence[str]) -> str:
         """`unrecognized arguments: --modle; did you mean --model?`"""
@@ -136,25 +171,48 @@ class CommandParser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
-def add_command(commands: argparse._SubParsersAction[CommandParser], name: str, module: ModuleType) -> None:
-    """The command that a module is: its HELP, DESCRIPTION and `add_options`, its FORMATTER where the description keeps
-    its lines, and `run` where it is more than the commands below it."""
-    formatter = getattr(module, "FORMATTER", argparse.HelpFormatter)
-    parser = commands.add_parser(
-        name, help=module.HELP, description=module.DESCRIPTION, formatter_class=formatter
-    )
+def add_command(commands: Commands, name: str, module: ModuleType) -> None:
+    """The command that a module is: its HELP, its docstring (DESCRIPTION where that would lose an indentation that all
+    its lines but the first have), `add_options`, and `run` where it is more than the commands below it."""
+    description = getattr(module, "DESCRIPTION", module)
+    parser = commands.add_parser(name, help=module.HELP, **_described(description))
     parser.add_late(module.add_options)
     if hasattr(module, "run"):
         parser.set_defaults(run=module.run)
 
 
-def complete(parser: argparse.ArgumentParser) -> None:
-    """All options of a parser and of the commands below it."""
-    if isinstance(parser, CommandParser):
-        parser.complete()
-        for child in parser.beside.values():
-            complete(child)
+def subcommand(
+    commands: Commands, name: str, run: Run, help: str, description: str | None = None
+) -> CommandParser:
+    """A command below another one. `description`: where it is not `run`'s docstring."""
+    parser = commands.add_parser(name, help=help, **_described(description or run))
+    parser.set_defaults(run=run)
+    return parser
+
+
+def _described(by: ModuleType | Run | str) -> dict[str, Any]:
+    """The description of a command: a text, or a docstring. One with columns keeps its lines."""
+    text = by if isinstance(by, str) else inspect.getdoc(by)
+    in_columns = text is not None and "  " in text
+    formatter = argparse.RawDescriptionHelpFormatter if in_columns else argparse.HelpFormatter
+    return {"description": text, "formatter_class": formatter}
+
+
+def subcommands(parser: CommandParser) -> dict[str, CommandParser]:
+    """Name -> parser, in the order in which help lists them."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for child in action.choices.values():
-                complete(child)
+            return dict(action.choices)
+    return {}
+
+
+def children(parser: CommandParser) -> dict[str, CommandParser]:
+    """Commands of a command, those beside its arguments too."""
+    return subcommands(parser) | parser.beside
+
+
+def complete(parser: CommandParser) -> None:
+    """All options of a parser and of the commands below it."""
+    parser.complete()
+    for child in children(parser).values():
+        complete(child)

@@ -1,65 +1,51 @@
-"""`evalharness perturb`: the environments in other words."""
+"""A perturbation words the same actions differently: in the prompt, the worked example, the observations and the
+parser. Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
+"""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import add_json_option, require_family
+from evalharness.cli.output import results_console, write_json
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.envs.base import Perturbation
 
 HELP = "list and show perturbations of the action wording"
-DESCRIPTION = """\
-A perturbation words the same actions differently: in the prompt, the worked example, the observations and the parser.
-Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
-"""
 
 
 def _recalled(how: Perturbation) -> str:
     return ", recalled: wording not checked" if how.recalled else ""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = actions.add_parser("list", help="what there is")
-    listing.add_argument("family", nargs="?", metavar="FAMILY", help="of this family only")
+    listing = subcommand(actions, "list", run_list, "what there is")
+    argument(listing, "family FAMILY", "of this family only", nargs="?")
     add_json_option(listing)
-    listing.set_defaults(run=run_list)
-    show = actions.add_parser("show", help="prompt and actions, before and after, side by side")
-    show.add_argument("family", metavar="FAMILY", help="alfworld, babyai, ...")
-    show.add_argument("name", metavar="NAME[+NAME]", help="as `list` names it; several are joined with +")
-    show.add_argument("--kind", metavar="KIND", help="the prompt of this kind of task (a PDDL domain, say)")
+    show = subcommand(actions, "show", run_show, "prompt and actions, before and after, side by side")
+    argument(show, "family FAMILY", "alfworld, babyai, ...")
+    argument(show, "name NAME[+NAME]", "as `list` names it; several are joined with +")
+    argument(show, "--kind KIND", "the prompt of this kind of task (a PDDL domain, say)")
     add_json_option(show)
-    show.set_defaults(run=run_show)
-
-
-def _families(family: str | None) -> list[str]:
-    from evalharness.base.errors import nearest
-    from evalharness.envs import specs
-
-    known = list(specs())
-    if family is None:
-        return known
-    if family not in known:
-        raise UserError(f"unknown family {family!r}{nearest(family, sorted(known))}")
-    return [family]
 
 
 def run_list(args: argparse.Namespace) -> int:
     from rich.table import Table
 
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs
 
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for column in ("family", "name", "what is different", "source"):
         table.add_column(column, no_wrap=column in ("family", "name"), overflow="fold")
     rows = []
-    for family in _families(args.family):
-        for name, how in specs()[family].actions.wording.perturbations.items():
+    families = specs() if args.family is None else {args.family: require_family(args.family)}
+    for family, spec in families.items():
+        for name, how in spec.actions.wording.perturbations.items():
             rows.append(
                 {
                     "family": family,
@@ -70,22 +56,17 @@ def run_list(args: argparse.Namespace) -> int:
                 }
             )
             table.add_row(family, name, how.description, how.source + _recalled(how))
-    make_console(stderr=args.json == "-").print(table)
+    results_console(args).print(table)
     write_json(args.json, rows)
     return 0
 
 
 def run_show(args: argparse.Namespace) -> int:
-
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console
-    from evalharness.envs import specs
     from evalharness.protocol.drawn import surface_named
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.report.perturbation import side_by_side
 
-    (family,) = _families(args.family)
-    spec = specs()[family]
+    spec = require_family(args.family)
     surface = surface_named(spec, args.name)
     prompt = load_prompt(spec)
     kind = args.kind
@@ -103,13 +84,13 @@ def run_show(args: argparse.Namespace) -> int:
         "before": before.messages(surface.canonical, "...", "...")[1]["content"],
         "after": after.messages(surface.perturbed, "...", "...")[1]["content"],
     }
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     console.print(f"{spec.title}, {surface.name}: {surface.perturbation.description}")
     source = surface.perturbation.source + _recalled(surface.perturbation)
     console.print(f"source: {source}", style="dim")
     if kind:
         console.print(f"prompt of {kind}", style="dim")
     console.print(side_by_side(actions, texts, console.width))
-    result = {"family": family, "name": surface.name, "kind": kind, "actions": actions, "prompt": texts}
+    result = {"family": spec.family, "name": surface.name, "kind": kind, "actions": actions, "prompt": texts}
     write_json(args.json, result)
     return 0

@@ -1,38 +1,35 @@
-"""`evalharness play`: a person plays tasks."""
-
-from __future__ import annotations
-
-import argparse
-from pathlib import Path
-
-from evalharness.cli.common import add_data_option, add_suite_options, data_folder
-
-HELP = "play a task in the terminal"
-DESCRIPTION = """\
-Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends, the tab key
+"""Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends, the tab key
 completes, `!oracle` shows the oracle's plan.
 
 With --as NAME the tasks are recorded as a run of the policy human:NAME; the same command continues it. You then read
 what a model reads: no list of valid actions (--list-actions gives it, and the run says so) and no plan.
 """
 
+from __future__ import annotations
+
+import argparse
+
+from evalharness.base.errors import UserError
+from evalharness.base.text import printable
+from evalharness.cli.common import add_data_option, add_suite_options, data_folder
+from evalharness.cli.output import make_console
+from evalharness.cli.parser import argument
+
+HELP = "play a task in the terminal"
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "task",
-        metavar="TASK",
-        help="for example babyai/open/000 (see: evalharness tasks); with --as also a list as for run --tasks",
+    argument(
+        parser,
+        "task TASK",
+        "for example babyai/open/000 (see: evalharness tasks); with --as also a list as for run --tasks",
     )
-    parser.add_argument("--as", dest="person", metavar="NAME", help="record a run of the policy human:NAME")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="run folder (with --as)")
-    parser.add_argument(
-        "--list-actions", action="store_true", help="with --as: show the valid actions at each turn"
-    )
-    parser.add_argument(
-        "--perturb", metavar="NAME", help="with --as: word the actions differently, as run does"
-    )
+    argument(parser, "--as NAME", "record a run of the policy human:NAME", dest="person")
+    argument(parser, "-o --output DIR", "run folder (with --as)")
+    argument(parser, "--list-actions", "with --as: show the valid actions at each turn")
+    argument(parser, "--perturb NAME", "with --as: word the actions differently, as run does")
     add_suite_options(parser)
-    parser.add_argument("--max-turns", type=int, metavar="N", help="default: as many as in a run")
+    argument(parser, "--max-turns N", "default: as many as in a run")
     add_data_option(parser)
 
 
@@ -42,14 +39,10 @@ def run(args: argparse.Namespace) -> int:
 
         return play_recorded(args)
     if unused := [name for name in ("output", "list_actions", "perturb") if getattr(args, name)]:
-        from evalharness.base.errors import UserError
-
         raise UserError(f"--{unused[0].replace('_', '-')} needs --as NAME, which records what you play")
     from rich.text import Text
 
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import printable
-    from evalharness.cli.line_editing import LineReader
+    from evalharness.base.terminal import complete_lines
     from evalharness.envs import specs
     from evalharness.suites.selection import find_task
 
@@ -65,16 +58,14 @@ def run(args: argparse.Namespace) -> int:
         console.print(
             Text("(an empty line lists the valid actions, tab completes one; 'quit' ends)", style="dim")
         )
-        lines = LineReader(lambda: [printable(action) for action in environment.valid_actions()])
+        complete_lines(lambda: [printable(action) for action in environment.valid_actions()])
         turn = 0
         while turn < max_turns:
-            prompt = f"[{turn + 1}/{max_turns}] > "
             try:
-                line = lines.ask(prompt)
+                action = input(f"[{turn + 1}/{max_turns}] > ").strip()
             except EOFError:
                 console.print()
                 break
-            action = line.strip()
             if action == "quit":
                 break
             if action == "!oracle":

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from evalharness.base.errors import UserError
-from evalharness.base.terminal import make_console
+from evalharness.base.terminal import complete_lines
 from evalharness.base.text import printable
 from evalharness.cli.common import chosen_suite, data_folder, titles
-from evalharness.cli.line_editing import LineReader
+from evalharness.cli.output import make_console
 from evalharness.config import HUMAN, make_config
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Policy, PolicyStoppedError, Reply, RequestForm
@@ -44,7 +44,7 @@ class Person(Policy):
     """Family -> paragraphs of its prompt that were shown."""
 
     def __post_init__(self) -> None:
-        self._lines = LineReader(lambda: [printable(action) for action in self._offered])
+        complete_lines(lambda: [printable(action) for action in self._offered])
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         return _AtTheTerminal(self, task, environment)
@@ -97,7 +97,7 @@ class Person(Policy):
         # The event loop waits meanwhile, and with it its way to hear of Ctrl-C.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            return self._lines.ask(prompt)
+            return input(prompt)
         finally:
             signal.signal(signal.SIGINT, before)
 

@@ -1,12 +1,16 @@
-"""`evalharness plot`: pictures of runs."""
+"""Plots of runs or of a study as PNG, SVG and CSV: progress by turn, easy against hard tasks, families, curves over k,
+slopes under perturbation. Needs matplotlib.
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_plots_option, csv_text, write_text
+from evalharness.base.errors import UserError, nearest, system_errors
+from evalharness.cli.common import add_plots_option
+from evalharness.cli.output import csv_text, say, write_text
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.results.curves import Row
@@ -14,41 +18,33 @@ if TYPE_CHECKING:
     from evalharness.results.scored_run import ScoredRun
 
 HELP = "progress by turn, difficulty, families, best of k"
-DESCRIPTION = """\
-Plots of runs or of a study as PNG, SVG and CSV: progress by turn, easy against hard tasks, families, curves over k,
-slopes under perturbation. Needs matplotlib.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run folders, or folders of a sweep or bon"
-    )
+    argument(parser, "runs RUN", "run folders, or folders of a sweep or bon", nargs="+")
     add_plots_option(parser)
-    parser.add_argument(
-        "--against",
+    argument(
+        parser,
+        "--against NAME",
+        'a published row beside the runs, "GPT-4o" or "LLaMA-3-8B/AgentRefine"; may be repeated',
         action="append",
         default=[],
-        metavar="NAME",
-        help='a published row beside the runs, "GPT-4o" or "LLaMA-3-8B/AgentRefine"; may be repeated',
     )
-    parser.add_argument(
-        "--x",
-        metavar="KEY[=FILE]",
-        help="also draw the runs over a label, or over what FILE (CSV or JSON) says of each folder; runs with a label "
+    argument(
+        parser,
+        "--x KEY[=FILE]",
+        "also draw the runs over a label, or over what FILE (CSV or JSON) says of each folder; runs with a label "
         "`series` are a line each",
     )
-    parser.add_argument(
-        "--style",
-        choices=("screen", "paper"),
+    argument(
+        parser,
+        "--style {screen,paper}",
+        "paper: PDF and SVG in a serif face, without a title inside (default: screen, PNG and SVG)",
         default="screen",
-        help="paper: PDF and SVG in a serif face, without a title inside (default: screen, PNG and SVG)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import system_errors
-    from evalharness.base.terminal import say
     from evalharness.envs import specs
     from evalharness.results import curves
     from evalharness.results.report import plots
@@ -155,8 +151,6 @@ def _perturbations(runs: list[ScoredRun]) -> list[Row]:
 
 def _published_rows(board: Leaderboard, names: list[str]) -> dict[int, str]:
     """Position -> name of the published rows that were asked for."""
-    from evalharness.base.errors import UserError, nearest
-
     found: dict[int, str] = {}
     for name in names:
         matches = {

@@ -1,4 +1,6 @@
-"""`evalharness probe`: what a model does right after an error, in seconds a model."""
+"""One reply to each of many prefixes that end in an error: does the model try another action, does the world take it,
+can the task still be solved? The simulators decide. The same command continues. docs/grounded-data.md
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable
+from evalharness.base.errors import UserError, at_least
+from evalharness.base.reading import sha256_of
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    data_folder,
+    families_of,
+    open_families,
+    titles,
+)
+from evalharness.cli.output import make_console, require_writable, show_outcome
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,10 +27,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 HELP = "what a model does right after an error"
-DESCRIPTION = """\
-One reply to each of many prefixes that end in an error: does the model try another action, does the world take it,
-can the task still be solved? The simulators decide. The same command continues. docs/grounded-data.md
-"""
 _COUNT = 300
 _MAX_TOKENS = 256
 
@@ -25,23 +34,19 @@ _MAX_TOKENS = 256
 def add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import SERVING, add_fields, add_model
 
-    parser.add_argument(
-        "--prefixes", type=Path, metavar="FILE", help="a data set of refine grounded (default: made once)"
+    argument(parser, "--prefixes FILE", "a data set of refine grounded (default: made once)")
+    argument(
+        parser,
+        "--tasks LIST",
+        "families, separated by commas (default: those of the held-out score, or all of --prefixes)",
     )
-    parser.add_argument(
-        "--tasks", metavar="LIST",
-        help="families, separated by commas (default: those of the held-out score, or all of --prefixes)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-n", type=int, metavar="N",
-        help=f"prefixes, in equal shares of the families (default: {_COUNT}, or all of --prefixes)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder (default: one under results/)"
+    argument(
+        parser, "-n N", f"prefixes, in equal shares of the families (default: {_COUNT}, or all of --prefixes)"
     )
+    argument(parser, "-o --output DIR", "folder (default: one under results/)")
     add_model(parser, "model", "the model")
-    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="default: 0, greedy")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of sampling (default: 0)")
+    argument(parser, "--temperature T", "default: 0, greedy", default=0.0)
+    argument(parser, "--seed N", "of sampling", default=0)
     how = parser.add_argument_group("how to do it")
     add_fields(how, ("max_tokens", *SERVING), max_tokens=_MAX_TOKENS)
     add_data_option(parser)
@@ -49,10 +54,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.reading import sha256_of
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.models.asking import refuse_scripted
     from evalharness.models.work import watch_work
@@ -76,22 +77,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _families(args: argparse.Namespace) -> tuple[str, ...] | None:
     """None: all that a file has. Raises UserError."""
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.envs import specs
-
-    known = sorted(family for family, spec in specs().items() if spec.suites.expected.get("open"))
-    if args.tasks is None:
-        return None if args.prefixes else tuple(family for family in known if specs()[family].held_out)
-    chosen = sorted({name.strip() for name in args.tasks.split(",")})
-    for name in chosen:
-        if name not in known:
-            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, known)}")
-    return tuple(chosen)
+    if args.tasks is not None:
+        return tuple(families_of(args.tasks, open_families()))
+    if args.prefixes:
+        return None
+    return tuple(sorted(family for family, spec in open_families().items() if spec.held_out))
 
 
 def _made(families: tuple[str, ...] | None, count: int) -> Path:
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import titles
     from evalharness.training.grounded.bars import watch_making
     from evalharness.training.grounded.grounded import FamilyCount, FamilyCounts, check
     from evalharness.training.probe.prefixes import made_prefixes, order_of
@@ -108,7 +101,6 @@ def _table(summary: Mapping[str, Any]) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
 
-    from evalharness.cli.common import titles
     from evalharness.results.html.document import percent
     from evalharness.training.probe.probing import FIGURES
 

@@ -1,57 +1,46 @@
-"""`evalharness prompts`: the prompt files, to look at and to start one's own from."""
+"""What a model is asked comes from one file for each family. `export` writes ours, with a README.md, into a folder;
+`run --prompts DIR` plays with what you change there.
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from evalharness.base.errors import UserError, system_errors
+from evalharness.base.paths import prompts_folder, write_whole
+from evalharness.base.reading import read_text
+from evalharness.cli.common import families_of, require_family
+from evalharness.cli.output import make_console, say
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 HELP = "show the prompts, or export them to start your own from"
-DESCRIPTION = """\
-What a model is asked comes from one file for each family. `export` writes ours, with a README.md, into a folder;
-`run --prompts DIR` plays with what you change there.
-"""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    export = actions.add_parser(
-        "export",
-        help="write the prompt files into a folder",
-        description="Write the prompt files into a folder.",
-    )
-    export.add_argument("folder", type=Path, metavar="DIR", help="folder for them; made if it is not there")
-    export.add_argument("--tasks", metavar="LIST", help="only of these families: babyai,pddl (default: all)")
-    export.add_argument("--force", action="store_true", help="replace files that are there")
-    export.set_defaults(run=_export)
+    export = subcommand(actions, "export", _export, "write the prompt files into a folder")
+    argument(export, "folder DIR", "folder for them; made if it is not there")
+    argument(export, "--tasks LIST", "only of these families: babyai,pddl (default: all)")
+    argument(export, "--force", "replace files that are there")
 
-    show = actions.add_parser(
-        "show",
-        help="print the prompt of a family",
-        description="Print what a model of a family is asked, as it is sent: all but goal and first observation.",
-    )
-    show.add_argument("family", metavar="FAMILY", help="see: evalharness tasks")
-    show.add_argument("--kind", metavar="KIND", help="of this kind of tasks (default: the first one's)")
-    show.add_argument("--prompts", type=Path, metavar="DIR", help="with files of your own")
-    show.add_argument("--system", metavar="TEXT|FILE", help="as given to `run`")
-    show.add_argument("--shots", type=int, metavar="N", help="as given to `run`")
-    show.add_argument("--perturb", metavar="NAME", help="as given to `run`")
-    show.add_argument("--file", action="store_true", help="print the file itself")
-    show.set_defaults(run=_show)
+    show = subcommand(actions, "show", _show, "print the prompt of a family")
+    argument(show, "family FAMILY", "see: evalharness tasks")
+    argument(show, "--kind KIND", "of this kind of tasks (default: the first one's)")
+    argument(show, "--prompts DIR", "with files of your own")
+    argument(show, "--system TEXT|FILE", "as given to `run`")
+    argument(show, "--shots N", "as given to `run`")
+    argument(show, "--perturb NAME", "as given to `run`")
+    argument(show, "--file", "print the file itself")
 
 
 def _export(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, nearest, system_errors
-    from evalharness.base.paths import prompts_folder, write_whole
-    from evalharness.base.terminal import say
+    """Write the prompt files into a folder."""
     from evalharness.envs import specs
     from evalharness.protocol.prompt import prompt_path
 
     known = specs()
-    families = args.tasks.split(",") if args.tasks else sorted(known)
-    for family in families:
-        if family not in known:
-            raise UserError(f"--tasks: unknown family {family!r}{nearest(family, sorted(known))}")
+    families = families_of(args.tasks, known) if args.tasks else sorted(known)
     files = {f"{family}.yaml": prompt_path(known[family]) for family in families}
     files["README.md"] = prompts_folder() / "README.md"
     there = [name for name in files if (args.folder / name).exists() and name != "README.md"]
@@ -67,18 +56,12 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.base.reading import read_text
-    from evalharness.base.terminal import make_console, say
+    """Print what a model of a family is asked, as it is sent: all but goal and first observation."""
     from evalharness.config import make_config
-    from evalharness.envs import specs
     from evalharness.protocol.perturb import PlayedSurface
     from evalharness.protocol.prompt import load_prompt, prompt_path
 
-    known = specs()
-    if args.family not in known:
-        raise UserError(f"unknown family {args.family!r}{nearest(args.family, sorted(known))}")
-    spec = known[args.family]
+    spec = require_family(args.family)
     if args.file:
         path = args.prompts / f"{args.family}.yaml" if args.prompts else prompt_path(spec)
         load_prompt(spec, args.prompts)

@@ -1,4 +1,6 @@
-"""`evalharness protocol`: other groups' protocols."""
+"""A protocol is how a group asks a model, reads its reply, samples, scores and averages. Play one with:
+evalharness run --protocol NAME ...
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.text import printable
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import results_console, write_json
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,58 +21,36 @@ if TYPE_CHECKING:
     from evalharness.protocol.published import Protocol
 
 HELP = "other groups' protocols"
-DESCRIPTION = """\
-A protocol is how a group asks a model, reads its reply, samples, scores and averages. Play one with:
-evalharness run --protocol NAME ...
-"""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = actions.add_parser("list", help="what there is, and which prompt texts are imported")
+    listing = subcommand(actions, "list", run_list, "what there is, and which prompt texts are imported")
     add_json_option(listing)
-    listing.set_defaults(run=run_list)
-    show = actions.add_parser("show", help="all that a protocol says, its oddities, and how it differs here")
-    show.add_argument("name", metavar="NAME|FILE.yaml", help="as `list` names it, or a file of your own")
+    show = subcommand(
+        actions, "show", run_show, "all that a protocol says, its oddities, and how it differs here"
+    )
+    argument(show, "name NAME|FILE.yaml", "as `list` names it, or a file of your own")
     add_json_option(show)
-    show.set_defaults(run=run_show)
-    bring = actions.add_parser(
-        "import",
-        help="read a protocol's prompt texts from a checkout of its authors",
-        description="Read a protocol's prompt texts from a checkout of its authors into the data folder, with their "
-        "hash and licence. Files of the checkout are parsed as data; nothing of them is run.",
+    bring = subcommand(
+        actions, "import", run_import, "read a protocol's prompt texts from a checkout of its authors"
     )
-    bring.add_argument("name", metavar="NAME", help="the protocol")
-    bring.add_argument("path", type=Path, metavar="PATH", help="the checkout")
+    argument(bring, "name NAME", "the protocol")
+    argument(bring, "path PATH", "the checkout", type=Path)
     add_json_option(bring)
-    bring.set_defaults(run=run_import)
-    check = actions.add_parser(
-        "conform",
-        help="compare with games recorded from the originals",
-        description="Go through games recorded from the originals: messages sent, actions read, validity, and what "
-        "the environments answer. Exit status 1 when anything differs but what is excepted with a reason.",
-    )
-    check.add_argument("name", nargs="?", metavar="NAME", help="the protocol (default: all)")
-    check.add_argument(
-        "--transcripts", type=Path, required=True, metavar="DIR", help="folder with the recorded games"
-    )
-    check.add_argument(
-        "--no-worlds", action="store_true", help="only messages, actions and validity: seconds"
-    )
-    check.add_argument(
-        "--max-differences", type=int, default=5, metavar="N", help="show so many differences (default: 5)"
-    )
+    check = subcommand(actions, "conform", run_conform, "compare with games recorded from the originals")
+    argument(check, "name NAME", "the protocol (default: all)", nargs="?")
+    argument(check, "--transcripts DIR", "folder with the recorded games", required=True)
+    argument(check, "--no-worlds", "only messages, actions and validity: seconds")
+    argument(check, "--max-differences N", "show so many differences", default=5)
     add_data_option(check)
     add_json_option(check)
-    check.set_defaults(run=run_conform)
 
 
 def run_list(args: argparse.Namespace) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console
     from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
     from evalharness.protocol.texts import all_imported
 
@@ -84,19 +68,18 @@ def run_list(args: argparse.Namespace) -> int:
         shown = f"{name} (default)" if name == DEFAULT else name
         table.add_row(Text(shown), Text(protocol.title), str(protocol.turns), state)
         found.append({"name": name, "title": protocol.title, "turns": protocol.turns, "texts": state})
-    make_console(stderr=args.json == "-").print(table)
+    results_console(args).print(table)
     write_json(args.json, {"protocols": found})
     return 0
 
 
 def run_show(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
     from evalharness.protocol.published import load_protocol
     from evalharness.protocol.texts import all_imported
 
     protocol = load_protocol(args.name)
     imported = None if protocol.texts is None else all_imported(protocol.texts)
-    _print_protocol(make_console(stderr=args.json == "-"), protocol, imported)
+    _print_protocol(results_console(args), protocol, imported)
     write_json(args.json, {**protocol.model_dump(mode="json"), "sha256": protocol.sha256})
     return 0
 
@@ -104,7 +87,6 @@ def run_show(args: argparse.Namespace) -> int:
 def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None:
     from rich.text import Text
 
-    from evalharness.base.text import printable
     from evalharness.protocol.texts import how_to_import
 
     options = " ".join(f"--agent-option {name}={value}" for name, value in protocol.options.items())
@@ -141,11 +123,13 @@ def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None
 
 
 def run_import(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
+    """Read a protocol's prompt texts from a checkout of its authors into the data folder, with their hash and licence.
+    Files of the checkout are parsed as data; nothing of them is run.
+    """
     from evalharness.protocol.importer import import_texts
 
     brought = import_texts(args.name, args.path)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     families = ", ".join(sorted(brought.families))
     console.print(f"{args.name}: prompt texts for {families}, in {brought.path}", soft_wrap=True)
     console.print(
@@ -168,10 +152,11 @@ def run_import(args: argparse.Namespace) -> int:
 
 
 def run_conform(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.base.terminal import make_console
+    """Go through games recorded from the originals: messages sent, actions read, validity, and what the environments
+    answer. Exit status 1 when anything differs but what is excepted with a reason.
+    """
     from evalharness.checks.conform.protocol_runs import conform_protocol
-    from evalharness.checks.conform.show_protocols import show_protocols
+    from evalharness.checks.conform.show import show_protocols
     from evalharness.protocol.importer import importable
 
     names = sorted(importable())
@@ -181,7 +166,7 @@ def run_conform(args: argparse.Namespace) -> int:
         name: conform_protocol(name, args.transcripts, None if args.no_worlds else data_folder(args))
         for name in ([args.name] if args.name else names)
     }
-    show_protocols(make_console(stderr=args.json == "-"), results, max_differences=args.max_differences)
+    show_protocols(results_console(args), results, max_differences=args.max_differences)
     ok = all(result.ok for result in results.values())
     write_json(
         args.json,

@@ -15,7 +15,7 @@ from pathlib import Path
 from evalharness.cli import COMMANDS, EXIT_STATUS, make_parser
 from evalharness.cli.common import add_data_option, add_json_option
 from evalharness.cli.options import add_config_option, help_of, run_options
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, children, subcommands
 from evalharness.config import OPTIONS, option_of
 
 _HEAD = """\
@@ -42,14 +42,6 @@ _LONG = 15
 """So does an option whose item has so many words."""
 
 
-def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Name -> parser, in the order in which help lists them."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
 def _escaped(text: str) -> str:
     """Text of a help as Markdown."""
     text = " ".join(text.replace("%%", "%").split())
@@ -68,7 +60,7 @@ def _value(action: argparse.Action) -> str:
     return {"+": f"{name} [{name}...]", "*": f"[{name}...]", "?": f"[{name}]"}.get(str(action.nargs), name)
 
 
-def _usage(name: str, parser: argparse.ArgumentParser) -> str:
+def _usage(name: str, parser: CommandParser) -> str:
     words = [name]
     actions = [a for a in parser._actions if a.dest not in _USUAL and a.help != argparse.SUPPRESS]
     options = [a for a in actions if a.option_strings]
@@ -115,11 +107,6 @@ def _of_a_run(action: argparse.Action) -> str:
     return flag if default == usual else f"{flag} (default:{default}"
 
 
-def children(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """Commands of a command, those beside its arguments too."""
-    return subcommands(parser) | (parser.beside if isinstance(parser, CommandParser) else {})
-
-
 def _of_many() -> list[str]:
     """Options that many commands have alike."""
     parser = argparse.ArgumentParser()
@@ -137,7 +124,7 @@ class _Sections:
         self.first = dict.fromkeys(_of_many(), "")
         """Item -> the command that has it first; "" for many."""
 
-    def of(self, name: str, parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
+    def of(self, name: str, parser: CommandParser, level: int) -> Iterator[str]:
         yield f"{'#' * level} {name}"
         yield f"    {_usage(name, parser)}"
         if parser.description:
@@ -148,7 +135,7 @@ class _Sections:
         for child, below in children(parser).items():
             yield from self.of(f"{name} {child}", below, level + 1)
 
-    def _options(self, name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
+    def _options(self, name: str, parser: CommandParser) -> Iterator[str]:
         shared = run_options(parser)
         known = {
             _item(action): action.option_strings[-1] for action in _actions(parser) if action.option_strings

@@ -1,4 +1,4 @@
-"""`evalharness refine`: training data that teaches agents to refine their actions."""
+"""Training data in which an agent errs, sees it, and does better."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import importlib
 
 from evalharness.cli.parser import CommandParser
 
-GROUPS = ("refine_synthesis", "refine_grounded", "refine_correct", "refine_loop", "refine_data")
+GROUPS = ("refine_synthesis", "refine_grounded", "refine_loop", "refine_data")
 """Modules of this package; each registers its subcommands, in the order in which the help lists them."""
 
 
 HELP = "training data with errors and their refinement"
-DESCRIPTION = "Training data in which an agent errs, sees it, and does better."
 
 
 def add_options(parser: CommandParser) -> None:

@@ -7,28 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.output import note, results_console, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rich.console import Console
 
     from evalharness.training.datasets.modes import Mode
     from evalharness.training.datasets.overlap import Exclusion
-
-Commands = argparse._SubParsersAction
-
-
-def make_console(*, stderr: bool) -> Console:
-    from evalharness.base import terminal
-
-    return terminal.make_console(stderr=stderr)
-
-
-def say(text: str) -> None:
-    from evalharness.base import terminal
-
-    terminal.say(text)
 
 
 def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
@@ -44,11 +32,22 @@ def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
     )  # fmt: skip
 
 
+def show_made(args: argparse.Namespace, lines: Iterable[str], manifest: Mapping[str, Any]) -> int:
+    """What a command that wrote a data set says at its end; the exit status."""
+    out = results_console(args)
+    for line in lines:
+        say_on(out, line)
+    print_counts(out, manifest["counts"])
+    say_on(out, f"wrote {args.output}")
+    write_json(args.json, manifest)
+    return 0
+
+
 def name_broken_lines(path: Path, broken: list[Any]) -> None:
     from evalharness.training.datasets.sample import say_broken
 
     for line in say_broken(path, broken):
-        say(f"evalharness: {line}")
+        note(line)
 
 
 _MODES: Mapping[Mode, str] = {
@@ -61,37 +60,36 @@ _MODES: Mapping[Mode, str] = {
 
 def add_mode(parser: argparse._ActionsContainer) -> None:
     meanings = "; ".join(f"{mode}: {meaning}" for mode, meaning in _MODES.items())
-    parser.add_argument(
-        "--mode", choices=_MODES, default="full", help=f"what is trained; {meanings} (default: full)"
-    )
+    argument(parser, "--mode", f"what is trained; {meanings} (default: full)", choices=_MODES, default="full")
 
 
 def add_bad_order(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--bad-order", choices=("repair", "drop", "refuse"), default="repair",
-        help="conversations that begin with the assistant, repeat a speaker, or hold later system messages, a tool's "
-        "or empty turns: repair (join, or leave out empty ones), drop or refuse; counted by kind (default: repair)",
-    )  # fmt: skip
+    argument(
+        parser,
+        "--bad-order {repair,drop,refuse}",
+        "conversations that begin with the assistant, repeat a speaker, or hold later system messages, a tool's or "
+        "empty turns: repair (join, or leave out empty ones), drop or refuse; counted by kind",
+        default="repair",
+    )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="the data set, FILE.jsonl"
-    )
+    argument(parser, "-o --output FILE", "the data set, FILE.jsonl", required=True)
 
 
 def add_exclusion(parser: argparse.ArgumentParser, *, evaluated: bool = True) -> None:
     """Which tasks stay out of training data. `evaluated`: suite seed 0 and published suites may be let in."""
-    parser.add_argument(
-        "--exclude-suite-seeds", metavar="LIST",
-        help="leave out the tasks of these open suites, too, as in 1-4,9, and what is the same up to renaming",
-    )  # fmt: skip
+    argument(
+        parser,
+        "--exclude-suite-seeds LIST",
+        "leave out the tasks of these open suites, too, as in 1-4,9, and what is the same up to renaming",
+    )
     if evaluated:
-        parser.add_argument(
-            "--allow-eval-tasks", action="store_true",
-            help="take tasks of suite seed 0 and of published suites, too: who trains on them cannot be evaluated on "
-            "them",
-        )  # fmt: skip
+        argument(
+            parser,
+            "--allow-eval-tasks",
+            "take tasks of suite seed 0 and of published suites, too: who trains on them cannot be evaluated on them",
+        )
     add_data_option(parser)
 
 

@@ -6,38 +6,26 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, write_json
-
-if TYPE_CHECKING:
-    from evalharness.training.datasets.overlap import Exclusion
+from evalharness.base.errors import UserError, at_least
+from evalharness.base.reading import sha256_of
+from evalharness.base.text import printable
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import note, results_console, write_json
+from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.cli.refine_common import (
-    Commands,
     add_bad_order,
     add_exclusion,
     add_mode,
     add_output,
     exclusion_of,
-    make_console,
     name_broken_lines,
     print_counts,
-    say,
     say_on,
+    show_made,
 )
 
-_FROM_RUNS = """\
-The good episodes of runs as training data: rejection sampling. A turn without an action, that the world refused, or
-that changed nothing is an error and not trained. Episodes of tasks that models are evaluated on are left out.
-"""
-
-_MIX = """\
-Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Drawn without replacement and
-shuffled, both by seed. Conversations of tasks that models are evaluated on are left out.
-"""
-
-_READ = """\
-Write others' training data (ShareGPT or messages layout; JSON lines, a JSON list, or parquet) in our format. What does
-not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
-"""
+if TYPE_CHECKING:
+    from evalharness.training.datasets.overlap import Exclusion
 
 _EXPORT = """\
 Write a data set as trainers take it, with the turns that are trained:
@@ -49,40 +37,69 @@ Write a data set as trainers take it, with the turns that are trained:
                     `evalharness server install` (TRL takes them as they are)
 """
 
-_STATS = """\
-What a data set holds: errors by the length of their runs; by family the decisions that it trains and which rules make
-them; with --model its tokens.
-"""
 
-
-def register(commands: Commands[argparse.ArgumentParser]) -> None:
-    _register_from_runs(commands)
-    _register_mix(commands)
-    _register_read(commands)
-    _register_export(commands)
-    _register_stats(commands)
-
-
-def _register_from_runs(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "from-runs", help="the good episodes of runs as data", description=_FROM_RUNS
-    )
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
-    parser.add_argument(
-        "--keep", default="success", metavar="RULE", help="success, or 'progress>=X' (default: success)"
-    )
-    parser.add_argument(
-        "--per-task", type=int, metavar="N", help="of each run and task at most the N shortest episodes"
-    )
+def register(commands: Commands) -> None:
+    parser = subcommand(commands, "from-runs", _from_runs, "the good episodes of runs as data")
+    argument(parser, "runs RUN", "run folders", nargs="+")
+    argument(parser, "--keep RULE", "success, or 'progress>=X'", default="success")
+    argument(parser, "--per-task N", "of each run and task at most the N shortest episodes")
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
-    parser.set_defaults(run=_from_runs)
+
+    parser = subcommand(commands, "mix", _mix, "join data sets by ratio")
+    argument(parser, "parts FILE[:SHARE]", "data sets; a share is 1 by default", nargs="+")
+    argument(parser, "-n --samples N", "conversations in all (default: as many as fit)")
+    argument(parser, "--all", "take every conversation of each file; no shares")
+    argument(parser, "--seed N", "of drawing and order", default=0)
+    _add_masked_turns(parser)
+    add_bad_order(parser)
+    add_exclusion(parser)
+    add_output(parser)
+    add_json_option(parser)
+
+    parser = subcommand(commands, "read", _read, "take data in other layouts")
+    argument(parser, "file FILE", "JSON lines, a JSON list, or parquet")
+    argument(parser, "--source NAME", "what the data is", default="general")
+    _add_masked_turns(parser)
+    add_bad_order(parser)
+    add_exclusion(parser)
+    add_output(parser)
+    add_json_option(parser)
+
+    parser = subcommand(commands, "export", _export, "as trainers take it", _EXPORT)
+    argument(parser, "files FILE", "data sets", nargs="+")
+    argument(
+        parser,
+        "--format {messages,sharegpt,llamafactory,tokens}",
+        "see above",
+        required=True,
+    )
+    add_mode(parser)
+    argument(parser, "-o --output DIR", "folder for the files", required=True)
+    argument(parser, "--model DIR", "checkpoint folder whose template makes the tokens")
+    argument(
+        parser,
+        "--max-length N",
+        "tokens; longer conversations end with the last whole turn that fits (default: no limit)",
+        default=0,
+    )
+    add_json_option(parser)
+
+    parser = subcommand(commands, "stats", _stats, "errors, decisions and tokens")
+    argument(parser, "file FILE", "data set")
+    argument(parser, "--model BASE", "whose tokens are counted, by family, as in `tune`")
+    parser.add_argument(
+        "--max-length", type=int, default=0, metavar="N", help="say what a limit of N tokens leaves out"
+    )
+    argument(parser, "-o --output DIR", "also a figure, in this folder")
+    add_json_option(parser)
 
 
 def _from_runs(args: argparse.Namespace) -> int:
-
-    from evalharness.base.errors import UserError, at_least
+    """The good episodes of runs as training data: rejection sampling. A turn without an action, that the world refused,
+    or that changed nothing is an error and not trained. Episodes of tasks that models are evaluated on are left out.
+    """
     from evalharness.records.store import read_manifest
     from evalharness.training.datasets.from_runs import Tally, parse_keep, run_folder, samples_of
     from evalharness.training.datasets.sample import write_samples
@@ -109,35 +126,14 @@ def _from_runs(args: argparse.Namespace) -> int:
         "tally": tally.to_json(),
     }
     manifest = write_samples(args.output, chosen, made)
-    out = make_console(stderr=args.json == "-")
-    say_on(out, f"{tally.kept:,} of {tally.episodes:,} episodes kept")
-    for reason, count in sorted(tally.not_kept.items()):
-        say_on(out, f"  {count:,} left out: {reason}")
-    print_counts(out, manifest["counts"])
-    say_on(out, f"wrote {args.output}")
-    write_json(args.json, manifest)
-    return 0
-
-
-def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("mix", help="join data sets by ratio", description=_MIX)
-    parser.add_argument("parts", nargs="+", metavar="FILE[:SHARE]", help="data sets; a share is 1 by default")
-    parser.add_argument(
-        "-n", "--samples", type=int, metavar="N", help="conversations in all (default: as many as fit)"
-    )
-    parser.add_argument("--all", action="store_true", help="take every conversation of each file; no shares")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of drawing and order (default: 0)")
-    _add_masked_turns(parser)
-    add_bad_order(parser)
-    add_exclusion(parser)
-    add_output(parser)
-    add_json_option(parser)
-    parser.set_defaults(run=_mix)
+    left_out = [f"  {count:,} left out: {reason}" for reason, count in sorted(tally.not_kept.items())]
+    return show_made(args, [f"{tally.kept:,} of {tally.episodes:,} episodes kept", *left_out], manifest)
 
 
 def _mix(args: argparse.Namespace) -> int:
-
-    from evalharness.base.errors import UserError, at_least
+    """Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Drawn without replacement
+    and shuffled, both by seed. Conversations of tasks that models are evaluated on are left out.
+    """
     from evalharness.training.datasets.mix import mix, parse_part
     from evalharness.training.datasets.sample import write_samples
 
@@ -149,55 +145,37 @@ def _mix(args: argparse.Namespace) -> int:
         parts, args.seed, args.samples, exclusion, args.masked_turns, args.bad_order, whole=args.all
     )
     manifest = write_samples(args.output, samples, made)
-    out = make_console(stderr=args.json == "-")
     for path, found in unfit.items():
         _say_unfit(path, found)
     _say_excluded(exclusion)
-    for part in made["parts"]:
-        say_on(out, f"{part['file']}: {part['drawn']:,} of {part['of']:,}")
-    print_counts(out, manifest["counts"])
-    say_on(out, f"wrote {args.output}")
-    write_json(args.json, manifest)
-    return 0
+    drawn = (f"{part['file']}: {part['drawn']:,} of {part['of']:,}" for part in made["parts"])
+    return show_made(args, drawn, manifest)
 
 
 def _say_unfit(path: Path, unfit: Any) -> None:
     for line in [*unfit.lines(), *unfit.order.lines(), *unfit.masked_lines()]:
-        say(f"evalharness: {path}: {line}"[:300])
+        note(f"{path}: {line}"[:300])
 
 
 def _say_excluded(exclusion: Exclusion) -> None:
     for line in exclusion.lines():
-        say(f"evalharness: {line}")
+        note(line)
 
 
 def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--masked-turns", choices=("errors", "ignore"), default="errors",
-        help="where data has a mask and no marks of errors: a masked turn that holds an action and is answered is an "
-        "error; ignore: it is only masked (default: errors)",
-    )  # fmt: skip
-
-
-def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("read", help="take data in other layouts", description=_READ)
-    parser.add_argument("file", type=Path, metavar="FILE", help="JSON lines, a JSON list, or parquet")
-    parser.add_argument(
-        "--source", default="general", metavar="NAME", help="what the data is (default: general)"
+    argument(
+        parser,
+        "--masked-turns {errors,ignore}",
+        "where data has a mask and no marks of errors: a masked turn that holds an action and is answered is an "
+        "error; ignore: it is only masked",
+        default="errors",
     )
-    _add_masked_turns(parser)
-    add_bad_order(parser)
-    add_exclusion(parser)
-    add_output(parser)
-    add_json_option(parser)
-    parser.set_defaults(run=_read)
 
 
 def _read(args: argparse.Namespace) -> int:
-
-    from evalharness.base.errors import UserError
-    from evalharness.base.reading import sha256_of
-    from evalharness.base.text import printable
+    """Write others' training data (ShareGPT or messages layout; JSON lines, a JSON list, or parquet) in our format.
+    What does not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
+    """
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.order import OrderCheck
     from evalharness.training.datasets.sample import write_samples
@@ -230,46 +208,13 @@ def _read(args: argparse.Namespace) -> int:
         "order": unfit.order.to_json(),
     }
     manifest = write_samples(args.output, samples, made)
-    out = make_console(stderr=args.json == "-")
-    say_on(out, f"fields: {fields}" + (f"; of messages: {of_messages}" if of_messages else ""))
     _say_unfit(args.file, unfit)
     _say_excluded(exclusion)
-    print_counts(out, manifest["counts"])
-    say_on(out, f"wrote {args.output}")
-    write_json(args.json, manifest)
-    return 0
-
-
-def _register_export(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "export",
-        help="as trainers take it",
-        description=_EXPORT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="data sets")
-    parser.add_argument(
-        "--format", required=True, help="see above",
-        choices=("messages", "sharegpt", "llamafactory", "tokens"),
-    )  # fmt: skip
-    add_mode(parser)
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the files"
-    )
-    parser.add_argument(
-        "--model", type=Path, metavar="DIR", help="checkpoint folder whose template makes the tokens"
-    )
-    parser.add_argument(
-        "--max-length", type=int, default=0, metavar="N",
-        help="tokens; longer conversations end with the last whole turn that fits (default: no limit)",
-    )  # fmt: skip
-    add_json_option(parser)
-    parser.set_defaults(run=_export)
+    named = f"fields: {fields}" + (f"; of messages: {of_messages}" if of_messages else "")
+    return show_made(args, [named], manifest)
 
 
 def _export(args: argparse.Namespace) -> int:
-
-    from evalharness.base.errors import at_least
     from evalharness.training.datasets.export import export
     from evalharness.training.datasets.sample import BrokenLine
 
@@ -278,9 +223,9 @@ def _export(args: argparse.Namespace) -> int:
     done = export(
         args.files, args.format, args.mode, args.output,
         model=args.model, max_length=args.max_length, broken=broken,
-        on_line=lambda line: say(f"evalharness: {line}"),
+        on_line=note,
     )  # fmt: skip
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     for path, lines in broken.items():
         name_broken_lines(path, lines)
     say_on(
@@ -302,20 +247,10 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
-def _register_stats(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("stats", help="errors, decisions and tokens", description=_STATS)
-    parser.add_argument("file", type=Path, metavar="FILE", help="data set")
-    parser.add_argument("--model", metavar="BASE", help="whose tokens are counted, by family, as in `tune`")
-    parser.add_argument(
-        "--max-length", type=int, default=0, metavar="N", help="say what a limit of N tokens leaves out"
-    )
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="also a figure, in this folder")
-    add_json_option(parser)
-    parser.set_defaults(run=_stats)
-
-
 def _stats(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    """What a data set holds: errors by the length of their runs; by family the decisions that it trains and which rules
+    make them; with --model its tokens.
+    """
     from evalharness.training.datasets import decisions, lengths
     from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
     from evalharness.training.datasets.stats import ErrorTurns
@@ -331,7 +266,7 @@ def _stats(args: argparse.Namespace) -> int:
     if args.max_length and args.model is None:
         raise UserError("--max-length counts tokens: give --model, too")
     name_broken_lines(args.file, broken)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     print_counts(out, counts.to_json())
     say_on(out, "run of errors    runs   turns   of all turns   of player turns")
     for row in found.rows():
@@ -347,7 +282,7 @@ def _stats(args: argparse.Namespace) -> int:
     if args.model is not None:
         from evalharness.training.tune.start import start_of
 
-        base = start_of(args.model, lambda line: say(f"evalharness: {line}")).base
+        base = start_of(args.model, note).base
         counted = lengths.lengths_of(samples, base, args.max_length)
         tokens = {family: row.to_json() for family, row in counted.items()}
         for line in lengths.lines(tokens, args.max_length):

@@ -1,12 +1,22 @@
-"""`evalharness refine grounded`: training trajectories made in the real simulators."""
+"""`evalharness refine grounded | correct`: training trajectories made in the real simulators."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, data_folder, titles, write_json
+from evalharness.base.errors import UserError
+from evalharness.cli.common import add_json_option, data_folder, families_of, open_families, titles
+from evalharness.cli.output import make_console, results_console, write_json
+from evalharness.cli.parser import Commands, argument, subcommand
+from evalharness.cli.refine_common import (
+    add_exclusion,
+    add_output,
+    excluded_seeds,
+    exclusion_of,
+    print_counts,
+    show_made,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,108 +24,101 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.training.grounded.grounded import Order
-from evalharness.cli.refine_common import Commands, add_exclusion, excluded_seeds, make_console, print_counts
-
-_GROUNDED = """\
-Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1, ...;
-those that models are evaluated on are refused. The same command gives the same bytes, and continues.
-docs/grounded-data.md
-"""
 
 
-def register(commands: Commands[argparse.ArgumentParser]) -> None:
-
-    parser = commands.add_parser(
-        "grounded", help="trajectories with errors, made in the real simulators", description=_GROUNDED
+def register(commands: Commands) -> None:
+    parser = subcommand(
+        commands, "grounded", _grounded, "trajectories with errors, made in the real simulators"
     )
-    parser.add_argument(
-        "--tasks", default="all", metavar="LIST", help="families, separated by commas (default: all)"
+    argument(parser, "--tasks LIST", "families, separated by commas", default="all")
+    argument(parser, "--suite-seed N", "the first open suite to take tasks of; not 0", required=True)
+    argument(parser, "-n --samples N", "trajectories, in equal shares", required=True)
+    argument(parser, "-o --output FILE", "the data set, FILE.jsonl", required=True)
+    argument(parser, "--seed N", "of errors and wordings", default=0)
+    argument(
+        parser,
+        "--per-task N",
+        "trajectories of one task, with different errors and wordings (default: 2 to 8, by family)",
     )
-    parser.add_argument(
-        "--suite-seed",
-        type=int,
-        required=True,
-        metavar="N",
-        help="the first open suite to take tasks of; not 0",
+    argument(
+        parser,
+        "--error-runs A-B",
+        "runs of one to four errors in a trajectory, least and most; 0 for none",
+        default="1-3",
     )
-    parser.add_argument(
-        "-n", "--samples", type=int, required=True, metavar="N", help="trajectories, in equal shares"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="the data set, FILE.jsonl"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of errors and wordings (default: 0)"
-    )
-    parser.add_argument(
-        "--per-task", type=int, metavar="N",
-        help="trajectories of one task, with different errors and wordings (default: 2 to 8, by family)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--error-runs", default="1-3", metavar="A-B",
-        help="runs of one to four errors in a trajectory, least and most; 0 for none (default: 1-3)",
-    )  # fmt: skip
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
         help="agents without privileged information play, where there are such (default); --no-search: the plan",
     )  # fmt: skip
-    parser.add_argument(
-        "--wordings", type=int, default=1, metavar="N",
-        help="at most N wordings of each thought; 0: all there are (default: 1, the easiest to learn)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--kinds", default="", metavar="LIST",
-        help="only these kinds of tasks, separated by commas: --tasks pddl --kinds gripper (default: all)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--balance", action="store_true",
-        help="make eight times as many and take those with rare decisions first, up to a half",
-    )  # fmt: skip
-    parser.add_argument(
-        "--perturb", metavar="NAME",
-        help="word the actions differently, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
-    )  # fmt: skip
-    parser.add_argument(
-        "--distractors", type=int, default=0, metavar="N",
-        help="N objects, and a room for every four, that the goal does not need, in each task (default: 0)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--max-turns",
-        type=int,
-        metavar="N",
-        help="limit of a trajectory, errors included (default: that of a run)",
+    argument(
+        parser,
+        "--wordings N",
+        "at most N wordings of each thought; 0: all there are (default: 1, the easiest to learn)",
+        default=1,
     )
-    parser.add_argument(
-        "--thoughts", metavar="MODEL",
-        help="a model, as in `run --model`, writes the thoughts (default: by rule)",
-    )  # fmt: skip
-    parser.add_argument("--model-name", metavar="NAME", help="the name an endpoint serves the model by")
-    parser.add_argument(
-        "--api-key-env", metavar="VAR", help="environment variable that holds the endpoint's key"
+    argument(
+        parser,
+        "--kinds LIST",
+        "only these kinds of tasks, separated by commas: --tasks pddl --kinds gripper (default: all)",
+        default="",
     )
-    parser.add_argument("--workers", type=int, metavar="N", help="processes of each family (default: cores)")
-    parser.add_argument("--force", action="store_true", help="write over FILE when it was made otherwise")
+    argument(
+        parser, "--balance", "make eight times as many and take those with rare decisions first, up to a half"
+    )
+    argument(
+        parser,
+        "--perturb NAME",
+        "word the actions differently, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
+    )
+    argument(
+        parser,
+        "--distractors N",
+        "N objects, and a room for every four, that the goal does not need, in each task",
+        default=0,
+    )
+    argument(parser, "--max-turns N", "limit of a trajectory, errors included (default: that of a run)")
+    argument(
+        parser, "--thoughts MODEL", "a model, as in `run --model`, writes the thoughts (default: by rule)"
+    )
+    argument(parser, "--model-name NAME", "the name an endpoint serves the model by")
+    argument(parser, "--api-key-env VAR", "environment variable that holds the endpoint's key")
+    argument(parser, "--workers N", "processes of each family (default: cores)")
+    argument(parser, "--force", "write over FILE when it was made otherwise")
     add_exclusion(parser, evaluated=False)
     add_json_option(parser)
-    parser.set_defaults(run=_grounded)
 
-
-def _families(selection: str) -> tuple[str, ...]:
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.envs import specs
-
-    known = [family for family, spec in specs().items() if spec.suites.expected.get("open")]
-    if selection == "all":  # the same families as in `run --tasks all`
-        return tuple(sorted(family for family in known if specs()[family].own.in_all))
-    chosen = {name.strip() for name in selection.split(",")}
-    for name in sorted(chosen):
-        if name not in known:
-            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
-    return tuple(sorted(chosen))
+    parser = subcommand(
+        commands, "correct", _correct, "a model's own errors, corrected in the real simulators"
+    )
+    argument(
+        parser,
+        "runs RUN",
+        "runs of the model on open suites of other seeds than 0: evalharness run --suite open --suite-seed 101",
+        nargs="+",
+    )
+    argument(
+        parser,
+        "--per-episode N",
+        "corrections of one episode, at the end of its first N runs of faults (default: 1)",
+        default=1,
+    )
+    argument(parser, "--after-faults N", "faults in a row after which the teacher takes over", default=2)
+    argument(parser, "--turns N", "keep the first N turns of the teacher (default: all, to success)")
+    argument(parser, "--wordings N", "at most N wordings of each thought (default: all)")
+    argument(
+        parser,
+        "--errors {own,none}",
+        "none: the same tasks, played by the teacher from the first turn: data without errors",
+        default="own",
+    )
+    argument(parser, "--seed N", "of wordings", default=0)
+    argument(parser, "--workers N", "processes of each family (default: cores)")
+    add_exclusion(parser)
+    add_output(parser)
+    add_json_option(parser)
 
 
 def _error_plan(text: str) -> Any:
-    from evalharness.base.errors import UserError
     from evalharness.training.grounded.draft import ErrorPlan
 
     least, _, most = text.partition("-")
@@ -130,7 +133,7 @@ def _order(args: argparse.Namespace) -> Order:
     from evalharness.training.grounded.grounded import Order
 
     return Order(
-        families=_families(args.tasks),
+        families=tuple(families_of(args.tasks, open_families(), all_is_one=True)),
         suite_seed=args.suite_seed,
         samples=args.samples,
         seed=args.seed,
@@ -148,6 +151,10 @@ def _order(args: argparse.Namespace) -> Order:
 
 
 def _grounded(args: argparse.Namespace) -> int:
+    """Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1,
+    ...; those that models are evaluated on are refused. The same command gives the same bytes, and continues.
+    docs/grounded-data.md
+    """
     import time
     from dataclasses import replace
 
@@ -164,7 +171,7 @@ def _grounded(args: argparse.Namespace) -> int:
     if args.thoughts is not None:
         writer = prepare_writer(args.thoughts, args.model_name, args.api_key_env, order.seed)
         order = replace(order, thoughts=dict(writer.identity))
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     if not args.force and is_made(order, args.output):
         out.print(f"{args.output} is made already", soft_wrap=True)
         manifest = read_manifest(args.output) or {}
@@ -205,3 +212,27 @@ def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str
     print_counts(out, manifest["counts"])
     for line in lines({names[f]: row["decisions"] for f, row in rows.items() if row["decisions"]}):
         out.print(line, soft_wrap=True)
+
+
+def _correct(args: argparse.Namespace) -> int:
+    """The errors of a model's own runs, corrected: after a fault the family's teacher (an agent without privileged
+    information) takes over and must succeed. The model's turns are not trained. The same command gives the same bytes,
+    and continues. docs/grounded-data.md
+    """
+    from evalharness.envs import specs
+    from evalharness.models.event_loop import run_to_end
+    from evalharness.training.grounded.bars import watch_making
+    from evalharness.training.grounded.correction import Correction, correct, plan_correction
+
+    how = Correction(args.per_episode, args.after_faults, args.turns, args.wordings, args.seed, args.errors)
+    plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
+    progress = plan.counts()
+    with watch_making(progress, titles(), make_console(stderr=True)):
+        manifest: dict[str, Any] = run_to_end(
+            correct(plan, specs(), args.output, workers=args.workers, progress=progress)
+        )
+    tally = manifest["made"]["tally"]
+    lines = [f"{manifest['counts']['samples']:,} corrections of {tally['episodes']:,} episodes"]
+    for name in ("left_out", "not_made"):
+        lines += [f"  {count:,} {name.replace('_', ' ')}: {reason}" for reason, count in tally[name].items()]
+    return show_made(args, lines, manifest)

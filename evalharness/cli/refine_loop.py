@@ -6,36 +6,30 @@ import argparse
 import shlex
 from pathlib import Path
 
-from evalharness.cli.common import add_json_option, require_writable
-from evalharness.cli.refine_common import Commands, make_console, say_on
-
-_DESCRIPTION = """\
-Rounds in which a model learns from its own play (DAgger): play tasks of a suite that is new in every round, correct the
-errors (refine correct), join them with the data so far, train the model further, play the validation suite. The same
-command continues, and a larger --rounds adds some. FILE has the options of every step. docs/training-studies.md
-"""
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import make_console, require_writable, results_console
+from evalharness.cli.parser import Commands, argument, subcommand
+from evalharness.cli.refine_common import say_on
 
 
-def register(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "loop", help="rounds of play, correction and training, by one command", description=_DESCRIPTION
-    )
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="YAML; see --print")
+def register(commands: Commands) -> None:
+    parser = subcommand(commands, "loop", run, "rounds of play, correction and training, by one command")
+    argument(parser, "file FILE", "YAML; see --print", nargs="?")
     parser.add_argument("--model", help="the first model, as in `tune` (default: the file's, else demo)")
-    parser.add_argument("--rounds", type=int, metavar="N", help="(default: the file's, else 3)")
-    parser.add_argument(
-        "--rejection", type=int, metavar="N", help="no corrections: the good ones of N samples of each task"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder (default: results/loop, or of FILE's name)"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="list the jobs; make, train and play nothing")
-    parser.add_argument("--print", action="store_true", help="print the file with all that is set")
+    argument(parser, "--rounds N", "(default: the file's, else 3)")
+    argument(parser, "--rejection N", "no corrections: the good ones of N samples of each task")
+    argument(parser, "-o --output DIR", "folder (default: results/loop, or of FILE's name)")
+    argument(parser, "--dry-run", "list the jobs; make, train and play nothing")
+    argument(parser, "--print", "print the file with all that is set")
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Rounds in which a model learns from its own play (DAgger): play tasks of a suite that is new in every round,
+    correct the errors (refine correct), join them with the data so far, train the model further, play the validation
+    suite. The same command continues, and a larger --rounds adds some. FILE has the options of every step.
+    docs/training-studies.md
+    """
     from evalharness.cli.study import check, forecast, known_options, parse_all, play
     from evalharness.runs.study import LOOP
     from evalharness.training.study.jobs import read_progress
@@ -52,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_loop(loop, folder, beside)
     parse_all(plan)
     progress = read_progress(plan, folder)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     if args.dry_run:
         for job in plan.jobs.values():
             done = " (done)" if progress.states[job.name].status == "done" else ""

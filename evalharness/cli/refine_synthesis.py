@@ -4,106 +4,78 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, at_least
-from evalharness.cli.common import add_json_option, write_json
-from evalharness.cli.parser import CommandParser
+from evalharness.base.errors import UserError, at_least, nearest
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import make_console, note, results_console, show_outcome, write_json
+from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.models.asking import Outcome
     from evalharness.training.synthesis.synthesis import Synthesis
 
-_SCRIPTS = """\
-A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same command
-continues, a larger -n extends.
-docs/refine.md
-"""
-_TRAJECTORIES = """\
-A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified; passed ones
-become training data, data.jsonl. The same command continues. docs/refine.md
-"""
-_SHOW = """\
-Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
---first N, the scripts or trajectories themselves. Of a data set (grounded, read, mixed): its conversations, with what
-is trained and what went wrong at each turn.
-"""
 _SAMPLING = ("model", "model_name", "temperature", "top_p", "max_tokens", "seed")
 _DEFAULTS: dict[str, Any] = {"temperature": 1.0, "max_tokens": 4096}
 
 
-def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
-    scripts = actions.add_parser("scripts", help="have a model write scripts of worlds", description=_SCRIPTS)
-    scripts.add_argument(
-        "--personas",
-        type=Path,
-        metavar="FILE",
-        help='JSON lines of {"persona": "..."}, as Persona-Hub has them (default: 200 of our own)',
+def register(actions: Commands) -> None:
+    scripts = subcommand(actions, "scripts", _scripts, "have a model write scripts of worlds")
+    argument(
+        scripts,
+        "--personas FILE",
+        'JSON lines of {"persona": "..."}, as Persona-Hub has them (default: 200 of our own)',
     )
-    scripts.add_argument(
-        "--names", choices=("bare", "placed"), default="bare",
-        help="bare: a name may leave parameters out, as in the paper; placed: it has all of them (default: bare)",
-    )  # fmt: skip
-    scripts.add_argument(
-        "-n", type=int, required=True, metavar="N", help="how many personas, drawn by --seed"
+    argument(
+        scripts,
+        "--names {bare,placed}",
+        "bare: a name may leave parameters out, as in the paper; placed: it has all of them",
+        default="bare",
     )
+    argument(scripts, "-n N", "how many personas, drawn by --seed", required=True)
     scripts.add_late(_add_synthesis_options)
-    scripts.set_defaults(run=_scripts)
 
-    trajectories = actions.add_parser(
-        "trajectories", help="have a model play scripts with errors and refinement", description=_TRAJECTORIES
+    trajectories = subcommand(
+        actions, "trajectories", _trajectories, "have a model play scripts with errors and refinement"
     )
-    trajectories.add_argument(
-        "--scripts", type=Path, required=True, metavar="DIR", help="folder of `refine scripts`"
+    argument(trajectories, "--scripts DIR", "folder of `refine scripts`", required=True)
+    argument(trajectories, "-n N", "only the first N scripts (default: all)")
+    argument(
+        trajectories,
+        "--errors {some,none}",
+        "none: a set made anew in which no player errs: the paper's no_refine_data",
+        default="some",
     )
-    trajectories.add_argument("-n", type=int, metavar="N", help="only the first N scripts (default: all)")
-    trajectories.add_argument(
-        "--errors", choices=("some", "none"), default="some",
-        help="none: a set made anew in which no player errs: the paper's no_refine_data (default: some)",
-    )  # fmt: skip
     readings = trajectories.add_argument_group("where the paper's sources differ")
-    readings.add_argument(
-        "--excuse",
-        choices=("any", "parameter"),
+    argument(
+        readings,
+        "--excuse {any,parameter}",
+        "an action that the script lacks is excused by any error flag of the next turn, or by parameter_error alone",
         default="any",
-        help="an action that the script lacks is excused by any error flag of the next turn, or by parameter_error "
-        "alone (default: any)",
     )
-    readings.add_argument(
-        "--least-errors", type=int, choices=(2, 1), default=2, help="error turns at least (default: 2)"
-    )
-    readings.add_argument(
-        "--count-errors",
-        choices=("all", "call"),
+    argument(readings, "--least-errors", "error turns at least", type=int, choices=(2, 1), default=2)
+    argument(
+        readings,
+        "--count-errors {all,call}",
+        "error turns are counted over kept and new turns, or over those of the last call",
         default="all",
-        help="error turns are counted over kept and new turns, or over those of the last call (default: all)",
     )
-    readings.add_argument(
-        "--last-turn",
-        choices=("drop", "keep"),
+    argument(
+        readings,
+        "--last-turn {drop,keep}",
+        "the last turn of a game without success: algorithm 1 drops it, section 3.1 keeps it",
         default="drop",
-        help="the last turn of a game without success: algorithm 1 drops it, section 3.1 keeps it (default: drop)",
     )
     trajectories.add_late(_add_synthesis_options)
-    trajectories.set_defaults(run=_trajectories)
 
-    show = actions.add_parser("show", help="print scripts, trajectories, or their table", description=_SHOW)
-    show.add_argument(
-        "folder", type=Path, metavar="DIR|FILE", help="folder of scripts or trajectories, or a data set"
+    show = subcommand(actions, "show", _show, "print scripts, trajectories, or their table")
+    argument(show, "folder DIR|FILE", "folder of scripts or trajectories, or a data set")
+    argument(
+        show, "key KEY", "print this persona's (persona-...), or this conversation of a data set", nargs="?"
     )
-    show.add_argument(
-        "key",
-        nargs="?",
-        metavar="KEY",
-        help="print this persona's (persona-...), or this conversation of a data set",
-    )
-    show.add_argument("--first", type=int, metavar="N", help="print the first N")
-    show.add_argument(
-        "--rejected", action="store_true", help="with --first: of the rejected, with their signals"
-    )
+    argument(show, "--first N", "print the first N")
+    argument(show, "--rejected", "with --first: of the rejected, with their signals")
     add_json_option(show)
-    show.set_defaults(run=_show)
 
 
 def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
@@ -111,23 +83,13 @@ def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
 
     what = parser.add_argument_group("the model")
     add_fields(what, _SAMPLING, **_DEFAULTS)
-    what.add_argument(
-        "--calls",
-        type=int,
-        default=4,
-        metavar="N",
-        help="calls a persona, its script's included (default: 4)",
-    )
-    what.add_argument(
-        "--prompts", type=Path, metavar="DIR", help="folder with script.yaml, trajectory.yaml of your own"
-    )
-    what.add_argument(
-        "--plain", action="store_true", help="do not ask the server for structured output (JSON schema)"
-    )
+    argument(what, "--calls N", "calls a persona, its script's included", default=4)
+    argument(what, "--prompts DIR", "folder with script.yaml, trajectory.yaml of your own")
+    argument(what, "--plain", "do not ask the server for structured output (JSON schema)")
     how = parser.add_argument_group("how to do it")
-    how.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the results")
+    argument(how, "-o --output DIR", "folder for the results", required=True)
     add_fields(how, (*SERVING, "replicas", "api_key_env"))
-    add_json_option(how)  # type: ignore[arg-type]
+    add_json_option(how)
 
 
 def _synthesis(args: argparse.Namespace) -> Synthesis:
@@ -148,12 +110,15 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
 
 
 def _scripts(args: argparse.Namespace) -> int:
+    """A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same
+    command continues, a larger -n extends. docs/refine.md
+    """
     from evalharness.training.synthesis.personas import read_personas
     from evalharness.training.synthesis.synthesis import make_scripts
 
     what = _synthesis(args)
     for line in read_personas(args.personas).complaints():
-        _say(line)
+        note(line)
     return _make(
         args,
         lambda watch: make_scripts(what, args.personas, args.n, bare_names=args.names == "bare", watch=watch),
@@ -161,6 +126,9 @@ def _scripts(args: argparse.Namespace) -> int:
 
 
 def _trajectories(args: argparse.Namespace) -> int:
+    """A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified; passed ones
+    become training data, data.jsonl. The same command continues. docs/refine.md
+    """
     from evalharness.training.synthesis.synthesis import make_trajectories
     from evalharness.training.synthesis.verify import Readings
 
@@ -169,29 +137,23 @@ def _trajectories(args: argparse.Namespace) -> int:
     return _make(args, lambda watch: make_trajectories(what, args.scripts, args.n, readings, watch=watch))
 
 
-def _say(line: str) -> None:
-    from evalharness.base.terminal import say
-
-    say(f"evalharness: {line}")
-
-
 def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import show_outcome
     from evalharness.models.work import watch_work
     from evalharness.training.synthesis.show import verification_table
 
     try:
         made = make(lambda progress: watch_work(progress, make_console(stderr=True)))
     except (KeyboardInterrupt, SystemExit):
-        _say(f"stopped; every call that was answered is in {args.output}")
+        note(f"stopped; every call that was answered is in {args.output}")
         raise
     return show_outcome(args, made, verification_table(made.summary), "personas are left to make")
 
 
 def _show(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console
+    """Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
+    --first N, the scripts or trajectories themselves. Of a data set (grounded, read, mixed): its conversations, with
+    what is trained and what went wrong at each turn.
+    """
     from evalharness.training.synthesis.outcome import summarize
     from evalharness.training.synthesis.show import record_lines, verification_table
     from evalharness.training.synthesis.synthesis_store import finished
@@ -200,7 +162,7 @@ def _show(args: argparse.Namespace) -> int:
         raise UserError("--rejected goes with --first N")
     if args.folder.is_file():
         return _show_data(args)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     summary = summarize(args.folder)
     if args.key is None and args.first is None:
         console.print(verification_table(summary))
@@ -226,8 +188,6 @@ def _show(args: argparse.Namespace) -> int:
 
 def _show_data(args: argparse.Namespace) -> int:
     """Conversations of a data set: those of KEY, or the first ones."""
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.show import sample_lines
 
@@ -243,7 +203,7 @@ def _show_data(args: argparse.Namespace) -> int:
         if not chosen:
             known = [sample.id for sample in samples]
             raise UserError(f"{args.folder} has no conversation {args.key!r}{nearest(args.key, known)}")
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     for sample in chosen:
         for line in sample_lines(sample):
             console.print(line)

@@ -1,4 +1,6 @@
-"""`evalharness report`: runs as one page to look at."""
+"""Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
+trajectory turn by turn, two runs side by side. For a run in progress: evalharness view. docs/report.md
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.output import note, say
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
@@ -16,45 +20,27 @@ if TYPE_CHECKING:
     from evalharness.results.viewer.bundle import Chosen, PicturesOf
 
 HELP = "write runs as one HTML page to look at"
-DESCRIPTION = """\
-Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
-trajectory turn by turn, two runs side by side. For a run in progress: evalharness view. docs/report.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("report.html"),
-        metavar="FILE",
-        help="where to write it (default: report.html)",
-    )
-    parser.add_argument(
-        "--no-pictures",
-        action="store_true",
-        help="do not draw the world beside each turn (a smaller page, sooner)",
-    )
+    argument(parser, "-o --output FILE", "where to write it", default=Path("report.html"))
+    argument(parser, "--no-pictures", "do not draw the world beside each turn (a smaller page, sooner)")
     add_data_option(parser)
 
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run folders or studies, of one suite"
+    argument(parser, "runs RUN", "run folders or studies, of one suite", nargs="+")
+    argument(
+        parser,
+        "--prompts DIR",
+        "the folder that the runs were given as `run --prompts DIR`; the page then shows these prompts",
     )
-    parser.add_argument(
-        "--prompts",
-        type=Path,
-        metavar="DIR",
-        help="the folder that the runs were given as `run --prompts DIR`; the page then shows these prompts",
-    )
-    parser.add_argument("--family", metavar="NAME", help="a page about this family alone")
-    parser.add_argument(
+    argument(parser, "--family NAME", "a page about this family alone")
+    argument(
+        parser,
         "--only-failures",
-        action="store_true",
-        help="trajectories of episodes without success alone (a smaller page); the numbers stay those of all",
+        "trajectories of episodes without success alone (a smaller page); the numbers stay those of all",
     )
 
 
@@ -112,7 +98,6 @@ def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.judge.judging import judgements_of
     from evalharness.results.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.results.viewer.page import write_page
@@ -144,10 +129,10 @@ def run(args: argparse.Namespace) -> int:
             sampled=_sampled(args.runs),
         )
     if differing := sum(each.differing for each in drawn):
-        say(f"evalharness: {differing} episodes have no pictures: their actions give other observations here")
+        note(f"{differing} episodes have no pictures: their actions give other observations here")
     for path, lines in broken.items():
         for line in say_broken(path, lines):
-            say(f"evalharness: {line}")
+            note(line)
     size = write_page(args.output, bundle)
     say(f"wrote {args.output} ({size / 1e6:.1f} MB)")
     return 0

@@ -1,4 +1,6 @@
-"""`evalharness run`: evaluate a model."""
+"""Evaluate a model: play every task, score it, and keep everything in a run folder.
+The same command continues an interrupted run; episodes that are finished are never played again.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +8,17 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import (
-    data_folder,
-    how_to_go_on,
-    require_writable,
-    saying_what_is_kept,
-    write_json,
-)
+from evalharness.base.errors import UserError
+from evalharness.cli.common import data_folder, how_to_go_on, saying_what_is_kept, titles
+from evalharness.cli.output import note, require_writable, results_console, write_json
 from evalharness.cli.parser import CommandParser
-from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
+from evalharness.cli.studies import add_dry_run_option, run_study
 
 if TYPE_CHECKING:
-    from evalharness.runs.dry_run import Plan
     from evalharness.runs.study import Runs
 
 
 HELP = "evaluate a model"
-DESCRIPTION = """\
-Evaluate a model: play every task, score it, and keep everything in a run folder.
-The same command continues an interrupted run; episodes that are finished are never played again.
-"""
 
 
 _USUAL = "--model --tasks --suite --limit --draw --agent --perturb --max-tokens --output --dry-run"
@@ -48,8 +41,6 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if isinstance(args.seed, str):
         return run_seeds(args)
-    from evalharness.base.terminal import make_console, say
-    from evalharness.cli.common import titles
     from evalharness.cli.options import config_of
     from evalharness.results.report.table import print_summary
     from evalharness.runs import evaluation
@@ -58,11 +49,13 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     require_writable("--json", args.json)
     if args.dry_run:
-        from evalharness.runs.dry_run import dry_run
+        from evalharness.runs.dry_run import dry_run, print_plan
 
-        plan = dry_run(config, data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}"))
-        return _show_plan(plan, args)
-    out = make_console(stderr=args.json == "-")
+        plan = dry_run(config, data=data_folder(args), on_status=note)
+        print_plan(results_console(args), plan, titles())
+        write_json(args.json, plan.to_json())
+        return 2 if plan.refused else 0
+    out = results_console(args)
     names = titles()
     with saying_what_is_kept(args) as kept:
         outcome = evaluation.evaluate(config, data=data_folder(args), watch=watch, on_folder=kept.append)
@@ -73,19 +66,9 @@ def run(args: argparse.Namespace) -> int:
     out.print(f"run folder: {outcome.folder}", soft_wrap=True)
     write_json(args.json, outcome.summary.to_json())
     if outcome.stopped:
-        say(f"evalharness: the run stopped early: {outcome.stopped}")
-        say(f"evalharness: finished episodes are kept{how_to_go_on(outcome.stopped)}")
+        note(f"the run stopped early: {outcome.stopped}")
+        note(f"finished episodes are kept{how_to_go_on(outcome.stopped)}")
     return outcome.exit_status
-
-
-def _show_plan(plan: Plan, args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import titles
-    from evalharness.runs.dry_run_table import print_plan
-
-    print_plan(make_console(stderr=args.json == "-"), plan, titles())
-    write_json(args.json, plan.to_json())
-    return 2 if plan.refused else 0
 
 
 KIND = "seeds"
@@ -104,8 +87,6 @@ def take_several(seed: argparse.Action) -> None:
 
 def read_seeds(text: str) -> list[int]:
     """`0,1,2`, `0-4`, `0-2,7`; each once, in order. Raises UserError."""
-    from evalharness.base.errors import UserError
-
     found: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
@@ -123,30 +104,21 @@ def read_seeds(text: str) -> list[int]:
 
 
 def run_seeds(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
     from evalharness.runs.study import study_folder
-    from evalharness.runs.study_results import print_study
 
     seeds, args.seed = read_seeds(args.seed), None
     runs = _runs(args, seeds)
     folder = study_folder(next(iter(runs.values())).changed(seed=0), KIND)
-    out = make_console(stderr=args.json == "-")
-    if args.dry_run:
-        return dry_run_study(out, folder, runs, args)
-    played = play_study(KIND, folder, runs, args)
-    if not played.stopped and (study := print_study(out, folder)) is not None:
-        write_json(args.json, study.to_json())
-    return end_study(out, folder, played)
+    return run_study(KIND, folder, runs, args)
 
 
 def _runs(args: argparse.Namespace, seeds: Sequence[int]) -> Runs:
-    from evalharness.base.terminal import say
     from evalharness.cli.options import config_of
 
     config = config_of(args)
     if config.policy.temperature == 0 and (config.policy.model == "oracle" or not config.policy.is_scripted):
-        say(
-            "evalharness: at temperature 0 the runs of all seeds are nearly identical; for different runs give "
+        note(
+            "at temperature 0 the runs of all seeds are nearly identical; for different runs give "
             "--temperature 1"
         )
     return {f"seed-{seed}": config.changed(seed=seed) for seed in seeds}

@@ -1,4 +1,5 @@
-"""`evalharness runs`: which run folders there are; removing and renaming them."""
+"""List the run folders below FOLDER: model, suite, how much is done, when, and the held-out score. A study is one
+line."""
 
 from __future__ import annotations
 
@@ -6,59 +7,46 @@ import argparse
 import sys
 from pathlib import Path
 
-from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, write_json
-from evalharness.cli.parser import CommandParser
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import note, results_console, say, write_json
+from evalharness.cli.parser import CommandParser, argument
 
 RESULTS = Path("results")
 HELP = "list, remove and rename run folders"
-DESCRIPTION = """\
-List the run folders below FOLDER: model, suite, how much is done, when, and the held-out score. A study is one line.
-"""
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument(
-        "folders", type=Path, nargs="*", metavar="FOLDER", help="where to look (default: results/)"
-    )
-    parser.add_argument(
-        "--filter",
+    argument(parser, "folders FOLDER", "where to look (default: results/)", nargs="*")
+    argument(
+        parser,
+        "--filter [KEY=]TEXT",
+        "only runs that mention TEXT, or whose KEY does: folder, model, suite, state (complete, part, running, "
+        "damaged), perturbation, family, study, or the key of a --label; may be repeated",
         action="append",
         default=[],
-        metavar="[KEY=]TEXT",
-        help="only runs that mention TEXT, or whose KEY does: folder, model, suite, state (complete, part, running, "
-        "damaged), perturbation, family, study, or the key of a --label; may be repeated",
     )
-    parser.add_argument(
-        "--sort",
+    argument(
+        parser,
+        "--sort KEY",
+        "played (default: newest first), folder, model, suite, state, done, success, progress",
         default="played",
-        metavar="KEY",
-        help="played (default: newest first), folder, model, suite, state, done, success, progress",
     )
-    parser.add_argument("--reverse", action="store_true", help="the other way round")
+    argument(parser, "--reverse", "the other way round")
     add_json_option(parser)
     _add_moves(parser)
 
 
 def _add_moves(parser: CommandParser) -> None:
-    rm = parser.add_beside(
-        "rm", "Remove run folders and studies. A folder that holds anything else is refused."
-    )
-    rm.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run or study folders")
-    rm.add_argument("--yes", action="store_true", help="do not ask")
-    rm.set_defaults(run=_remove)
-    mv = parser.add_beside(
-        "mv",
-        "Rename a run folder or a study, or move it into another folder. It is continued there with -o NEW.",
-    )
-    mv.add_argument("source", type=Path, metavar="RUN", help="run or study folder")
-    mv.add_argument("target", type=Path, metavar="NEW", help="new name, or a folder to move it into")
-    mv.set_defaults(run=_move)
+    rm = parser.add_beside("rm", _remove, _remove)
+    argument(rm, "runs RUN", "run or study folders", nargs="+")
+    argument(rm, "--yes", "do not ask")
+    mv = parser.add_beside("mv", _move, _move)
+    argument(mv, "source RUN", "run or study folder")
+    argument(mv, "target NEW", "new name, or a folder to move it into", type=Path)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console, say
     from evalharness.runs.listing import SORTS, chosen, listed
     from evalharness.runs.listing_table import print_runs
 
@@ -72,15 +60,15 @@ def run(args: argparse.Namespace) -> int:
     entries = chosen(found, args.filter, args.sort, reverse=args.reverse)
     write_json(args.json, {"schema": 1, "runs": [entry.to_json() for entry in entries]})
     if entries:
-        print_runs(make_console(stderr=args.json == "-"), entries)
+        print_runs(results_console(args), entries)
     else:
         where = ", ".join(map(str, folders))
-        say(f"evalharness: no run {'fits' if found else 'yet'} in {where}")
+        note(f"no run {'fits' if found else 'yet'} in {where}")
     return 0
 
 
 def _remove(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
+    """Remove run folders and studies. A folder that holds anything else is refused."""
     from evalharness.runs.moves import remove, require_removable
 
     for folder in args.runs:
@@ -99,7 +87,7 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _move(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
+    """Rename a run folder or a study, or move it into another folder. It is continued there with -o NEW."""
     from evalharness.runs.moves import move
 
     target = move(args.source, args.target)

@@ -1,13 +1,17 @@
-"""`evalharness show`: a run's table, or one trajectory."""
+"""Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
+plans. With TASK_ID one trajectory, on a terminal through $PAGER. Of a study its own table.
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.text import printable
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import results_console, write_json
+from evalharness.cli.parser import argument
 from evalharness.records.files import STUDY
 
 if TYPE_CHECKING:
@@ -16,39 +20,28 @@ if TYPE_CHECKING:
     from evalharness.records.episode import Episode
 
 HELP = "print a run's table, or one of its trajectories"
-DESCRIPTION = """\
-Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
-plans. With TASK_ID one trajectory, on a terminal through $PAGER. Of a study its own table.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder, or folder of a study")
-    parser.add_argument("task", nargs="?", metavar="TASK_ID", help="print this task's trajectory")
-    parser.add_argument(
-        "--sample", type=int, default=0, metavar="N", help="which of several samples of the task (default: 0)"
+    argument(parser, "folder RUN", "run folder, or folder of a study")
+    argument(parser, "task TASK_ID", "print this task's trajectory", nargs="?")
+    argument(parser, "--sample N", "which of several samples of the task", default=0)
+    argument(
+        parser,
+        "-v --verbose",
+        "also intervals over kinds of tasks, the error between attempts, where the time went, the server's part",
     )
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="also intervals over kinds of tasks, the error between attempts, where the time went, the server's part",
-    )
-    parser.add_argument(
-        "--raw", action="store_true", help="of a trajectory: the replies as they came, and long texts whole"
-    )
+    argument(parser, "--raw", "of a trajectory: the replies as they came, and long texts whole")
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import printable
     from evalharness.results.kept_summary import read_summary
     from evalharness.results.report.table import print_summary
 
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     if (args.folder / STUDY).is_file():
         return _study(args, console)
     if args.task is not None:
@@ -67,7 +60,6 @@ def _study(args: argparse.Namespace, console: Console) -> int:
     """A sweep's, a Best-of-N's, ... own table, from its stored runs."""
     from rich.text import Text
 
-    from evalharness.base.text import printable
     from evalharness.runs.study import LOOP, OF_TRAINING, TRAININGS, read_study, run_folders
     from evalharness.runs.study_results import print_study
 
@@ -108,7 +100,6 @@ def _is_meant(given: str, task_id: str) -> bool:
 
 
 def _trajectory(args: argparse.Namespace, console: Console) -> int:
-    from evalharness.base.errors import nearest
     from evalharness.records.store import read_episodes, read_manifest
     from evalharness.results.report.pager import print_paged
     from evalharness.results.report.trajectory import trajectory

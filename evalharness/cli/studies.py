@@ -7,7 +7,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder, how_to_go_on, require_writable, saying_what_is_kept
+from evalharness.base.errors import UserError
+from evalharness.cli.common import data_folder, how_to_go_on, saying_what_is_kept, titles
+from evalharness.cli.output import (
+    csv_text,
+    make_console,
+    note,
+    require_writable,
+    results_console,
+    write_csv,
+    write_json,
+    write_text,
+)
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +39,6 @@ def play_study(
     training: TrainingPoint | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
-    from evalharness.base.terminal import make_console
     from evalharness.runs.live import watch
     from evalharness.runs.study import play
 
@@ -48,18 +59,43 @@ def play_study(
         )
 
 
+def run_study(
+    kind: str,
+    folder: Path,
+    runs: Runs,
+    args: argparse.Namespace,
+    *,
+    elsewhere: Mapping[str, Path] | None = None,
+    shows_a_part: bool = False,
+) -> int:
+    """Play a study, or show what it would play; its own table, and the files that were asked for.
+
+    `shows_a_part`: its table says something where a run stopped, too.
+    """
+    from evalharness.runs.study_results import print_study
+
+    out = results_console(args)
+    if args.dry_run:
+        return dry_run_study(out, folder, runs, args)
+    played = play_study(kind, folder, runs, args, elsewhere=elsewhere)
+    result = print_study(out, folder) if shows_a_part or not played.stopped else None
+    if result is not None:
+        for option, rows in (("csv", "rows"), ("tasks_csv", "task_rows")):
+            if (target := getattr(args, option, None)) is not None:
+                write_csv(target, getattr(result, rows)())
+        write_json(args.json, result.to_json())
+    return end_study(out, folder, played)
+
+
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:
     """The table, the files that were asked for, and `stem`.png, .svg and .csv."""
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console, say
-    from evalharness.cli.common import csv_text, write_csv, write_json, write_text
     from evalharness.results.curves import by_checkpoint
     from evalharness.results.report import plots
     from evalharness.results.report.checkpoints import print_training
 
     if training is None:
         return
-    print_training(make_console(stderr="-" in (args.json, args.csv)), training)
+    print_training(results_console(args), training)
     write_csv(args.csv, training.rows())
     write_json(args.json, training.to_json())
     rows = list(by_checkpoint(training))
@@ -68,46 +104,39 @@ def show_training(args: argparse.Namespace, stem: Path, training: Training | Non
         with plots.style():
             plots.save_figure(plots.draw_over(rows, training.titles), stem)
     except UserError as error:
-        say(f"evalharness: no plot: {error}")
+        note(f"no plot: {error}")
 
 
 def end_study(out: Console, folder: Path, played: Played) -> int:
     """What was there already, where it is and what is missing; the exit status."""
-    from evalharness.base.terminal import say
-
     for name, outcome in played.runs.items():
         if outcome.nothing_to_play:
             out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True)
     out.print(f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True)
     if played.stopped:
-        say(f"evalharness: the study stopped early: {played.stopped}")
+        note(f"the study stopped early: {played.stopped}")
         if played.left:
-            say(f"evalharness: still to play: {', '.join(played.left)}")
-        say(f"evalharness: finished episodes are kept{how_to_go_on(played.stopped)}")
+            note(f"still to play: {', '.join(played.left)}")
+        note(f"finished episodes are kept{how_to_go_on(played.stopped)}")
     return played.exit_status
 
 
 def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show what would be played and estimate its tokens, time and cost; play nothing",
+    argument(
+        parser, "--dry-run", "show what would be played and estimate its tokens, time and cost; play nothing"
     )
 
 
 def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:
     """The first run's plan whole, of the others where they go and what they have left, and the estimate of all."""
-    from evalharness.base.terminal import say
-    from evalharness.cli.common import titles, write_json
-    from evalharness.runs.dry_run import dry_run
-    from evalharness.runs.dry_run_table import estimate_line, folder_line, print_plan
+    from evalharness.runs.dry_run import dry_run, estimate_line, folder_line, print_plan
 
     require_writable("--json", args.json)
     plans = {
         name: dry_run(
             config.changed(output=folder / name),
             data=data_folder(args),
-            on_status=lambda text: say(f"evalharness: {text}"),
+            on_status=note,
         )
         for name, config in runs.items()
     }

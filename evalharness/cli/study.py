@@ -1,4 +1,7 @@
-"""`evalharness study`: a study of training, from data to the exhibit."""
+"""Play a study of training: for every combination of the file's axes make the data, tune a model, run it; then show the
+exhibit. The same command continues, tries what failed again, and takes new values in. Without FILE: the studies that
+come along. docs/training-studies.md
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, require_writable, write_json
+from evalharness.base.errors import UserError
+from evalharness.base.text import duration, printable
+from evalharness.cli.common import add_json_option, data_folder
+from evalharness.cli.output import make_console, note, require_writable, results_console, say, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,50 +24,31 @@ if TYPE_CHECKING:
     from evalharness.training.study.plan import Plan
 
 HELP = "data, trainings and runs over axes, as one study"
-DESCRIPTION = """\
-Play a study of training: for every combination of the file's axes make the data, tune a model, run it; then show the
-exhibit. The same command continues, tries what failed again, and takes new values in. Without FILE: the studies that
-come along. docs/training-studies.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        nargs="?",
-        type=Path,
-        metavar="FILE",
-        help="YAML, or the name of one that comes along: table2-small",
+    argument(parser, "file FILE", "YAML, or the name of one that comes along: table2-small", nargs="?")
+    argument(parser, "-o --output DIR", "folder (default: results/NAME)")
+    argument(
+        parser,
+        "--gpus GPUS",
+        "a job at a time on each: --gpus 0 1 2 3; several for one job are joined: --gpus 0,1,2,3 4,5,6,7 (default: "
+        "one job after the other)",
+        nargs="+",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder (default: results/NAME)")
-    parser.add_argument(
-        "--gpus", nargs="+", metavar="GPUS",
-        help="a job at a time on each: --gpus 0 1 2 3; several for one job are joined: --gpus 0,1,2,3 4,5,6,7 "
-        "(default: one job after the other)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show the jobs, their time and cost; make, train and play nothing",
-    )
-    parser.add_argument(
-        "--gpu-price",
-        type=float,
-        metavar="X",
-        help="of an hour of one slot of --gpus, for the cost that is shown",
-    )
-    parser.add_argument("--print", action="store_true", help="print the file, to write your own from it")
+    argument(parser, "--dry-run", "show the jobs, their time and cost; make, train and play nothing")
+    argument(parser, "--gpu-price X", "of an hour of one slot of --gpus, for the cost that is shown")
+    argument(parser, "--print", "print the file, to write your own from it")
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console, say
     from evalharness.runs.study import TRAININGS
     from evalharness.training.study.file import find_study, read_study_file, shipped
     from evalharness.training.study.jobs import read_progress
     from evalharness.training.study.plan import make_plan
 
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     if args.file is None:
         say("\n".join(shipped()), stderr=False)
         return 0
@@ -110,10 +98,7 @@ def parse_all(plan: Plan) -> None:
 def check(models: Sequence[str], plan: Plan, place: str) -> None:
     """What runs will play is there, and one of `models`. Raises UserError, which names `place`, before anything is
     made."""
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import say
     from evalharness.cli import make_parser
-    from evalharness.cli.common import data_folder
     from evalharness.cli.options import config_of
     from evalharness.models.serving.checkpoint import check_checkpoint
     from evalharness.runs.evaluation import choose
@@ -122,13 +107,13 @@ def check(models: Sequence[str], plan: Plan, place: str) -> None:
     missing = []
     for model in models:
         try:
-            check_checkpoint(start_of(model, lambda line: say(f"evalharness: {line}")).base)
+            check_checkpoint(start_of(model, note).base)
         except UserError as error:
             missing.append(f"{place}: base model: {error}")
     if len(missing) == len(models):
         raise UserError(missing[0])
     for line in missing:
-        say(f"evalharness: {line}; its cells will fail")
+        note(f"{line}; its cells will fail")
     parser = make_parser()
     for name in plan.cells[0].runs:
         args = parser.parse_args(plan.jobs[name].words)
@@ -148,7 +133,6 @@ def play(
     kind: str,
 ) -> int:
     """Work off what is left; the exit status. `file`: the text that says what the study is."""
-    from evalharness.base.terminal import make_console, say
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.study.folder import StudyFolder
     from evalharness.training.study.jobs import work
@@ -160,19 +144,19 @@ def play(
             with watch_study(progress, len(slots), make_console(stderr=True)):
                 run_to_end(work(progress, folder, slots))
         except (KeyboardInterrupt, SystemExit):
-            say(f"evalharness: stopped; what is finished is in {folder}")
+            note(f"stopped; what is finished is in {folder}")
             raise
         finally:
             store.note(progress)
     out.print(table_of(progress))
     failed = problems(progress, folder)
     for line in failed:
-        say(f"evalharness: {line}")
+        note(line)
     write_json(args.json, to_json(progress))
     if progress.count("done", "run"):
         out.print(f"study folder: {folder}  (again: evalharness show {folder})", soft_wrap=True)
     if failed:
-        say("evalharness: the same command tries what failed again")
+        note("the same command tries what failed again")
     return 3 if failed else 0
 
 
@@ -191,7 +175,6 @@ def show_exhibit(folder: Path, json: str | None = None) -> None:
 def forecast(args: argparse.Namespace, out: Console, model: str, progress: StudyProgress, slots: int) -> int:
     """What is left, how long it takes as far as earlier jobs and runs tell, and what that costs. Tokens of runs are
     those of `model`."""
-    from evalharness.base.text import duration
     from evalharness.training.study.show import PLURALS, seconds_left, table_of, to_json
     from evalharness.training.study.writing import writing_left
 
@@ -231,11 +214,7 @@ _NO_TOKENS: Mapping[str, Any] = {"lines": [], "prompt_tokens": None, "completion
 
 def _tokens(model: str, progress: StudyProgress) -> Mapping[str, Any]:
     """Of all runs that are left, as `run --dry-run` estimates them with the first base model."""
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import say
-    from evalharness.base.text import printable
     from evalharness.cli import make_parser
-    from evalharness.cli.common import data_folder
     from evalharness.cli.options import config_of
     from evalharness.runs.dry_run import dry_run
 
@@ -247,9 +226,7 @@ def _tokens(model: str, progress: StudyProgress) -> Mapping[str, Any]:
         words[words.index("--model") + 1] = model
         args = parser.parse_args(words)
         try:
-            planned = dry_run(
-                config_of(args), data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}")
-            )
+            planned = dry_run(config_of(args), data=data_folder(args), on_status=note)
         except UserError as error:
             why = printable(str(error), single_line=True)[:200]
             return found | {"lines": [f"tokens of runs are not known: {why}"]}

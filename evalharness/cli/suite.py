@@ -1,84 +1,59 @@
-"""`evalharness suite`: make an open suite of any seed, proven and frozen; check a frozen one."""
+"""Open suites: built in, and new ones from any seed."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, titles, write_json
+from evalharness.base.errors import InfrastructureError, at_least
+from evalharness.base.text import duration
+from evalharness.cli.common import add_json_option, families_of, open_families, titles
+from evalharness.cli.output import make_console, results_console, write_json
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
-    from evalharness.envs.base import EnvSpec
     from evalharness.suites.open import Proven
-
-_BUILD = """\
-Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns succeeds with full
-progress), and freeze them: a file a family, the same bytes on every machine. The same command continues. Seed 0 is
-built in; building it checks it.
-"""
 
 
 HELP = "make and check open suites"
-DESCRIPTION = "Open suites: built in, and new ones from any seed."
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    build = actions.add_parser(
-        "build", help="generate, prove and freeze the suite of a seed", description=_BUILD
-    )
-    build.add_argument("--suite-seed", type=int, required=True, metavar="N", help="0 or more; 0 is built in")
-    build.add_argument(
-        "--tasks", default="all", metavar="LIST", help="families, separated by commas (default: all)"
-    )
-    build.add_argument("--force", action="store_true", help="make families that are frozen already once more")
-    build.add_argument(
+    build = subcommand(actions, "build", _build, "generate, prove and freeze the suite of a seed")
+    argument(build, "--suite-seed N", "0 or more; 0 is built in", required=True)
+    argument(build, "--tasks LIST", "families, separated by commas", default="all")
+    argument(build, "--force", "make families that are frozen already once more")
+    argument(
+        build,
         "--check",
-        action="store_true",
-        help="generate again and compare with what is frozen; write nothing; exit status 1 where they differ",
+        "generate again and compare with what is frozen; write nothing; exit status 1 where they differ",
     )
-    build.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the files to DIR instead")
-    build.add_argument(
-        "--proofs", type=Path, metavar="FILE", help="also write hashes and plan lengths as CSV"
-    )
+    argument(build, "-o --output DIR", "write the files to DIR instead")
+    argument(build, "--proofs FILE", "also write hashes and plan lengths as CSV")
     add_json_option(build)
-    build.set_defaults(run=_build)
-
-
-def _families(selection: str) -> list[EnvSpec]:
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.envs import specs
-
-    known = {family: spec for family, spec in specs().items() if spec.suites.expected.get("open")}
-    chosen = [name.strip() for name in selection.split(",")]
-    if "all" in chosen:
-        chosen = [name for name in chosen if name != "all"] + [f for f in known if known[f].own.in_all]
-    for name in chosen:
-        if name not in known:
-            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
-    return [known[name] for name in sorted(set(chosen))]
 
 
 def _build(args: argparse.Namespace) -> int:
+    """Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns succeeds with
+    full progress), and freeze them: a file a family, the same bytes on every machine. The same command continues.
+    Seed 0 is built in; building it checks it.
+    """
     import time
 
-    from evalharness.base.errors import InfrastructureError, at_least
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import duration
     from evalharness.envs.base import tasks_hash
     from evalharness.models.work import WorkProgress, watch_work
     from evalharness.suites import open as suites
 
     seed = args.suite_seed
     at_least(0, suite_seed=seed)
-    families, names = _families(args.tasks), titles()
+    known, names = open_families(), titles()
     check = args.check or (seed == suites.FROZEN_SEED and args.output is None)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     report: list[dict[str, Any]] = []
     everything: list[Proven] = []
     same = True
-    for spec in families:
+    for spec in map(known.__getitem__, families_of(args.tasks, known, all_is_one=True)):
         kept = None if check or args.force or args.output else suites.read_frozen(spec, seed)
         started = time.monotonic()
         if kept is None:

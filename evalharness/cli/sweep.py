@@ -1,4 +1,9 @@
-"""`evalharness sweep`: a model on one family under perturbations, or under several agents, as one study."""
+"""Evaluate a model on one family unperturbed and under each perturbation: success and progress of each column, then
+each paired with the unperturbed run. The same command continues; --perturb with further names extends.
+docs/perturbations.md
+
+With --over agent=A,B: the model under each of these agents, paired with the first. docs/agents.md
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import CommandParser
-from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import add_csv_option, data_folder
+from evalharness.cli.output import make_console, results_console, write_csv, write_json
+from evalharness.cli.parser import CommandParser, argument
+from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, run_study
 
 if TYPE_CHECKING:
     from evalharness.config import AgentConfig, SelectionConfig
@@ -21,13 +28,6 @@ _LONGEST_PLAN = 300
 """Turns: what a plan needs beyond a run's limit is still needed."""
 
 HELP = "a family under every perturbation, or under several agents, with paired tests"
-DESCRIPTION = """\
-Evaluate a model on one family unperturbed and under each perturbation: success and progress of each column, then each
-paired with the unperturbed run. The same command continues; --perturb with further names extends.
-docs/perturbations.md
-
-With --over agent=A,B: the model under each of these agents, paired with the first. docs/agents.md
-"""
 
 
 _USUAL = "--model --tasks --suite --over --perturb --limit --draw --max-tokens --output --dry-run"
@@ -42,32 +42,30 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     sweep = parser.add_argument_group("the study")
-    sweep.add_argument(
-        "--tasks",
-        metavar="LIST",
-        help="a family, alfworld, or some of its tasks, alfworld:0-9; with --over also several (default: all)",
+    argument(
+        sweep,
+        "--tasks LIST",
+        "a family, alfworld, or some of its tasks, alfworld:0-9; with --over also several (default: all)",
     )
-    sweep.add_argument(
-        "--over",
-        metavar="agent=NAME,NAME",
-        help="agents instead of perturbations, the first as baseline; options behind a plus: window+history=4",
+    argument(
+        sweep,
+        "--over agent=NAME,NAME",
+        "agents instead of perturbations, the first as baseline; options behind a plus: window+history=4",
     )
-    sweep.add_argument(
-        "--perturb",
+    argument(
+        sweep,
+        "--perturb NAME",
+        "the columns beside the unperturbed one (default: the published ones, else all of the family); see: "
+        "evalharness perturb list",
         nargs="+",
-        metavar="NAME",
-        help="the columns beside the unperturbed one (default: the published ones, else all of the "
-        "family); see: evalharness perturb list",
     )
     add_dry_run_option(sweep)
-    add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
+    add_csv_option(sweep, "a row for each column")
     add_run_options(parser, without=("perturb", "tasks"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
-
     if args.over:
         return run_agents(args)
     if not args.tasks:
@@ -76,7 +74,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_perturbations(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs as installed_specs
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.paper.print_sweep import print_sweep
@@ -87,7 +84,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     runs = _columns(args)
     plain = runs[UNPERTURBED]
     folder = study_folder(plain, f"sweep-{_family(args)}")
-    out = make_console(stderr="-" in (args.json, args.csv))
+    out = results_console(args)
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
     played = play_study("sweep", folder, runs, args)
@@ -107,8 +104,6 @@ def _play_plans(
     args: argparse.Namespace, folder: Path, selection: SelectionConfig, prompts: Path | None
 ) -> None:
     """The known plans, once: they tell which tasks each perturbation touches."""
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import data_folder
     from evalharness.config import make_config
     from evalharness.results.sweep import PLANS
     from evalharness.runs.evaluation import evaluate
@@ -123,8 +118,6 @@ def _play_plans(
 
 def _family(args: argparse.Namespace) -> str:
     """Raises UserError for several."""
-    from evalharness.base.errors import UserError
-
     found = {part.strip().partition(":")[0].partition("/")[0] for part in args.tasks.split(",")}
     if len(found) > 1:
         raise UserError(f"--tasks {args.tasks}: a sweep over perturbations is of one family")
@@ -133,7 +126,6 @@ def _family(args: argparse.Namespace) -> str:
 
 def _columns(args: argparse.Namespace) -> Runs:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
-    from evalharness.base.errors import UserError, nearest
     from evalharness.cli.options import config_of
     from evalharness.envs import specs as installed_specs
     from evalharness.protocol.perturb import compose, normal_name
@@ -160,27 +152,14 @@ EXAMPLE = "agent=react,act,window+history=4"
 
 
 def run_agents(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
-    from evalharness.results.agent_study import AgentStudy
     from evalharness.runs.study import study_folder
-    from evalharness.runs.study_results import print_study
 
     runs = _agent_columns(args)
-    folder = study_folder(next(iter(runs.values())), KIND)
-    out = make_console(stderr="-" in (args.json, args.csv))
-    if args.dry_run:
-        return dry_run_study(out, folder, runs, args)
-    played = play_study(KIND, folder, runs, args)
-    study = print_study(out, folder)
-    if isinstance(study, AgentStudy):
-        write_csv(args.csv, study.rows())
-        write_json(args.json, study.to_json())
-    return end_study(out, folder, played)
+    return run_study(KIND, study_folder(next(iter(runs.values())), KIND), runs, args, shows_a_part=True)
 
 
 def _agent_columns(args: argparse.Namespace) -> Runs:
     """Folder's name -> its run. Raises UserError for what is no list of agents."""
-    from evalharness.base.errors import UserError
     from evalharness.cli.options import config_of
 
     key, equals, listed = args.over.partition("=")
@@ -203,7 +182,6 @@ def _agent_columns(args: argparse.Namespace) -> Runs:
 
 def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
     """Each protocol plays the same tasks with as many turns: else nothing could be paired. Raises UserError."""
-    from evalharness.base.errors import UserError
     from evalharness.cli.options import config_of
     from evalharness.protocol.published import load_protocol
 
@@ -231,7 +209,6 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
 def _agent(own: AgentConfig, said: str) -> AgentConfig:
     """`own` with the agent of `NAME+option=value+...`."""
     from evalharness.agents.registry import agent_named
-    from evalharness.base.errors import UserError
 
     name, *options = said.split("+")
     pairs = dict(option.partition("=")[::2] for option in options)

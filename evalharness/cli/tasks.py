@@ -1,29 +1,28 @@
-"""`evalharness tasks`: what there is to play."""
+"""List the families, or the tasks of some."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
 
+from evalharness.base.errors import UserError
+from evalharness.base.text import printable
 from evalharness.cli.common import (
     add_data_option,
     add_json_option,
     add_suite_options,
     chosen_suite,
     data_folder,
-    write_json,
 )
+from evalharness.cli.output import results_console, write_json
+from evalharness.cli.parser import argument
 
 HELP = "list families and tasks"
-DESCRIPTION = "List the families, or the tasks of some."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "selection",
-        nargs="?",
-        metavar="LIST",
-        help="as for `run --tasks`: all, babyai, babyai:0-9, a task id, ...",
+    argument(
+        parser, "selection LIST", "as for `run --tasks`: all, babyai, babyai:0-9, a task id, ...", nargs="?"
     )
     add_suite_options(parser)
     add_data_option(parser)
@@ -34,16 +33,13 @@ def run(args: argparse.Namespace) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import printable
     from evalharness.envs import specs
     from evalharness.suites.selection import count_tasks, select
 
     folder = data_folder(args)
     suite = chosen_suite(args, folder)
     seed = args.suite_seed or 0
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     if args.selection is None:
         for name in ("family", "title", "tasks", "note"):

@@ -1,30 +1,24 @@
-"""`evalharness track`: a run's scores in an experiment tracker."""
+"""Send a run's scores and configuration to an experiment tracker. Needs one extra: pip install 'evalharness[wandb]' (or
+mlflow, trackio). The tracker's own variables say where they go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from evalharness.cli.output import say
+from evalharness.cli.parser import argument
 
 HELP = "scores to wandb, mlflow or trackio"
-DESCRIPTION = """\
-Send a run's scores and configuration to an experiment tracker. Needs one extra: pip install 'evalharness[wandb]' (or
-mlflow, trackio). The tracker's own variables say where they go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
-    parser.add_argument("--to", required=True, choices=("mlflow", "trackio", "wandb"), help="which tracker")
-    parser.add_argument(
-        "--project",
-        default="evalharness",
-        metavar="NAME",
-        help="project or experiment (default: evalharness)",
-    )
+    argument(parser, "folder RUN", "run folder")
+    argument(parser, "--to {mlflow,trackio,wandb}", "which tracker", required=True)
+    argument(parser, "--project NAME", "project or experiment", default="evalharness")
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.records.store import read_manifest
     from evalharness.results.exports.trackers import track
     from evalharness.results.summary import summarize

@@ -1,13 +1,22 @@
-"""`evalharness tune`: train a model on a data set; `tune install` makes the environment that trains."""
+"""Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
+trained. The same command continues from the last checkpoint.
+
+  evalharness tune install                                  once: trl, peft and datasets over the model server
+  evalharness tune --model demo-base --data data.jsonl -o tuned/
+  evalharness run --model tuned/ --suite open
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, at_least
+from evalharness.base.text import duration
+from evalharness.cli.common import add_json_option
+from evalharness.cli.output import note, results_console, say, write_json
+from evalharness.cli.parser import CommandParser, argument, subcommand
 from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
 
 if TYPE_CHECKING:
@@ -15,144 +24,115 @@ if TYPE_CHECKING:
     from evalharness.training.tune.plan import Plan
     from evalharness.training.tune.progress import TuningProgress
 
-FORMATTER = argparse.RawDescriptionHelpFormatter
 HELP = "train a model on a data set"
-DESCRIPTION = """\
-Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
-trained. The same command continues from the last checkpoint.
-
-  evalharness tune install                                  once: trl, peft and datasets over the model server
-  evalharness tune --model demo-base --data data.jsonl -o tuned/
-  evalharness run --model tuned/ --suite open
-"""
-_INSTALL = """\
-Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune where that is set) over
-the model server's.
-"""
 _METHODS = ("lora", "full")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     _add_what(parser)
     _add_how(parser)
     _add_where(parser)
     add_json_option(parser)
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=False)
-    install = actions.add_parser("install", help="make the training environment", description=_INSTALL)
-    install.add_argument("--force", action="store_true", help="install again although one is there")
-    install.set_defaults(run=_install)
-    uninstall = actions.add_parser(
-        "uninstall",
-        help="remove the training environment",
-        description="Remove the training environment; the model server stays.",
-    )
-    uninstall.set_defaults(run=_uninstall)
+    install = subcommand(actions, "install", _install, "make the training environment")
+    argument(install, "--force", "install again although one is there")
+    subcommand(actions, "uninstall", _uninstall, "remove the training environment")
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument(
-        "--model", metavar="BASE",
-        help="checkpoint folder, hub id in the cache, or demo-base; a LoRA adapter's folder, or demo: trained on",
-    )  # fmt: skip
-    what.add_argument("--data", type=Path, nargs="+", metavar="FILE", help="data sets (evalharness refine)")
-    what.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the training")
+    argument(
+        what,
+        "--model BASE",
+        "checkpoint folder, hub id in the cache, or demo-base; a LoRA adapter's folder, or demo: trained on",
+    )
+    argument(what, "--data FILE", "data sets (evalharness refine)", nargs="+")
+    argument(what, "-o --output DIR", "folder of the training")
     add_mode(what)
-    what.add_argument(
-        "--chat-template", metavar="NAME|FILE",
-        help="llama3, mistral, chatml, or a Jinja file; for base models (default: the model's own)",
-    )  # fmt: skip
+    argument(
+        what,
+        "--chat-template NAME|FILE",
+        "llama3, mistral, chatml, or a Jinja file; for base models (default: the model's own)",
+    )
     add_bad_order(what)
-    what.add_argument("--max-length", type=int, metavar="N", help="tokens of a conversation (default: 4096)")
-    what.add_argument(
-        "--too-long", choices=("refuse", "drop", "drop-any"),
-        help="leave longer ones out, but no more than a tenth of a family (drop), or however many (drop-any); they "
-        "are never cut (default: refuse)",
-    )  # fmt: skip
+    argument(what, "--max-length N", "tokens of a conversation (default: 4096)")
+    argument(
+        what,
+        "--too-long {refuse,drop,drop-any}",
+        "leave longer ones out, but no more than a tenth of a family (drop), or however many (drop-any); they are "
+        "never cut (default: refuse)",
+    )
 
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
-    how.add_argument(
-        "--preset", choices=("small", "paper", "paper-70b"), default="small",
-        help="small: LoRA for a small machine; paper: all weights, lr 5e-6, cosine without warm-up, batch 64, "
-        "10 epochs, 8192 tokens, one conversation at a time, gradient checkpointing; paper-70b: the same with 4096 "
-        "tokens (default: small)",
-    )  # fmt: skip
-    how.add_argument("--method", choices=_METHODS, help="train an adapter or all weights (default: lora)")
-    how.add_argument("--lora-rank", type=int, metavar="R", help="of every linear layer (default: 16)")
-    how.add_argument("--lora-alpha", type=int, metavar="A", help="its scale (default: twice the rank)")
-    how.add_argument("--lora-dropout", type=float, metavar="P", help="(default: 0)")
-    how.add_argument("--lr", type=float, metavar="X", help="learning rate (default: 5e-4; all weights: 2e-5)")
-    how.add_argument(
-        "--schedule", choices=("cosine", "linear", "constant"), help="of the learning rate (default: cosine)"
+    argument(
+        how,
+        "--preset {small,paper,paper-70b}",
+        "small: LoRA for a small machine; paper: all weights, lr 5e-6, cosine without warm-up, batch 64, 10 epochs, "
+        "8192 tokens, one conversation at a time, gradient checkpointing; paper-70b: the same with 4096 tokens",
+        default="small",
     )
-    how.add_argument("--warmup", type=float, metavar="SHARE", help="of the steps (default: 0.03)")
-    how.add_argument("--weight-decay", type=float, metavar="X", help="(default: 0)")
-    how.add_argument("--max-grad-norm", type=float, metavar="X", help="(default: 1)")
-    how.add_argument("--epochs", type=float, metavar="N", help="times that all data is seen (default: 3)")
-    how.add_argument("--max-steps", type=int, metavar="N", help="end after so many steps instead")
-    how.add_argument(
-        "--trained-tokens", type=int, metavar="N",
-        help="end when about so many tokens were trained: equal length for data of other size",
-    )  # fmt: skip
-    how.add_argument("--batch", type=int, metavar="N", help="conversations a step (default: 8)")
-    how.add_argument(
-        "--micro-batch", type=int, metavar="N",
-        help="conversations at a time, of the batch (default: chosen)",
-    )  # fmt: skip
-    how.add_argument("--seed", type=int, metavar="N", help="of order and first adapter weights (default: 0)")
-    how.add_argument("--packing", action="store_true", default=None, help="several conversations a row")
+    argument(how, "--method", "train an adapter or all weights (default: lora)", choices=_METHODS)
+    argument(how, "--lora-rank R", "of every linear layer (default: 16)")
+    argument(how, "--lora-alpha A", "its scale (default: twice the rank)")
+    argument(how, "--lora-dropout P", "(default: 0)")
+    argument(how, "--lr X", "learning rate (default: 5e-4; all weights: 2e-5)")
+    argument(how, "--schedule {cosine,linear,constant}", "of the learning rate (default: cosine)")
+    argument(how, "--warmup SHARE", "of the steps (default: 0.03)")
+    argument(how, "--weight-decay X", "(default: 0)")
+    argument(how, "--max-grad-norm X", "(default: 1)")
+    argument(how, "--epochs N", "times that all data is seen (default: 3)", type=float)
+    argument(how, "--max-steps N", "end after so many steps instead")
+    argument(
+        how,
+        "--trained-tokens N",
+        "end when about so many tokens were trained: equal length for data of other size",
+    )
+    argument(how, "--batch N", "conversations a step (default: 8)")
+    argument(how, "--micro-batch N", "conversations at a time, of the batch (default: chosen)")
+    argument(how, "--seed N", "of order and first adapter weights (default: 0)")
+    argument(how, "--packing", "several conversations a row", default=None)
     how.add_argument(
         "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
         help="less memory, a third more computation (default: with the paper's presets)",
     )  # fmt: skip
-    how.add_argument(
-        "--dtype", choices=("bfloat16", "float32"), help="(default: what the machine is fast in)"
-    )
-    how.add_argument("--cpu", action="store_true", help="leave a GPU alone")
+    argument(how, "--dtype {bfloat16,float32}", "(default: what the machine is fast in)")
+    argument(how, "--cpu", "leave a GPU alone")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("checkpoints and machines")
-    where.add_argument(
-        "--save-every",
-        type=int,
-        metavar="N",
-        help="steps (default: ten adapters; whole models: one an epoch)",
+    argument(where, "--save-every N", "steps (default: ten adapters; whole models: one an epoch)")
+    argument(where, "--keep N", "the last N checkpoints (default: all)", default=0)
+    argument(
+        where,
+        "--accelerate-config FILE",
+        "several processes: fsdp2, zero3 (ours), or a file that `accelerate config` wrote",
     )
-    where.add_argument(
-        "--keep", type=int, default=0, metavar="N", help="the last N checkpoints (default: all)"
-    )
-    where.add_argument(
-        "--accelerate-config", type=Path, metavar="FILE",
-        help="several processes: fsdp2, zero3 (ours), or a file that `accelerate config` wrote",
-    )  # fmt: skip
-    where.add_argument(
-        "--processes", type=int, metavar="N", help="of the configuration (default: as it says)"
-    )
-    where.add_argument(
-        "--dry-run", action="store_true",
-        help="state tokens and steps of --data, and the memory of each process from the model's config; train nothing. "
+    argument(where, "--processes N", "of the configuration (default: as it says)")
+    argument(
+        where,
+        "--dry-run",
+        "state tokens and steps of --data, and the memory of each process from the model's config; train nothing. "
         "Without --data for conversations of --max-length",
-    )  # fmt: skip
-    where.add_argument(
-        "--gpu-memory", type=float, metavar="GB",
-        help="--dry-run for GPUs of so much memory, here or not (default: 80 with a GPU, else this machine's memory)",
-    )  # fmt: skip
-    where.add_argument(
-        "--prepare",
-        action="store_true",
-        help="write what the training needs, show its command, train nothing",
     )
+    argument(
+        where,
+        "--gpu-memory GB",
+        "--dry-run for GPUs of so much memory, here or not (default: 80 with a GPU, else this machine's memory)",
+    )
+    argument(where, "--prepare", "write what the training needs, show its command, train nothing")
 
 
 def _install(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
-    from evalharness.cli.install_progress import InstallProgress
+    """Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune where that is
+    set) over the model server's.
+    """
+    from evalharness.cli.install_progress import install_progress
     from evalharness.training.tune.install import install_tune
 
-    with InstallProgress(sys.stdout) as progress:
+    with install_progress(sys.stdout) as progress:
         install = install_tune(force=args.force, on_line=progress)
     what = ", ".join(f"{name} {version}" for name, version in install.versions.items())
     if install.fresh:
@@ -163,7 +143,7 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _uninstall(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
+    """Remove the training environment; the model server stays."""
     from evalharness.training.tune.install import tune_folder, uninstall_tune
 
     removed = uninstall_tune()
@@ -180,8 +160,6 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import make_console, say
     from evalharness.training.tune.bars import watch_training
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.plan import plan, read_manifest
@@ -202,15 +180,15 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
     at_least(0, keep=args.keep)
     at_least(1, save_every=args.save_every)
-    start = start_of(args.model, lambda line: say(f"evalharness: {line}"))
+    start = start_of(args.model, note)
     settings = start.settings(vars(args), with_template(_settings(args), start.base, args.preset))
     install = require_tune_install()
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     with new_folder(args.output), alone_in(args.output):
         planned = plan(
             start, args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
             dtype=args.dtype, cpu=args.cpu, launch=read_launch(args.accelerate_config, args.processes),
-            on_line=lambda line: say(f"evalharness: {line}"),
+            on_line=note,
         )  # fmt: skip
         if planned is None:
             say_on(out, f"{args.output} is trained already")
@@ -225,8 +203,8 @@ def run(args: argparse.Namespace) -> int:
         with watch_training(progress, out):
             ended = train(
                 planned, progress, command=sys.argv[1:],
-                on_interrupt=lambda: say(
-                    "evalharness: ending after this step, with a checkpoint (Ctrl-C again: at once)"
+                on_interrupt=lambda: note(
+                    "ending after this step, with a checkpoint (Ctrl-C again: at once)"
                 ),
             )  # fmt: skip
     _say_end(out, planned, progress, ended)
@@ -235,9 +213,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _dry_run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console, say
-    from evalharness.base.text import duration
     from evalharness.training.tune.dry_run import dry_run
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.processes import read_launch
@@ -247,16 +222,16 @@ def _dry_run(args: argparse.Namespace) -> int:
         raise UserError("evalharness tune --dry-run wants --model")
     if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
         raise UserError("--gpu-memory is above 0, in GB")
-    start = start_of(args.model, lambda line: say(f"evalharness: {line}"))
+    start = start_of(args.model, note)
     found = dry_run(
         start.base, args.data or [], start.settings(vars(args), _settings(args)),
         read_launch(args.accelerate_config, args.processes),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
         server=require_tune_install().server if args.data else None,
-        on_line=lambda line: say(f"evalharness: {line}"),
+        on_line=note,
     )  # fmt: skip
     use = found.use
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     if found.made:
         say_on(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
     if found.seconds is not None:
@@ -284,8 +259,6 @@ def _size(made: Made) -> str:
 
 
 def _say_plan(out: Any, planned: Plan) -> None:
-    from evalharness.base.terminal import say
-
     made, found, settings = planned.made, planned.estimate, planned.settings
     for path, broken in made.broken.items():
         name_broken_lines(path, broken)
@@ -303,15 +276,12 @@ def _say_plan(out: Any, planned: Plan) -> None:
     for line in lines:
         say_on(out, line)
     if planned.warning:
-        say(f"evalharness: {planned.warning}")
+        note(f"{planned.warning}")
 
 
 def _say_end(out: Any, planned: Plan, progress: TuningProgress, ended: str) -> None:
-    from evalharness.base.terminal import say
-    from evalharness.base.text import duration
-
     if progress.problem:
-        say(f"evalharness: {progress.problem}")
+        note(f"{progress.problem}")
     speed = f", {progress.tokens / progress.seconds:,.0f} tokens/s" if progress.seconds else ""
     lines = [
         f"{progress.step:,} of {progress.steps:,} steps, {progress.tokens:,} tokens in "

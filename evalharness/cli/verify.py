@@ -1,35 +1,38 @@
-"""`evalharness verify`: whether a run's numbers follow from its actions."""
+"""Replay every recorded action and compute every score again: proof that a run's numbers follow from its actions, not
+of who chose them. Exit status 1 when anything differs. docs/verify.md
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable, write_json
-from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
+from evalharness.base.errors import UserError, at_least
+from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.cli.output import note, require_writable, results_console, say, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.checks.verify.findings import FolderCheck
     from evalharness.suites.temporary import TemporarySuites
 
 HELP = "replay a run's actions and compute its numbers again"
-DESCRIPTION = """\
-Replay every recorded action and compute every score again: proof that a run's numbers follow from its actions, not of
-who chose them. Exit status 1 when anything differs. docs/verify.md
-"""
+_MINUTES = 10.0
+"""For which suites are made once the question was answered. All families of a seed take about four."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folders", type=Path, nargs="+", metavar="FOLDER", help="run folders, or folders of them"
-    )
-    parser.add_argument(
-        "--max-findings",
-        type=int,
+    argument(parser, "folders FOLDER", "run folders, or folders of them", nargs="+")
+    argument(
+        parser,
+        "--max-findings N",
+        "findings of one kind that are shown (default: 5; --json has all)",
         default=5,
-        metavar="N",
-        help="findings of one kind that are shown (default: 5; --json has all)",
     )
     add_make_suites_option(parser)
     add_data_option(parser)
@@ -37,14 +40,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import make_console, say
     from evalharness.checks.verify.table import print_verdict
     from evalharness.runs.folders import found_runs
 
     require_writable("--json", args.json)
     at_least(0, max_findings=args.max_findings)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     folders: list[Path] = []
     verdicts, status = [], 0
     for folder in args.folders:
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         except UserError as error:
             if len(args.folders) == 1:
                 raise
-            say(f"evalharness: {error}")
+            note(str(error))
             status = 2
     with suites_on_request(args) as suites:
         for folder in folders:
@@ -62,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
             except UserError as error:
                 if len(folders) == 1:
                     raise
-                say(f"evalharness: {folder} cannot be verified: {error}")
+                note(f"{folder} cannot be verified: {error}")
                 status = 2
                 continue
             verdicts.append(verdict)
@@ -82,3 +83,46 @@ def replayed(args: argparse.Namespace, folder: Path, suites: TemporarySuites) ->
     if verdict.verified:
         remember(folder, verdict.content)
     return verdict
+
+
+def add_make_suites_option(parser: argparse.ArgumentParser) -> None:
+    argument(
+        parser,
+        "--make-suites MINUTES",
+        "make open suites of runs that this machine lacks, for at most so long in all; they are removed afterwards "
+        "(default: ask; without a terminal, refuse)",
+    )
+
+
+def suites_on_request(args: argparse.Namespace) -> AbstractContextManager[TemporarySuites]:
+    """Open suites that a folder from elsewhere names are made only where the user agrees. Raises UserError."""
+    from evalharness.suites.temporary import temporary_suites
+
+    minutes: float | None = args.make_suites
+    if minutes is not None and not (isfinite(minutes) and minutes > 0):
+        raise UserError(f"--make-suites {minutes:g}: give minutes, more than 0")
+    return temporary_suites(_question(agreed=minutes is not None), 60 * (minutes or _MINUTES))
+
+
+def _question(*, agreed: bool) -> Callable[[int], None]:
+    """Asks once; the answer holds for every suite of the command."""
+    answer: bool | None = True if agreed else None
+
+    def ask(suite_seed: int) -> None:
+        nonlocal answer
+        about = f"the open suite of seed {suite_seed}, which is not on this machine"
+        if answer is None:
+            if not sys.stdin.isatty():
+                raise UserError(
+                    f"the run was played on {about}: making it takes minutes; "
+                    f"allow that with --make-suites {_MINUTES:g}"
+                )
+            say(
+                f"the run was played on {about}. Make it, and others that are needed, for at most {_MINUTES:g} "
+                "minutes in all? They are removed afterwards. [y/N] "
+            )
+            answer = sys.stdin.readline().strip().lower() in ("y", "yes")
+        if not answer:
+            raise UserError(f"the run was played on {about}")
+
+    return ask

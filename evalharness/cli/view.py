@@ -1,26 +1,22 @@
-"""`evalharness view`: the page of `evalharness report`, served while a run goes on."""
+"""Serve the page of `evalharness report` for a run in progress, on loopback. Ctrl-C ends it."""
 
 from __future__ import annotations
 
 import argparse
 
+from evalharness.base.errors import UserError
+from evalharness.cli.parser import argument
 from evalharness.cli.report import add_page_arguments, chosen
 
 HELP = "look at a run in progress in a browser"
-DESCRIPTION = """\
-Serve the page of `evalharness report` for a run in progress, on loopback. Ctrl-C ends it.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
-    parser.add_argument(
-        "--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)"
-    )
+    argument(parser, "--port N", "port on 127.0.0.1 (default: a free one)", default=0)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
     from evalharness.runs.watch_page import serve
 
     if not 0 <= args.port <= 65535:

@@ -1,20 +1,19 @@
-"""`evalharness watch-training`: the held-out curve of a training by others."""
+"""Evaluate the policy that a trainer serves, again and again while the training goes on: success and progress on tasks
+that it does not train on, with intervals, beside the training's own reward. The trainer plays in `evalharness env
+serve`; a task that it is served and that is evaluated is refused. docs/trainers/while-training.md
+"""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
+from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_csv_option, data_folder
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.output import note, results_console
+from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import end_study, play_study, show_training
 
 HELP = "held-out scores of a policy while it is trained"
-DESCRIPTION = """\
-Evaluate the policy that a trainer serves, again and again while the training goes on: success and progress on tasks
-that it does not train on, with intervals, beside the training's own reward. The trainer plays in `evalharness env
-serve`; a task that it is served and that is evaluated is refused. docs/trainers/while-training.md
-"""
 _USUAL = "--server --env --log --every --wait --tasks --suite --subset --output"
 _EXAMPLES = """\
   evalharness watch-training --server http://host:8001/v1 --env http://host:8000 --every 500
@@ -27,20 +26,12 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the training")
-    study.add_argument(
-        "--server",
-        required=True,
-        metavar="URL",
-        help="where the policy is served: http://host:port/v1 (vLLM)",
-    )
-    study.add_argument(
-        "--env", required=True, metavar="URL", help="the `evalharness env serve` that the trainer plays in"
-    )
-    study.add_argument(
-        "--log",
-        type=Path,
-        metavar="FILE",
-        help="where the trainer writes its step: JSON lines with `step`, or a trainer_state.json",
+    argument(study, "--server URL", "where the policy is served: http://host:port/v1 (vLLM)", required=True)
+    argument(study, "--env URL", "the `evalharness env serve` that the trainer plays in", required=True)
+    argument(
+        study,
+        "--log FILE",
+        "where the trainer writes its step: JSON lines with `step`, or a trainer_state.json",
     )
     study.add_argument(
         "--every",
@@ -56,7 +47,7 @@ def add_options(parser: CommandParser) -> None:
         metavar="MINUTES",
         help="end when the training has not moved for so long (60); 0: evaluate once, if it is time, and end",
     )
-    add_csv_option(study, "a row for each evaluation, family and measure")  # type: ignore[arg-type]
+    add_csv_option(study, "a row for each evaluation, family and measure")
     add_run_options(parser, without=("model", "lora", "lora_serve"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 
@@ -64,8 +55,6 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from contextlib import closing
 
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import make_console, say
     from evalharness.cli.options import config_of
     from evalharness.envs import specs
     from evalharness.runs.evaluation import TrainingPoint, choose
@@ -84,12 +73,12 @@ def run(args: argparse.Namespace) -> int:
     tasks = choose(config, data_folder(args)).tasks
     prove_disjoint(env.url, env.train_tasks(), tasks, specs())
     folder = study_folder(config, WATCHED)
-    out = make_console(stderr="-" in (args.json, args.csv))
+    out = results_console(args)
     played = Played({}, ())
     with closing(HeldOutCurve(folder, env, args.log, args.every)) as curve:
         position = curve.look()
         for name in curve.unfinished(position):
-            say(f"evalharness: {name} was not finished, and its policy is gone: it is left out of the curve")
+            note(f"{name} was not finished, and its policy is gone: it is left out of the curve")
         while True:
             if curve.is_due(position):
                 # Anew each time: the server may be another one by now.
@@ -104,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
                 if played.stopped:
                     return end_study(out, folder, played)
             if args.wait:
-                say(f"evalharness: the training is at {curve.axis} {position}; Ctrl-C ends the watch")
+                note(f"the training is at {curve.axis} {position}; Ctrl-C ends the watch")
             try:
                 if not curve.wait(args.wait):
                     return end_study(out, folder, played)

@@ -113,24 +113,20 @@ class PolicyConfig(Part):
     @model_validator(mode="before")
     @classmethod
     def _whole_addresses(cls, values: Any) -> Any:
-        if not isinstance(values, dict):  # of several validators "before", the first runs last
+        """Of several models the first is `model`, the others are further endpoints."""
+        if not isinstance(values, dict):
             return values
         whole = dict(values)
-        if isinstance(values.get("model"), str):
-            whole["model"] = endpoint_url(values["model"])
-        if more := values.get("more_endpoints"):
+        if isinstance(values.get("model"), list):
+            whole["model"], *more = values["model"] or [None]
+            whole["more_endpoints"] = (*values.get("more_endpoints", ()), *more)
+        if isinstance(whole.get("model"), str):
+            whole["model"] = endpoint_url(whole["model"])
+        if more := whole.get("more_endpoints"):
             whole["more_endpoints"] = tuple(
                 endpoint_url(url) if isinstance(url, str) else url for url in more
             )
         return whole
-
-    @model_validator(mode="before")
-    @classmethod
-    def _several_models(cls, values: Any) -> Any:
-        if isinstance(values, dict) and isinstance(values.get("model"), list):
-            first, *more = values["model"] or [None]
-            values = {**values, "model": first, "more_endpoints": (*values.get("more_endpoints", ()), *more)}
-        return values
 
     @model_validator(mode="before")
     @classmethod

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from evalharness.data.check import FamilyCheck, check
-from evalharness.data.table import PublishedFamily, published
+from evalharness.data.table import FamilyCheck, PublishedFamily, check, published
 
 __all__ = ["FamilyCheck", "PublishedFamily", "check", "published"]

@@ -18,10 +18,9 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
-from evalharness.data.check import check
 from evalharness.data.importer import FamilyImport, import_published
 from evalharness.data.source import is_archive
-from evalharness.data.table import Download, PublishedFamily
+from evalharness.data.table import Download, PublishedFamily, check
 
 Progress = Callable[[Download, int, int | None], None]
 """(download, bytes so far, bytes in all where the server says)"""

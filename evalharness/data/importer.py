@@ -21,9 +21,8 @@ from evalharness.base.errors import UserError
 from evalharness.base.locks import held
 from evalharness.base.paths import real_path
 from evalharness.base.reading import sha256_of
-from evalharness.data.check import FamilyCheck, check
 from evalharness.data.source import Entry, is_archive, walk
-from evalharness.data.table import PublishedFamily
+from evalharness.data.table import FamilyCheck, PublishedFamily, check
 
 MAX_BYTES = 2**20
 

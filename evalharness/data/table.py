@@ -1,4 +1,5 @@
-"""What the published files are: every path with its SHA-256, as each environment's `published.json` lists them.
+"""What the published files are: every path with its SHA-256, as each environment's `published.json` lists them; and
+what of a family is there, and whether each file is the one that was published.
 
 The hashes are facts about files that the user supplies; the files themselves are never part of the project.
 `evalharness/data/make_table.py` wrote the hashes, from a complete copy of the data.
@@ -6,13 +7,17 @@ The hashes are facts about files that the user supplies; the files themselves ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import asdict, dataclass
 from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalharness.data.families import family_folders
+from evalharness.base.reading import open_file, sha256_of
 
 TABLE = "published.json"
 
@@ -46,33 +51,24 @@ class Literals(BaseModel):
     names: list[str]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    folder: str
-    tasks: Tasks
-    also_found_as: dict[str, str] = {}
-    downloads: list[Download] = []
-    literals: dict[str, Literals] = {}
-    files: dict[str, str | None]
-
-
-@dataclass(frozen=True)
-class PublishedFamily:
+class PublishedFamily(BaseModel):
     """The published files of one environment."""
 
+    model_config = ConfigDict(extra="forbid", frozen=True)
     family: str
     """The harness's name, `sciworld`."""
+    source: Path
+    """The file that says the rest."""
     folder: str
     """The folder below `agentboard/`, `scienceworld`."""
     tasks: Tasks
-    also_found_as: dict[str, str]
+    also_found_as: dict[str, str] = {}
     """Path prefix in the folder -> another path prefix under which publishers ship the same files."""
-    downloads: tuple[Download, ...]
-    literals: dict[str, Literals]
+    downloads: tuple[Download, ...] = ()
+    literals: dict[str, Literals] = {}
     """Files made from a publisher's source code. Not required: the label files say the same where they are whole."""
     files: dict[str, str | None]
     """Path in the folder (posix) -> SHA-256, or None where no published hash is known."""
-    source: Path
 
     def required(self) -> list[str]:
         """Every file but the label files, of which any one is enough, and what comes from source code."""
@@ -82,23 +78,103 @@ class PublishedFamily:
         return data / "agentboard" / self.folder
 
 
+def family_folders() -> dict[str, Path]:
+    """Family -> folder of its code, which is not imported; sorted: the environments shipped here, and those that join
+    by entry point."""
+    package = find_spec("envs")
+    folders = {
+        child.name: child
+        for root in (package.submodule_search_locations or [] if package else [])
+        for child in Path(root).iterdir()
+        if child.is_dir() and not child.name.startswith("_")
+    }
+    for point in entry_points(group="evalharness.environments"):
+        if point.name not in folders and (module := find_spec(point.module)) and module.origin:
+            folders[point.name] = Path(module.origin).parent
+    return dict(sorted(folders.items()))
+
+
 @cache
 def published() -> dict[str, PublishedFamily]:
     """Every family that has published files, by name, sorted."""
-    found = {}
-    for family, folder in family_folders().items():
-        path = folder / TABLE
-        if not path.is_file():
-            continue
-        table = _Table.model_validate_json(path.read_bytes())
-        found[family] = PublishedFamily(
-            family=family,
-            folder=table.folder,
-            tasks=table.tasks,
-            also_found_as=table.also_found_as,
-            downloads=tuple(table.downloads),
-            literals=table.literals,
-            files=table.files,
-            source=path,
-        )
-    return found
+    tables = {family: folder / TABLE for family, folder in family_folders().items()}
+    return {
+        family: PublishedFamily(family=family, source=path, **json.loads(path.read_bytes()))
+        for family, path in tables.items()
+        if path.is_file()
+    }
+
+
+State = Literal["complete", "changed", "partial", "absent"]
+
+
+@dataclass(frozen=True)
+class FamilyCheck:
+    """One family compared with its table. File names are relative to the family's folder."""
+
+    family: str
+    folder: Path
+    state: State
+    tasks: int | None
+    """Lines of the label file; None where there is none."""
+    expected_tasks: int
+    files: int
+    """How many of the table's files are there."""
+    expected_files: int
+    changed: tuple[str, ...]
+    missing: tuple[str, ...]
+    unverified: tuple[str, ...]
+    """Present files for which no published hash is known."""
+
+    @property
+    def ok(self) -> bool:
+        return self.state == "complete"
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self) | {"folder": str(self.folder)}
+
+
+def count_tasks(labels: Path) -> int:
+    """Non-empty lines: label files hold one JSON object a line."""
+    with open_file(labels) as file:
+        return sum(1 for line in file if line.strip())
+
+
+def check(family: PublishedFamily, data: Path) -> FamilyCheck:
+    """Hash every file of one family below the data folder (all five families: under a second, 46 MB)."""
+    root = family.root(data)
+    there = [name for name in family.files if (root / name).is_file()]
+    changed = []
+    unverified = []
+    for name in there:
+        expected = family.files[name]
+        if expected is None:
+            unverified.append(name)
+        elif sha256_of(root / name) != expected:
+            changed.append(name)
+    missing = [name for name in family.required() if name not in set(there)]
+    labels = [name for name in family.tasks.any_of if name in there]
+    if not labels:
+        missing.insert(0, family.tasks.any_of[0])
+    tasks = count_tasks(root / labels[0]) if labels else None
+    if tasks is not None and tasks != family.tasks.count and labels[0] not in changed:
+        changed.insert(0, labels[0])
+    state: State = "complete"
+    if not there:
+        state = "absent"
+    elif missing:
+        state = "partial"
+    elif changed:
+        state = "changed"
+    return FamilyCheck(
+        family=family.family,
+        folder=root,
+        state=state,
+        tasks=tasks,
+        expected_tasks=family.tasks.count,
+        files=len(there),
+        expected_files=len(set(there) | set(family.required())) + (not labels),
+        changed=tuple(changed),
+        missing=tuple(missing),
+        unverified=tuple(unverified),
+    )

@@ -166,7 +166,7 @@ def summary_of(
         suite=manifest.suite,
         labels={f: who for f, who in manifest.labels.items() if who != "official"},
         model={"name": manifest.model_name, **manifest.identity.model},
-        max_turns=max(limits.values()),
+        max_turns=max(limits.values(), default=config.max_turns),
         max_tokens=config.max_tokens,
         perturbation=config.perturb,
         samples=config.samples,

@@ -50,19 +50,19 @@ def _require_ours(folder: Path) -> None:
         raise UserError(f"{folder} is being written by a run that goes on; stop that first")
 
 
-def _study_of(folder: Path) -> Path | None:
-    """The study that the run is a part of."""
-    above = folder.absolute().parent
-    study = read_study(above)
-    names = () if study is None else study[1].values()
-    return above if any((above / name).absolute() == folder.absolute() for name in names) else None
+def _require_no_part(folder: Path, what: str) -> None:
+    """Raises UserError where the run is a part of a study."""
+    study = folder.absolute().parent
+    if folder.absolute() in [
+        (study / name).absolute() for name in (read_study(study) or ("", {}))[1].values()
+    ]:
+        raise UserError(f"{folder} is a part of the study {study}; {what} that as a whole")
 
 
 def remove(folder: Path) -> None:
     """Raises UserError, also where the disk refuses."""
     require_removable(folder)
-    if (study := _study_of(folder)) is not None:
-        raise UserError(f"{folder} is a part of the study {study}; remove that as a whole")
+    _require_no_part(folder, "remove")
     try:
         shutil.rmtree(folder)
     except OSError as error:
@@ -72,8 +72,7 @@ def remove(folder: Path) -> None:
 def move(folder: Path, target: Path) -> Path:
     """Rename a run folder, or move it into the folder `target`; returns where it is. Raises UserError."""
     _require_ours(folder)
-    if (study := _study_of(folder)) is not None:
-        raise UserError(f"{folder} is a part of the study {study}; move that as a whole")
+    _require_no_part(folder, "move")
     if target.is_dir() and not ((target / MANIFEST).exists() or (target / STUDY).exists()):
         target = target / real_path(folder).name
     if target.exists() or target.is_symlink():

@@ -12,8 +12,8 @@ from evalharness.base.paths import published_folder
 from evalharness.config.selection import SelectionConfig
 from evalharness.envs.base import EnvSpec, Suite, Task
 from evalharness.results.task_range import load_ranges
+from evalharness.suites.draws import subset_of
 from evalharness.suites.selection import Load, family_tasks, select
-from evalharness.suites.subset import subset_of
 
 
 def difficulty_of(suite: Suite, suite_seed: int) -> Callable[[Task], float]:

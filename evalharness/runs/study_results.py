@@ -58,7 +58,11 @@ def print_study(console: Console, folder: Path) -> Result | None:
     assert study is not None
     kind, named = study
     runs = played_runs(folder)
-    result = _SHOWN[kind](console, folder, runs) if kind in _SHOWN and runs else None
+    result: Result | None = None
+    if kind in _SHOWN and runs:
+        make, show = _SHOWN[kind]
+        if (result := make(folder, runs)) is not None:
+            show(console, result)
     if result is None:
         console.print(
             f"{folder}: a {kind} study; played so far: {', '.join(runs) or 'nothing'}", soft_wrap=True
@@ -96,36 +100,10 @@ def _own_prompt(plain: ScoredRun, family: str) -> PromptFile | None:
     return own if own.sha256 == plain.manifest.identity.prompts_sha256.get(family) else None
 
 
-def _sweep(console: Console, folder: Path, runs: Runs) -> Result | None:
-    if UNPERTURBED not in runs:
-        return None
-    result = sweep_result(folder, runs)
-    print_sweep(console, result)
-    return result
-
-
 def best_of_n_result(folder: Path) -> BestOfN | None:
     """None where its greedy run or its samples have not been played. Raises UserError."""
     runs = played_runs(folder)
     return best_of_n(runs[GREEDY], runs[SAMPLES]) if {GREEDY, SAMPLES} <= runs.keys() else None
-
-
-def _best_of_n(console: Console, folder: Path, runs: Runs) -> Result | None:
-    if (result := best_of_n_result(folder)) is not None:
-        print_best_of_n(console, result)
-    return result
-
-
-def _seeds(console: Console, folder: Path, runs: Runs) -> Result | None:
-    result = seed_study({int(name.removeprefix(SEED)): run for name, run in runs.items()})
-    print_seed_study(console, result)
-    return result
-
-
-def _agents(console: Console, folder: Path, runs: Runs) -> Result | None:
-    result = agent_study(list(runs.values()))
-    print_agent_study(console, result)
-    return result
 
 
 def training_result(
@@ -161,17 +139,19 @@ def training_result(
     )
 
 
-def _training(console: Console, folder: Path, runs: Runs) -> Result | None:
-    if (result := training_result(folder)) is not None:
-        print_training(console, result)
-    return result
-
-
-_SHOWN: Mapping[str, Callable[[Console, Path, Runs], Result | None]] = {
-    "sweep": _sweep,
-    BEST_OF_N: _best_of_n,
-    "seeds": _seeds,
-    "agents": _agents,
-    CHECKPOINTS: _training,
-    WATCHED: _training,
+Make = Callable[[Path, Runs], Any]
+_SHOWN: Mapping[str, tuple[Make, Callable[[Console, Any], None]]] = {
+    "sweep": (
+        lambda folder, runs: sweep_result(folder, runs) if UNPERTURBED in runs else None,
+        print_sweep,
+    ),
+    BEST_OF_N: (lambda folder, runs: best_of_n_result(folder), print_best_of_n),
+    "seeds": (
+        lambda folder, runs: seed_study({int(name.removeprefix(SEED)): run for name, run in runs.items()}),
+        print_seed_study,
+    ),
+    "agents": (lambda folder, runs: agent_study(list(runs.values())), print_agent_study),
+    CHECKPOINTS: (lambda folder, runs: training_result(folder), print_training),
+    WATCHED: (lambda folder, runs: training_result(folder), print_training),
 }
+"""Kind -> its result, None where what it needs has not been played; how it is printed."""

@@ -182,9 +182,9 @@ def frozen_proofs() -> Mapping[str, FrozenTask]:
         }
 
 
-def frozen_count(family: str) -> int:
-    """Tasks of suite seed 0; 0 for a family that is not in the package."""
-    return sum(task_id.startswith(f"{family}/") for task_id in frozen_proofs())
+def frozen_proofs_of(family: str) -> Mapping[str, FrozenTask]:
+    """Empty for a family that is not in the package."""
+    return {task_id: row for task_id, row in frozen_proofs().items() if task_id.startswith(f"{family}/")}
 
 
 def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
@@ -201,9 +201,7 @@ def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
 
 def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
     """Raises UserError when tasks of suite seed 0 are not those that were frozen. A family of others is not known."""
-    known = {
-        task_id: row for task_id, row in frozen_proofs().items() if task_id.startswith(f"{spec.family}/")
-    }
+    known = frozen_proofs_of(spec.family)
     if known and [(task.id, task.content_hash) for task in tasks] != [
         (task_id, row.task_hash) for task_id, row in known.items()
     ]:
@@ -215,7 +213,7 @@ def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
 def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[str]:
     """Where a new build differs from what is frozen: ids of tasks, sorted. Raises UserError when nothing is frozen."""
     if suite_seed == FROZEN_SEED:
-        frozen = {k: v for k, v in frozen_proofs().items() if k.startswith(f"{spec.family}/")}
+        frozen = frozen_proofs_of(spec.family)
     else:
         kept = read_frozen(spec, suite_seed)
         if kept is None:

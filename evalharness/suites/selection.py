@@ -11,7 +11,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.suites.draws import draw_tasks, spread_sample, the_draw
-from evalharness.suites.open import FROZEN_SEED, frozen_count, load_open
+from evalharness.suites.open import FROZEN_SEED, frozen_proofs_of, load_open
 
 
 def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
@@ -123,7 +123,7 @@ def count_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int)
 
     Raises UserError as `family_tasks` does.
     """
-    frozen = frozen_count(spec.family) if suite == "open" and suite_seed == FROZEN_SEED else 0
+    frozen = len(frozen_proofs_of(spec.family)) if suite == "open" and suite_seed == FROZEN_SEED else 0
     return frozen or len(family_tasks(spec, suite, data, suite_seed))
 
 

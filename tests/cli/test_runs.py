@@ -126,6 +126,15 @@ def test_a_damaged_run_is_listed_as_such(results: Path, capsys: pytest.CaptureFi
     assert found["part"]["state"] == "part"
 
 
+def test_a_run_whose_manifest_names_no_family_is_listed(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = results / "part" / "manifest.json"
+    none = {"counts": {}, "expected": {}, "titles": {}, "labels": {}}
+    path.write_text(json.dumps(json.loads(path.read_text()) | none))
+    assert "part" in [Path(run["folder"]).name for run in runs(capsys=capsys)]
+
+
 def test_a_run_that_goes_on_is_shown_and_is_not_removed(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs.base import Task
 from evalharness.runs.selected import difficulty_of
-from evalharness.suites.subset import subset_of
+from evalharness.suites.draws import subset_of
 
 
 def task(family: str, number: int) -> Task:

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import parse_json, read_text
-from evalharness.checks.conform.transcripts import Step, Transcript
+from evalharness.checks.conform.transcripts import Step, Transcript, recorded_rows
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.published import load_protocol, protocol_names
 
@@ -301,7 +300,10 @@ def read_recording(protocol: str, folder: Path) -> Recording:
         raise UserError(f"no transcripts of {protocol} in {folder}: {protocol}-*.jsonl")
     games, readings, left_out = list[RecordedGame](), list[RecordedReading](), dict[str, int]()
     for path in files:
-        for row, source in _rows(path):
+        for number, row in recorded_rows(path):
+            source = f"{path.name}:{number}"
+            if not isinstance(row, dict):
+                raise UserError(f"{path}:{number} is no transcript: not an object")
             try:
                 if "parsing" in path.name:
                     reading = _READINGS[protocol](row, source)
@@ -319,19 +321,3 @@ def read_recording(protocol: str, folder: Path) -> Recording:
                 what = "not a reply" if "to_format_of" in row else "Python that makes no text"
                 left_out[what] = left_out.get(what, 0) + 1
     return Recording(tuple(games), tuple(readings), left_out)
-
-
-def _rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
-    try:
-        lines = read_text(path).split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            try:
-                row = parse_json(line)
-            except ValueError as error:
-                raise UserError(f"{path}:{number} is not JSON ({error})") from None
-            if not isinstance(row, dict):
-                raise UserError(f"{path}:{number} is no transcript: not an object")
-            yield row, f"{path.name}:{number}"

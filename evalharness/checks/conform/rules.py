@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from evalharness.base.errors import UserError
 from evalharness.base.yaml_lines import load_model, load_yaml
-from evalharness.data.families import family_folders
+from evalharness.data.table import family_folders
 
 FILE = "conformance.yaml"
 

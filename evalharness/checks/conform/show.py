@@ -12,6 +12,8 @@ from rich.text import Text
 
 from evalharness.base.terminal import plain_table
 from evalharness.checks.conform.compare import FIELDS, FamilyResult, Mismatch
+from evalharness.checks.conform.protocol_runs import ProtocolConformance
+from evalharness.checks.conform.protocols import CHECKS
 from evalharness.checks.conform.rules import Tolerance
 
 CONTEXT = 60
@@ -38,23 +40,25 @@ def show(
             Text(title + (f"; the first difference of {len(shown)} of them:" if shown else ""), style="bold")
         )
         for difference in shown:
-            console.print(mismatch_text(difference), soft_wrap=True)
+            console.print(_mismatch_text(difference), soft_wrap=True)
+
+
+def _cell(equal: int, total: int) -> Text:
+    """How much is equal, of all that was compared."""
+    if not total:
+        return Text("-", style="dim")
+    return Text(f"{equal}/{total}", style="" if equal == total else "red")
 
 
 def _table(results: Mapping[str, FamilyResult]) -> Table:
     table = plain_table("matched / all", *results)
-
-    def cell(matched: int, total: int, *, dim: bool = False) -> Text:
-        if not total:
-            return Text("-", style="dim")
-        return Text(f"{matched}/{total}", style="" if matched == total else "red")
-
-    table.add_row("transcripts", *(cell(r.transcripts_matched, len(r.checks)) for r in results.values()))
-    table.add_row("steps", *(cell(r.steps_matched, r.steps_replayed) for r in results.values()))
+    table.add_row("transcripts", *(_cell(r.transcripts_matched, len(r.checks)) for r in results.values()))
+    table.add_row("steps", *(_cell(r.steps_matched, r.steps_replayed) for r in results.values()))
     for name in FIELDS:
         tallies = [result.tallies[name] for result in results.values()]
         table.add_row(
-            name.replace("_", " "), *(cell(tally.equal + tally.excepted, tally.compared) for tally in tallies)
+            name.replace("_", " "),
+            *(_cell(tally.equal + tally.excepted, tally.compared) for tally in tallies),
         )
     if any(result.excepted() for result in results.values()):
         table.add_row(
@@ -91,7 +95,7 @@ def _names(fields: Iterable[str]) -> str:
     return ", ".join(fields).replace("_", " ")
 
 
-def mismatch_text(mismatch: Mismatch) -> Text:
+def _mismatch_text(mismatch: Mismatch) -> Text:
     transcript = mismatch.transcript
     where = f"{transcript.source} (id {transcript.index}, {transcript.script})"
     at = "" if mismatch.step is None else f" step {mismatch.step}, action {_safe(mismatch.action)}"
@@ -135,3 +139,41 @@ def _marked(recorded: str, ours: str) -> tuple[Text, Text]:
 
 def _words(text: str) -> list[str]:
     return [piece for word in text[:20_000].split(" ") for piece in (word, " ")][:-1]
+
+
+def show_protocols(
+    console: Console, results: Mapping[str, ProtocolConformance], *, max_differences: int
+) -> None:
+    table = plain_table("equal / all", *results)
+    for check in CHECKS:
+        table.add_row(
+            check, *(_cell(r.agent.equal[check], r.agent.compared[check]) for r in results.values())
+        )
+    for family in sorted({family for result in results.values() for family in result.worlds}):
+        worlds = [result.worlds.get(family) for result in results.values()]
+        steps = [_cell(w.steps_matched, w.steps_replayed) if w else _cell(0, 0) for w in worlds]
+        table.add_row(f"world, {family}: steps", *steps)
+        ends = [w.tallies["success"] if w else None for w in worlds]
+        table.add_row(
+            f"world, {family}: outcome",
+            *(_cell(t.equal + t.excepted, t.compared) if t else _cell(0, 0) for t in ends),
+        )
+    console.print(table)
+    for name, result in results.items():
+        for what, count in sorted(result.left_out.items()):
+            console.print(Text(f"{name}: {count} records left out: {what}", style="dim"))
+        for family, world in result.worlds.items():
+            for (field, because), count in sorted(world.excepted().items()):
+                console.print(
+                    Text(f"{name}, {family}: {count} x excepted ({field}): {because}", style="dim"),
+                    soft_wrap=True,
+                )
+        shown = 0
+        for mismatch in result.agent.mismatches[: max(0, max_differences)]:
+            shown += 1
+            where = f"  {mismatch.source} step {mismatch.step}: {mismatch.check}"
+            told = f": recorded {repr(mismatch.recorded)[:200]}, ours {repr(mismatch.ours)[-300:]}"
+            console.print(Text(where + told), soft_wrap=True)
+        for world in result.worlds.values():
+            for difference in world.mismatches()[: max(0, max_differences - shown)]:
+                console.print(_mismatch_text(difference), soft_wrap=True)

@@ -7,7 +7,7 @@ Each step has `action`, `obs`, `progress`, `done` and `valid`. Everything but `t
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,24 +51,28 @@ class Transcript:
         return not noted or any(progress is not None for progress in noted)
 
 
-def read_transcripts(path: Path) -> list[Transcript]:
-    """All transcripts of a file; [] when it holds another kind of record about tasks. Raises UserError."""
+def recorded_rows(path: Path) -> Iterator[tuple[int, Any]]:
+    """(line number, what the line holds). Raises UserError."""
     try:
         lines = read_text(path).split("\n")
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not a transcript file: it is not UTF-8 text ({error.reason})") from error
-    rows = []
     for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            row = parse_json(line)
-        except ValueError as error:
-            raise UserError(
-                f"{path}:{number} is not JSON ({error}); transcripts are one JSON object a line"
-            ) from error
+        if line.strip():
+            try:
+                yield number, parse_json(line)
+            except ValueError as error:
+                raise UserError(
+                    f"{path}:{number} is not JSON ({error}); transcripts are one JSON object a line"
+                ) from error
+
+
+def read_transcripts(path: Path) -> list[Transcript]:
+    """All transcripts of a file; [] when it holds another kind of record about tasks. Raises UserError."""
+    rows = []
+    for number, row in recorded_rows(path):
         if not isinstance(row, dict) or "task" not in row or "id" not in row:
             raise UserError(f"{path}:{number} is no transcript: it needs at least task, id and steps")
         rows.append((number, row))

@@ -13,12 +13,7 @@ from evalharness.base.machine import usable_cores
 from evalharness.base.reading import open_file
 from evalharness.checks.verify.described import Described, described, missing, task_findings
 from evalharness.checks.verify.findings import Finding, FolderCheck
-from evalharness.checks.verify.options import (
-    config_findings,
-    config_notes,
-    manifest_findings,
-    turn_findings,
-)
+from evalharness.checks.verify.options import config_findings, config_notes, manifest_findings, turn_findings
 from evalharness.checks.verify.remembered import content_key, require_files
 from evalharness.checks.verify.replay import How, replay
 from evalharness.checks.verify.totals import Tables, summary_findings

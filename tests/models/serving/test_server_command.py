@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalharness.cli import server as command
-from evalharness.cli.install_progress import InstallProgress, condense
+from evalharness.cli.install_progress import condense, install_progress
 from evalharness.cli.parser import CommandParser, add_command
 from evalharness.models.serving import install as installing
 from evalharness.models.serving.private import ServerInstall, write_install
@@ -123,7 +123,7 @@ def test_the_output_of_pip_and_uv_is_condensed(line: str, shown: tuple[str, bool
 
 def test_away_from_a_terminal_only_milestones_are_printed_one_a_line() -> None:
     out = io.StringIO()
-    with InstallProgress(out) as progress:
+    with install_progress(out) as progress:
         for line in ("==> creating [bold]x", "Collecting y", "noise", "Installing collected packages: y"):
             progress(line)
     lines = out.getvalue().splitlines()

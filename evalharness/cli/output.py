@@ -1,0 +1,105 @@
+"""What commands print and write."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.base.errors import system_errors
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from evalharness.models.asking import Outcome
+
+
+def say(text: str, *, stderr: bool = True) -> None:
+    """As the terminal's, which imports rich: `--help` does not wait for it."""
+    from evalharness.base import terminal
+
+    terminal.say(text, stderr=stderr)
+
+
+def note(text: str) -> None:
+    """What a command says beside its results, on standard error."""
+    say(f"evalharness: {text}")
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    from evalharness.base import terminal
+
+    return terminal.make_console(stderr=stderr)
+
+
+def results_console(args: argparse.Namespace) -> Console:
+    """For what a person reads: standard error where JSON, CSV or LaTeX goes to standard output."""
+    targets = [getattr(args, option, None) for option in ("json", "csv", "tasks_csv", "latex")]
+    return make_console(stderr="-" in targets)
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with the same keys as CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    import csv
+    import io
+
+    from evalharness.base.text import inert
+
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(rows[0].keys() if rows else [])
+    for row in rows:
+        writer.writerow([inert(value) for value in row.values()])
+    return buffer.getvalue()
+
+
+def write_csv(target: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
+    if target is not None:
+        write_text("--csv", target, csv_text(rows))
+
+
+def write_json(target: str | None, value: Any) -> None:
+    if target is None:
+        return
+    write_text("--json", target, json.dumps(value, indent=2) + "\n")
+
+
+def require_writable(option: str, target: str | None) -> None:
+    """Raises UserError where `write_text` would, before hours of work and not after them. Leaves nothing behind."""
+    if target in (None, "-"):
+        return
+    path = Path(str(target))
+    with system_errors(f"cannot write {option} {target}"):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            return  # a device or a pipe: opening that could wait for a reader
+        new = not path.exists()
+        path.open("ab").close()
+        if new:
+            path.unlink()
+
+
+def write_text(option: str, target: str, text: str) -> None:
+    from evalharness.base.text import printable
+
+    if target == "-":
+        # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+        return
+    with system_errors(f"cannot write {option} {target}"):
+        Path(target).write_text(text, encoding="utf-8")
+
+
+def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:
+    """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
+    console = results_console(args)
+    console.print(table)
+    console.print(f"folder: {outcome.folder}", soft_wrap=True)
+    write_json(args.json, outcome.summary)
+    if outcome.summary["left"]:
+        note(f"{outcome.summary['left']} {left}; the same command continues")
+    if outcome.stopped:
+        note(f"stopped early: {outcome.stopped}")
+    return outcome.exit_status
