@@ -8,12 +8,14 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from evalharness.base.errors import UserError
+from evalharness.base.reading import read_object
 from evalharness.base.terminal import complete_lines
 from evalharness.base.text import printable
 from evalharness.cli.common import chosen_suite, data_folder, titles
@@ -25,10 +27,13 @@ from evalharness.models.tries import AbortedError
 from evalharness.play.progress import Progress
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode
+from evalharness.records.lines import LineFile, read_lines
 from evalharness.results.report.table import print_summary
 from evalharness.runs.evaluation import evaluate
 
 _HELP = "type an action; 'give up' ends the task, 'quit' (or Ctrl-D) leaves: the same command continues"
+TYPED = "typed.jsonl"
+"""In the run folder: every action as it was typed, so that a task that was left goes on where it was."""
 _LISTED = "+list"
 """Ends the name of a person who saw the valid actions."""
 
@@ -42,6 +47,9 @@ class Person(Policy):
     _offered: list[str] = field(default_factory=list)
     _known: dict[str, set[str]] = field(default_factory=dict)
     """Family -> paragraphs of its prompt that were shown."""
+    _typed: dict[str, list[str]] = field(default_factory=dict)
+    """Task -> its actions so far, those of an earlier start included."""
+    _file: LineFile | None = None
 
     def __post_init__(self) -> None:
         complete_lines(lambda: [printable(action) for action in self._offered])
@@ -50,7 +58,17 @@ class Person(Policy):
         return _AtTheTerminal(self, task, environment)
 
     async def close(self) -> None:
-        pass
+        if self._file is not None:
+            self._file.close()
+
+    def open(self, folder: Path) -> None:
+        """Of `evaluate`: the run's folder, each time that it is named."""
+        if self._file is not None:
+            return
+        self._file = LineFile(folder / TYPED)
+        self._file.drop_torn_line()
+        for line in read_lines(folder / TYPED, "its task begins anew", read_object):
+            self._typed.setdefault(line["task"], []).append(line["action"])
 
     @contextmanager
     def watch(self, progress: Progress) -> Iterator[None]:
@@ -74,6 +92,17 @@ class Person(Policy):
         self.console.print(Text(f"\n{task.id}", style="bold"))
         self.console.print(Text(printable("\n\n".join([*new, paragraphs[-1]]))))
         self.console.print(Text(f"({_HELP})", style="dim"))
+
+    async def action(self, task: Task, turn: int, environment: Environment) -> str:
+        """What was typed at this turn before the person left, else what is typed now."""
+        typed, prompt = self._typed.setdefault(task.id, []), f"[{turn}] > "
+        if turn <= len(typed):
+            self.console.print(Text(printable(f"{prompt}{typed[turn - 1]}"), style="dim"))
+            return typed[turn - 1]
+        typed.append(await self.ask(prompt, environment))
+        if self._file is not None:
+            self._file.append({"task": task.id, "action": typed[-1]})
+        return typed[-1]
 
     async def ask(self, prompt: str, environment: Environment) -> str:
         """An action. Raises PolicyStoppedError and AbortedError where the person gives up or leaves."""
@@ -113,7 +142,7 @@ class _AtTheTerminal(Player):
             self.person.show_opening(self.task, messages)
         else:
             self.person.console.print(Text(printable(str(messages[-1]["content"]))))
-        return Reply("Action: " + await self.person.ask(f"[{turn}] > ", self.environment))
+        return Reply("Action: " + await self.person.action(self.task, turn, self.environment))
 
 
 def play_recorded(args: argparse.Namespace) -> int:
@@ -131,7 +160,13 @@ def play_recorded(args: argparse.Namespace) -> int:
     }
     console = make_console()
     person = Person(console, args.list_actions)
-    outcome = evaluate(make_config(options), data=data_folder(args), watch=person.watch, person=person)
+    outcome = evaluate(
+        make_config(options),
+        data=data_folder(args),
+        watch=person.watch,
+        person=person,
+        on_folder=person.open,
+    )
     print_summary(console, outcome.summary.model_copy(update={"stopped": None}), titles())
     if outcome.nothing_to_play:
         console.print(outcome.nothing_to_play, soft_wrap=True)
