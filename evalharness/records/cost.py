@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Protocol
@@ -26,21 +25,6 @@ class Said(Protocol):
 
     @property
     def completion_tokens(self) -> int | None: ...
-
-
-class Counted(Protocol):
-    """What a cost needs of an episode."""
-
-    @property
-    def prompt_tokens(self) -> int: ...
-    @property
-    def cached_tokens(self) -> int: ...
-    @property
-    def completion_tokens(self) -> int: ...
-    @property
-    def uncounted(self) -> int: ...
-    @property
-    def success(self) -> bool: ...
 
 
 _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -144,33 +128,3 @@ def prices_of(policy: PolicyConfig) -> Prices | None:
     if policy.prices is None or policy.is_scripted:
         return None
     return read_prices(policy.prices, policy.display_name)
-
-
-def cost_of(groups: Mapping[str, Sequence[Counted]], prices: Prices, unfinished: Tokens) -> Cost:
-    """Of the whole, each family, each success. `unfinished`: tokens of turns whose episodes were not finished; in the
-    total alone."""
-    everything = [score for scores in groups.values() for score in scores]
-    whole, lost = _part(everything, prices), prices.of(unfinished)
-    return Cost(
-        total=whole.total + lost,
-        per_episode=whole.per_episode,
-        per_success=whole.per_success,
-        tokens=whole.tokens,
-        prices=prices,
-        unfinished=lost,
-        uncounted_turns=sum(score.uncounted for score in everything),
-        families={family: _part(scores, prices) for family, scores in groups.items()},
-    )
-
-
-def _part(scores: Sequence[Counted], prices: Prices) -> CostPart:
-    tokens = sum(
-        (Tokens(s.prompt_tokens, s.cached_tokens, s.completion_tokens) for s in scores), start=Tokens()
-    )
-    total, successes = prices.of(tokens), sum(score.success for score in scores)
-    return CostPart(
-        total=total,
-        per_episode=total / len(scores) if scores else None,
-        per_success=total / successes if successes else None,
-        tokens=tokens,
-    )

@@ -167,7 +167,7 @@ def _task(task_id: str, found: _Samples, greedy: ScoredRun) -> TaskSamples:
 def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
     """Raises UserError where the two are not the same tasks under the same protocol, or not of one model."""
     _require_pair(greedy, samples)
-    n = int(samples.config["samples"])
+    n = samples.samples
     found = _read(samples.folder)
     tasks = [_task(task_id, one, greedy) for task_id, one in sorted(found.items()) if len(one.success) == n]
     if not tasks:

@@ -118,7 +118,7 @@ def plain(given: Given, key: str | None = None) -> Given:
 
 
 def is_sampled(run: ScoredRun) -> bool:
-    return int(run.config["samples"]) > 1
+    return run.samples > 1
 
 
 def each_read(
