@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.best_of_n import best_of_n, require_greedy
-    from evalharness.results.paper.print_best_of_n import print_best_of_n
+    from evalharness.results.paper.sampled import print_best_of_n
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.evaluation import prepare_or_stored
     from evalharness.runs.study import BEST_OF_N, study_folder

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
         return _show(args, exhibit, given)
     if args.output or args.latex or args.others or args.x:
         raise UserError(f"name an exhibit first: {', '.join(EXHIBITS)}")
-    from evalharness.results.paper.listing import print_exhibits
+    from evalharness.results.paper.exhibits import print_exhibits
 
     found = [each.to_json(given) for each in EXHIBITS.values()]
     print_exhibits(console, found, given.left_out)

@@ -6,8 +6,8 @@ from typing import Any
 
 from evalharness.results.best_of_n import BestOfN
 from evalharness.results.curves import CURVE_NAMES
-from evalharness.results.paper.for_page import table_for_page
-from evalharness.results.paper.print_best_of_n import best_table, shown_ks
+from evalharness.results.paper.markup import table_for_page
+from evalharness.results.paper.sampled import best_table, shown_ks
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
 
 
