@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_runs import make_run
+from made_runs import made_study, make_run
 
 from evalharness.cli import main
 from evalharness.results.report import plots
@@ -105,8 +104,7 @@ def test_slopes_where_runs_are_under_perturbations(tmp_path: Path) -> None:
     make_run(study / "unperturbed", {"alfworld": [SOLVED, SOLVED, HALF, NOTHING]}, name="m")
     make_run(study / "P2", {"alfworld": [SOLVED, HALF, HALF, NOTHING]}, name="m", perturb="P2")
     make_run(study / "P5", {"alfworld": [NOTHING] * 4}, name="m", perturb="P5")
-    runs = {name: name for name in ("unperturbed", "P2", "P5")}
-    (study / "study.json").write_text(json.dumps({"schema": 1, "kind": "sweep", "runs": runs}))
+    made_study(study, "sweep", ["unperturbed", "P2", "P5"])
     assert main(["plot", str(study), "-o", str(out)]) == 0
     found = {(r["perturbation"], r["measure"]): float(r["rate"]) for r in rows(out / "perturbations.csv")}
     assert found == {

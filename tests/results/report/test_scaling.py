@@ -50,11 +50,8 @@ def test_a_file_says_it_for_runs_without_a_label(tmp_path: Path) -> None:
     values.write_text(json.dumps({run.name: i for i, run in enumerate(made)}))
     arguments = ["plot", *map(str, made), "--x", f"epochs={values}", "-o", str(tmp_path / "plots")]
     assert main(arguments) == 0
-    assert [row["x"] for row in rows(tmp_path / "plots") if row["measure"] == "success"] == [
-        "0.0",
-        "1.0",
-        "2.0",
-    ]
+    places = [row["x"] for row in rows(tmp_path / "plots") if row["measure"] == "success"]
+    assert places == ["0.0", "1.0", "2.0"]
 
 
 @pytest.mark.slow
@@ -97,14 +94,7 @@ def test_files_with_and_without_a_header(tmp_path: Path) -> None:
 def test_a_label_changes_nothing_of_what_a_run_is(tmp_path: Path, clean_home: Path) -> None:
     """The run is continued with another label, which then counts."""
     arguments = [
-        "run",
-        "--model",
-        "oracle",
-        "--suite",
-        "open",
-        "--tasks",
-        "babyai:0",
-        "-o",
+        *["run", "--model", "oracle", "--suite", "open", "--tasks", "babyai:0", "-o"],
         str(tmp_path / "run"),
     ]
     assert main([*arguments, "--label", "data_size=1", "--label", "by=me"]) == 0
