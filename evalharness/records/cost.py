@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -12,20 +12,6 @@ from evalharness.base.errors import UserError
 from evalharness.base.yaml_lines import load_yaml
 from evalharness.config import PolicyConfig
 from evalharness.records.stored import Stored
-
-
-class Said(Protocol):
-    """A turn, or the reply that becomes one."""
-
-    @property
-    def prompt_tokens(self) -> int | None: ...
-
-    @property
-    def cached_tokens(self) -> int | None: ...
-
-    @property
-    def completion_tokens(self) -> int | None: ...
-
 
 _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -96,11 +82,6 @@ class Cost(CostPart):
     """Turns without token counts: the cost is higher than said."""
     families: dict[str, CostPart]
     """Each family's part."""
-
-
-def tokens_of(said: Said) -> Tokens:
-    prompt = said.prompt_tokens or 0
-    return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)
 
 
 def read_prices(path: Path, model: str) -> Prices:
