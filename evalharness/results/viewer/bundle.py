@@ -270,8 +270,8 @@ def make_index(
     trainings: Sequence[Mapping[str, Any]] = (),
     sampled: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """`exhibits`: the paper's, as `results.paper.exhibits` gives them; `trainings`: as `viewer.training` does;
-    `sampled`: studies of Best-of-N, as `viewer.sampling` does."""
+    """`exhibits`: the paper's, as `results.paper.exhibits` gives them; `trainings`, `sampled`: studies
+    of checkpoints and of Best-of-N, as `viewer.studies` does."""
     return {
         "schema": SCHEMA,
         "titles": titles,
