@@ -11,8 +11,7 @@ from evalharness.cli.common import add_csv_option, add_json_option, write_csv, w
 from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
-    from evalharness.results.paper.exhibit import Exhibit, Filled
-    from evalharness.results.paper.given import Given, Measured
+    from evalharness.results.paper.exhibit import Exhibit, Filled, Given, Measured
     from evalharness.results.report.plots import Style
 
 HELP = "the paper's tables and figures with your rows in them"
@@ -149,7 +148,7 @@ def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
 
 def measured() -> Measured:
     """What data sets and judgements say, read by the rooms that own them."""
-    from evalharness.results.paper.given import Measured
+    from evalharness.results.paper.exhibit import Measured
 
     def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
         from evalharness.base.paths import data_folder

@@ -68,8 +68,8 @@ def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str
     """The paper's, with these runs and the data sets among `paths` in them."""
     from evalharness.cli.paper import measured
     from evalharness.envs import specs
+    from evalharness.results.paper.exhibit import Entry, Given
     from evalharness.results.paper.exhibits import exhibits_for_page
-    from evalharness.results.paper.given import Entry, Given
     from evalharness.results.run_labels import labels_of
     from evalharness.results.trainings import SEED, in_cells
 

@@ -38,7 +38,6 @@ from evalharness.results.score import (
     pooled_score,
 )
 from evalharness.results.task_range import TaskRange, family_range, load_ranges
-from evalharness.stats.repeated_draw import repeated_draw
 
 
 def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) -> ProtocolNumber | None:
@@ -57,7 +56,11 @@ def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) 
         "games": len(values),
     }
     if protocol.draw is not None:
-        number |= {"drawn": protocol.draw, "drawn95": repeated_draw(rate, protocol.draw)}
+        from scipy.stats import binom  # most of a second, and few protocols draw
+
+        # Each game drawn by itself, with repetition, and solved at this rate.
+        ends = [float(binom.ppf(share, protocol.draw, rate)) / protocol.draw for share in (0.025, 0.975)]
+        number |= {"drawn": protocol.draw, "drawn95": tuple(ends)}
     return ProtocolNumber.of(number)
 
 

@@ -10,7 +10,7 @@ from evalharness.base.errors import UserError, system_errors
 from evalharness.envs.base import EnvSpec
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, read_manifest
-from evalharness.results.paper.given import Given, entries_of
+from evalharness.results.paper.exhibit import Given, entries_of
 from evalharness.results.paper.judged import is_mtbench_folder
 from evalharness.results.trainings import in_cells
 from evalharness.runs.study import OF_TRAINING, SELECT, missing_runs, read_study

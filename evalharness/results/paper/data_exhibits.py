@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import UserError
 from evalharness.base.text import printable
 from evalharness.results import diversity
-from evalharness.results.paper.exhibit import Exhibit, Filled
-from evalharness.results.paper.given import Given, each_read
+from evalharness.results.paper.exhibit import Exhibit, Filled, Given, each_read
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.paper.table import Cell, Column, Row, Table

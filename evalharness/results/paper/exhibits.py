@@ -14,7 +14,7 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.base.terminal import line
 from evalharness.results.paper import hotpotqa
 from evalharness.results.paper.data_exhibits import FIGURE6, FIGURE7, FIGURE11, TABLE6
-from evalharness.results.paper.exhibit import Exhibit
+from evalharness.results.paper.exhibit import Exhibit, Given
 from evalharness.results.paper.family_exhibits import (
     FIGURE1,
     FIGURE5,
@@ -24,7 +24,6 @@ from evalharness.results.paper.family_exhibits import (
     TABLE5,
     TABLE7,
 )
-from evalharness.results.paper.given import Given
 from evalharness.results.paper.judged import JUDGE, MTBENCH
 from evalharness.results.paper.markup import table_for_page
 from evalharness.results.paper.perturbed import FIGURE3, TABLE3

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evalharness.results.curves import Row as Point
-from evalharness.results.paper.exhibit import Exhibit, Filled
+from evalharness.results.paper.exhibit import Exhibit, Filled, Given, plain
 from evalharness.results.paper.family_table import OWN_LABELS, PART, fill, labels_in
-from evalharness.results.paper.given import Given, plain
 from evalharness.results.paper.over import PublishedPoint, runs_at
 from evalharness.results.paper.over import fill as fill_over
 from evalharness.results.paper.published import MAIN, load_table

@@ -10,9 +10,8 @@ from evalharness import stats
 from evalharness.base.reading import read_json
 from evalharness.records.data_set import judged_folder
 from evalharness.records.files import MANIFEST, SUMMARY
-from evalharness.results.paper.exhibit import Exhibit, Filled
+from evalharness.results.paper.exhibit import Exhibit, Filled, Given, each_read
 from evalharness.results.paper.family_table import DIFFERS
-from evalharness.results.paper.given import Given, each_read
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.table import Cell, Column, Row, Table
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
-from evalharness.results.paper.exhibit import Exhibit, Filled
+from evalharness.results.paper.exhibit import Entry, Exhibit, Filled, Given
 from evalharness.results.paper.family_table import DIFFERS, legend, protocol_lines
-from evalharness.results.paper.given import Entry, Given
 from evalharness.results.paper.protocol import aspects, differ, phrases
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.standing_rows import Benchmark

@@ -12,9 +12,8 @@ from evalharness.base.errors import UserError
 from evalharness.base.terminal import plain_table
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.html.document import percent
-from evalharness.results.paper.exhibit import Exhibit, Filled
+from evalharness.results.paper.exhibit import Exhibit, Filled, Given, is_sampled
 from evalharness.results.paper.family_table import DIFFERS, MARKS, columns_of, empty_board, legend, row_of
-from evalharness.results.paper.given import Given, is_sampled
 from evalharness.results.paper.perturbed import label_of
 from evalharness.results.paper.protocol import Aspect, aspects, differ, phrases
 from evalharness.results.paper.published import MAIN, load_table

@@ -19,8 +19,8 @@ from evalharness.envs import specs
 from evalharness.judge import judging
 from evalharness.judge.draw import load_turns
 from evalharness.records.answers import make_manifest
+from evalharness.results.paper.exhibit import Given
 from evalharness.results.paper.exhibits import EXHIBITS, find_exhibit
-from evalharness.results.paper.given import Given
 from evalharness.results.paper.published import load_table
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
