@@ -16,6 +16,7 @@ from typing import TextIO, cast
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
+from rich.text import Text
 
 from evalharness.base.text import printable
 
@@ -62,6 +63,11 @@ def plain_table(*columns: str, gap: int = 1) -> Table:
     for name in columns:
         table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
     return table
+
+
+def line(text: str, style: str = "") -> Text:
+    """As one line, whatever characters are in it."""
+    return Text(printable(text, single_line=True), style=style)
 
 
 def say(text: str, *, stderr: bool = True) -> None:

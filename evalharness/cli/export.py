@@ -124,8 +124,7 @@ def _write(args: argparse.Namespace, target: Path, manifest: Manifest, about: Ab
             count, turns = openenv_trace.write(target, args.folder, chosen, manifest)
             return f"{_episodes(count)}, {turns} turns with their tokens"
         case _:
-            make = tables.write_csv if args.format == "csv" else tables.write_parquet
-            return ", ".join(path.name for path in make(args.folder, target))
+            return ", ".join(path.name for path in tables.write(args.folder, target, args.format))
 
 
 def _episodes(count: int) -> str:

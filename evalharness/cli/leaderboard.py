@@ -145,8 +145,7 @@ def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from evalharness.envs import specs
-    from evalharness.results.paper.audit import audit_published, own_tables
-    from evalharness.results.paper.audit_table import print_findings
+    from evalharness.results.paper.audit import audit_published, own_tables, print_findings
     from evalharness.results.paper.standing_rows import Benchmark
 
     if args.runs or args.submissions:

@@ -16,8 +16,7 @@ from evalharness.cli.output import results_console, say, write_csv, write_json, 
 from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
-    from evalharness.results.paper.exhibit import Exhibit, Filled
-    from evalharness.results.paper.given import Given, Measured
+    from evalharness.results.paper.exhibit import Exhibit, Filled, Given, Measured
     from evalharness.results.report.plots import Style
 
 HELP = "the paper's tables and figures with your rows in them"
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         return _show(args, exhibit, given)
     if args.output or args.latex or args.others or args.x:
         raise UserError(f"name an exhibit first: {', '.join(EXHIBITS)}")
-    from evalharness.results.paper.listing import print_exhibits
+    from evalharness.results.paper.exhibits import print_exhibits
 
     found = [each.to_json(given) for each in EXHIBITS.values()]
     print_exhibits(console, found, given.left_out)
@@ -138,7 +137,7 @@ def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
 
 def measured() -> Measured:
     """What data sets and judgements say, read by the rooms that own them."""
-    from evalharness.results.paper.given import Measured
+    from evalharness.results.paper.exhibit import Measured
 
     def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
         from evalharness.training.datasets.similarity import block_means

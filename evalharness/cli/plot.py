@@ -95,8 +95,8 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
 
     from evalharness.envs import specs
     from evalharness.results.leaderboard.leaderboards import make_leaderboard
+    from evalharness.results.paper.family_exhibits import points
     from evalharness.results.paper.family_table import columns_of, row_of
-    from evalharness.results.paper.figure1 import points
     from evalharness.results.paper.standing_rows import Benchmark
     from evalharness.results.scored_run import require_same, require_same_turns
 

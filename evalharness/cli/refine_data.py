@@ -289,11 +289,11 @@ def _stats(args: argparse.Namespace) -> int:
             say_on(out, line)
     if args.output is not None:
         from evalharness.cli.diversity import _save
-        from evalharness.results.paper.figure11 import draw
+        from evalharness.results.paper.data_exhibits import draw_error_runs
         from evalharness.results.report import plots
 
         with plots.style():
-            _save(args.output, "error_turns", found.rows(), draw([("", found.to_json())]))
+            _save(args.output, "error_turns", found.rows(), draw_error_runs([("", found.to_json())]))
     write_json(
         args.json, {"counts": counts.to_json(), **found.to_json(), "decisions": made, "tokens": tokens}
     )

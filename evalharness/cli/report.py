@@ -54,8 +54,8 @@ def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str
     """The paper's, with these runs and the data sets among `paths` in them."""
     from evalharness.cli.paper import measured
     from evalharness.envs import specs
-    from evalharness.results.paper.for_page import exhibits_for_page
-    from evalharness.results.paper.given import Entry, Given
+    from evalharness.results.paper.exhibit import Entry, Given
+    from evalharness.results.paper.exhibits import exhibits_for_page
     from evalharness.results.run_labels import labels_of
     from evalharness.results.trainings import SEED, in_cells
 
@@ -71,7 +71,7 @@ def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str
 def _trainings(paths: Sequence[Path]) -> list[dict[str, Any]]:
     """The curves of the studies of checkpoints and of watched trainings among `paths`."""
     from evalharness.records.store import read_manifest
-    from evalharness.results.viewer.training import training_for_page
+    from evalharness.results.viewer.studies import training_for_page
     from evalharness.runs.checkpoints import KIND
     from evalharness.runs.study import WATCHED, read_study
     from evalharness.runs.study_results import training_result
@@ -88,7 +88,7 @@ def _trainings(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
     """The tables of the studies of Best-of-N among `paths`."""
-    from evalharness.results.viewer.sampling import best_of_n_for_page
+    from evalharness.results.viewer.studies import best_of_n_for_page
     from evalharness.runs.study import BEST_OF_N, read_study
     from evalharness.runs.study_results import best_of_n_result
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from evalharness.models.base import Reply
 from evalharness.models.tries import AbortedError
-from evalharness.records.cost import Prices, Tokens, tokens_of
-from evalharness.records.episode import Episode
+from evalharness.records.cost import Prices, Tokens
+from evalharness.records.episode import Episode, Turn
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Budget:
 
     def count_stored(self, episode: Episode) -> None:
         """One that an earlier session finished."""
-        cost = self.prices.of(sum(map(tokens_of, episode.turns), start=Tokens()))
+        cost = self.prices.of(sum(map(_tokens_of, episode.turns), start=Tokens()))
         self.finished += 1
         self.finished_cost += cost
         self.spent += cost
@@ -92,7 +92,7 @@ class Budget:
             raise AbortedError(
                 "the model's server reports no token counts, so --cost-limit cannot be kept; leave it out"
             )
-        tokens = tokens_of(reply)
+        tokens = _tokens_of(reply)
         self._running[key] += tokens
         self.spent += self.prices.of(tokens)
 
@@ -122,3 +122,8 @@ class Budget:
     @property
     def _reason(self) -> str:
         return f"the cost limit of {self.limit:g}: {self.spent:.4g} is spent; to go on give a higher --cost-limit"
+
+
+def _tokens_of(said: Turn | Reply) -> Tokens:
+    prompt = said.prompt_tokens or 0
+    return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Protocol
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -13,35 +12,6 @@ from evalharness.base.errors import UserError
 from evalharness.base.yaml_lines import load_yaml
 from evalharness.config import PolicyConfig
 from evalharness.records.stored import Stored
-
-
-class Said(Protocol):
-    """A turn, or the reply that becomes one."""
-
-    @property
-    def prompt_tokens(self) -> int | None: ...
-
-    @property
-    def cached_tokens(self) -> int | None: ...
-
-    @property
-    def completion_tokens(self) -> int | None: ...
-
-
-class Counted(Protocol):
-    """What a cost needs of an episode."""
-
-    @property
-    def prompt_tokens(self) -> int: ...
-    @property
-    def cached_tokens(self) -> int: ...
-    @property
-    def completion_tokens(self) -> int: ...
-    @property
-    def uncounted(self) -> int: ...
-    @property
-    def success(self) -> bool: ...
-
 
 _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -114,11 +84,6 @@ class Cost(CostPart):
     """Each family's part."""
 
 
-def tokens_of(said: Said) -> Tokens:
-    prompt = said.prompt_tokens or 0
-    return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)
-
-
 def read_prices(path: Path, model: str) -> Prices:
     """From JSON or YAML: the prices themselves, or a mapping of models to them. Raises UserError."""
     data = load_yaml(path, f"--prices {path}")
@@ -144,33 +109,3 @@ def prices_of(policy: PolicyConfig) -> Prices | None:
     if policy.prices is None or policy.is_scripted:
         return None
     return read_prices(policy.prices, policy.display_name)
-
-
-def cost_of(groups: Mapping[str, Sequence[Counted]], prices: Prices, unfinished: Tokens) -> Cost:
-    """Of the whole, each family, each success. `unfinished`: tokens of turns whose episodes were not finished; in the
-    total alone."""
-    everything = [score for scores in groups.values() for score in scores]
-    whole, lost = _part(everything, prices), prices.of(unfinished)
-    return Cost(
-        total=whole.total + lost,
-        per_episode=whole.per_episode,
-        per_success=whole.per_success,
-        tokens=whole.tokens,
-        prices=prices,
-        unfinished=lost,
-        uncounted_turns=sum(score.uncounted for score in everything),
-        families={family: _part(scores, prices) for family, scores in groups.items()},
-    )
-
-
-def _part(scores: Sequence[Counted], prices: Prices) -> CostPart:
-    tokens = sum(
-        (Tokens(s.prompt_tokens, s.cached_tokens, s.completion_tokens) for s in scores), start=Tokens()
-    )
-    total, successes = prices.of(tokens), sum(score.success for score in scores)
-    return CostPart(
-        total=total,
-        per_episode=total / len(scores) if scores else None,
-        per_success=total / successes if successes else None,
-        tokens=tokens,
-    )

@@ -10,6 +10,7 @@ from typing import Any
 from evalharness import stats
 from evalharness.records.store import read_episodes
 from evalharness.results.comparison import Comparison, compare_runs
+from evalharness.results.difference import columns_of
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
 
@@ -60,11 +61,7 @@ class AgentStudy:
             row = asdict(agent)
             for measure in MEASURES:
                 row[f"{measure}_ci95_low"], row[f"{measure}_ci95_high"] = row.pop(f"{measure}_ci95")
-                d = found.get((agent.agent, agent.family, measure))
-                for name in ("difference", "p", "p_holm", "wins", "ties", "losses"):
-                    row[f"{measure}_{name}"] = getattr(d, name) if d else None
-                low, high = d.ci95 if d else (None, None)
-                row[f"{measure}_difference_ci95_low"], row[f"{measure}_difference_ci95_high"] = low, high
+                row |= columns_of(measure, found.get((agent.agent, agent.family, measure)))
             rows.append(row)
         return rows
 
@@ -100,8 +97,7 @@ def _rows(run: ScoredRun) -> list[AgentRow]:
         played.setdefault(episode.family, []).append(cost)
     rows = []
     for family, costs in played.items():
-        tasks = [task for task in run.tasks.values() if task.family == family]
-        if not tasks:
+        if not (tasks := run.family_tasks.get(family)):
             continue
         values = {measure: [getattr(task, measure) for task in tasks] for measure in MEASURES}
         turns, asked, prompt, completion = (fmean(column) for column in zip(*costs, strict=True))

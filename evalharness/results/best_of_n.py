@@ -18,7 +18,7 @@ from evalharness.records.store import read_episodes
 from evalharness.results.comparison import require_comparable
 from evalharness.results.curves import best_of_k
 from evalharness.results.score import HELD_OUT, MEASURES
-from evalharness.results.scored_run import ScoredRun
+from evalharness.results.scored_run import ScoredRun, TaskScore
 
 SCHEMA = 1
 
@@ -117,10 +117,7 @@ def trajectory(episode: Episode) -> tuple[str, ...]:
 class _Samples:
     """What is kept of a task's samples while the run is read once."""
 
-    family: str
     subgoals: int
-    success: list[bool]
-    progress: list[float]
     trajectories: set[tuple[str, ...]]
     first_actions: set[str]
     covered: list[frozenset[int]]
@@ -129,31 +126,27 @@ class _Samples:
 def _read(folder: Path) -> dict[str, _Samples]:
     tasks: dict[str, _Samples] = {}
     for episode in read_episodes(folder):
-        task = tasks.setdefault(
-            episode.task_id, _Samples(episode.family, len(episode.subgoals), [], [], set(), set(), [])
-        )
+        task = tasks.setdefault(episode.task_id, _Samples(len(episode.subgoals), set(), set(), []))
         done = trajectory(episode)
-        task.success.append(episode.success)
-        task.progress.append(episode.progress)
         task.trajectories.add(done)
         task.first_actions.update(done[:1])
         task.covered.append(frozenset(i for turn in episode.turns for i in turn.subgoals_completed))
     return tasks
 
 
-def _task(task_id: str, found: _Samples, greedy: ScoredRun) -> TaskSamples:
-    attempt = greedy.tasks.get(task_id)
+def _task(task: TaskScore, found: _Samples, greedy: ScoredRun) -> TaskSamples:
+    attempt, progress = greedy.tasks.get(task.task_id), task.attempts["progress"]
     one = everything = None
     if found.subgoals:
         one = fmean(len(covered) for covered in found.covered) / found.subgoals
         everything = len(frozenset().union(*found.covered)) / found.subgoals
     return TaskSamples(
-        task_id=task_id,
-        family=found.family,
-        samples=len(found.success),
-        successes=sum(found.success),
-        best_progress=max(found.progress),
-        mean_progress=fmean(sorted(found.progress)),
+        task_id=task.task_id,
+        family=task.family,
+        samples=task.samples,
+        successes=int(sum(task.attempts["success"])),
+        best_progress=max(progress),
+        mean_progress=fmean(sorted(progress)),
         greedy_success=None if attempt is None else attempt.success == 1.0,
         greedy_progress=None if attempt is None else attempt.progress,
         distinct_trajectories=len(found.trajectories),
@@ -167,9 +160,10 @@ def _task(task_id: str, found: _Samples, greedy: ScoredRun) -> TaskSamples:
 def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
     """Raises UserError where the two are not the same tasks under the same protocol, or not of one model."""
     _require_pair(greedy, samples)
-    n = int(samples.config["samples"])
+    n = samples.samples
     found = _read(samples.folder)
-    tasks = [_task(task_id, one, greedy) for task_id, one in sorted(found.items()) if len(one.success) == n]
+    tasks = [_task(each, found[each.task_id], greedy) for each in samples.tasks.values() if each.samples == n]
+    tasks.sort(key=lambda task: task.task_id)
     if not tasks:
         raise UserError(
             f"no task in {samples.folder} has all its {n} samples yet; the same command continues"

@@ -3,17 +3,17 @@ Numbers only; `report` draws them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError
-from evalharness.records.summary import Estimate, HeldOut
+from evalharness.records.summary import Estimate
 from evalharness.results.comparison import require_comparable
 from evalharness.results.difference import Difference, adjusted, difference_of
-from evalharness.results.score import HELD_OUT, MEASURES, group_by_family, held_out_estimate, held_out_score
+from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate
 from evalharness.results.scored_run import ScoredRun, TaskScore
 from evalharness.results.training_log import REWARD, TrainingLog, Window
 
@@ -135,8 +135,14 @@ def training_of(
     require_comparable(list(choosing.values()))
     best, chance = _choose(choosing, by)
     score = _score_column(scored)
-    points = [_point(name, x, run, score) for name, (x, run) in ordered.items()]
     tested = _tested(scored, score, best)
+    ended = {each.run: float(each.ended) for each in log.evaluated if each.ended is not None}
+    points = [
+        _point(name, x, run, score, tested, until=ended.get(name), training_reward=log.reward(before, x))
+        for before, (name, (x, run)) in zip(
+            [None, *(x for x, _ in ordered.values())], ordered.items(), strict=False
+        )
+    ]
     return Training(
         model=model,
         axis=axis,
@@ -150,7 +156,7 @@ def training_of(
         },
         score=score,
         by=by,
-        points=tuple(_with_log([_with_tests(point, tested) for point in points], log)),
+        points=tuple(points),
         best=best,
         selected_on=next(iter(choosing.values())).suite,
         chance=chance,
@@ -171,32 +177,25 @@ def _title_of_reward(log: TrainingLog, titles: Mapping[str, str]) -> str:
 
 
 def _estimate(run: ScoredRun) -> Estimate | None:
-    samples = int(run.config["samples"])
-    return held_out_estimate(group_by_family(run.scores), run.manifest.subset, samples)
-
-
-def _by_family(tasks: Sequence[TaskScore]) -> dict[str, list[TaskScore]]:
-    groups: dict[str, list[TaskScore]] = {}
-    for task in tasks:
-        groups.setdefault(task.family, []).append(task)
-    return dict(sorted(groups.items()))
-
-
-def _held_out(run: ScoredRun) -> HeldOut | None:
-    held, _ = held_out_score(group_by_family(run.scores), run.manifest.held_out, int(run.config["samples"]))
-    return held
+    return held_out_estimate(run.by_family, run.manifest.subset, run.samples)
 
 
 def _score_column(runs: Mapping[str, ScoredRun]) -> str:
-    return HELD_OUT if all(_held_out(run) is not None for run in runs.values()) else ALL
+    return HELD_OUT if all(run.held_out[0] for run in runs.values()) else ALL
 
 
-def _point(name: str, x: float, run: ScoredRun, score: str) -> Point:
+def _point(
+    name: str,
+    x: float,
+    run: ScoredRun,
+    score: str,
+    tested: Mapping[tuple[str, str, str], Difference],
+    **of_training: float | None,
+) -> Point:
     rates: dict[str, dict[str, float]] = {}
     intervals: dict[str, dict[str, tuple[float, float]]] = {}
-    groups = _by_family(list(run.tasks.values()))
-    columns = {family: {family: tasks} for family, tasks in groups.items()}
-    for column, parts in (columns | {score: _counted(run, groups, score)}).items():
+    columns = {family: {family: tasks} for family, tasks in run.family_tasks.items()}
+    for column, parts in (columns | {score: _counted(run, score, run.tasks)}).items():
         for measure in MEASURES:
             values = [[getattr(task, measure) for task in tasks] for tasks in parts.values()]
             flat = [value for stratum in values for value in stratum]
@@ -210,6 +209,10 @@ def _point(name: str, x: float, run: ScoredRun, score: str) -> Point:
     if score == ALL and (estimate := _estimate(run)) is not None:
         rates[ALL] = {measure: getattr(estimate, f"{measure}_rate") for measure in MEASURES}
         intervals[ALL] = {measure: getattr(estimate, f"{measure}_rate_ci95") for measure in MEASURES}
+    against = {
+        key: {m: tested[key, name, m] for m in MEASURES if (key, name, m) in tested}
+        for key in ("first", "best")
+    }
     return Point(
         name=name,
         x=x,
@@ -218,12 +221,20 @@ def _point(name: str, x: float, run: ScoredRun, score: str) -> Point:
         expected=sum(run.manifest.counts.values()),
         rates=rates,
         ci95=intervals,
+        against_first=against["first"],
+        against_best=against["best"],
+        **of_training,
     )
 
 
-def _counted(run: ScoredRun, groups: Mapping[str, list[TaskScore]], score: str) -> dict[str, list[TaskScore]]:
+def _counted(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, list[TaskScore]]:
     """The tasks of the score column, by family."""
-    return {f: tasks for f, tasks in groups.items() if score == ALL or f in run.manifest.held_out}
+    return {
+        family: counted
+        for family, tasks in run.family_tasks.items()
+        if score == ALL or family in run.manifest.held_out
+        if (counted := [task for task in tasks if task.task_id in among])
+    }
 
 
 def _common(runs: Sequence[ScoredRun]) -> list[str]:
@@ -247,8 +258,7 @@ def _choose(runs: Mapping[str, ScoredRun], by: str) -> tuple[str, stats.LeadByCh
     strata: dict[str, list[list[float]]] = {}
     totals: dict[str, float] = {}
     for name, run in runs.items():
-        groups = _by_family([task for task_id, task in run.tasks.items() if task_id in common])
-        counted = _counted(run, groups, column)
+        counted = _counted(run, column, common)
         for family, tasks in counted.items():
             strata.setdefault(family, []).append([getattr(task, by) for task in tasks])
         totals[name] = fmean(getattr(task, by) for tasks in counted.values() for task in tasks)
@@ -266,32 +276,11 @@ def _tested(runs: Mapping[str, ScoredRun], score: str, best: str) -> dict[tuple[
             if name == baseline or (against == "best" and best == first):
                 continue
             common = set(_common([runs[baseline], run]))
-            one, other = (
-                _counted(
-                    r, _by_family([task for task_id, task in r.tasks.items() if task_id in common]), score
-                )
-                for r in (runs[baseline], run)
-            )
+            one, other = (_counted(each, score, common) for each in (runs[baseline], run))
             strata = [list(zip(one[family], other[family], strict=True)) for family in one]
             for measure in MEASURES:
                 found[against, name, measure] = difference_of(score, measure, strata)
     return dict(zip(found, adjusted(list(found.values())), strict=True))
-
-
-def _with_tests(point: Point, tested: Mapping[tuple[str, str, str], Difference]) -> Point:
-    of = {
-        against: {m: tested[against, point.name, m] for m in MEASURES if (against, point.name, m) in tested}
-        for against in ("first", "best")
-    }
-    return replace(point, against_first=of["first"], against_best=of["best"])
-
-
-def _with_log(points: Sequence[Point], log: TrainingLog) -> Iterator[Point]:
-    ended = {each.run: float(each.ended) for each in log.evaluated if each.ended is not None}
-    before: float | None = None
-    for point in points:
-        yield replace(point, until=ended.get(point.name), training_reward=log.reward(before, point.x))
-        before = point.x
 
 
 def _mixed(axis: str, log: TrainingLog) -> list[str]:

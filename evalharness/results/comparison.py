@@ -44,7 +44,6 @@ class Comparison:
         titles = {**self.baseline.titles, **self.run.titles, HELD_OUT: "held-out", POOLED: "pooled"}
         rows = []
         for d in self.differences:
-            low, high = d.ci95
             rows.append(
                 [
                     titles.get(d.family, d.family),
@@ -52,11 +51,11 @@ class Comparison:
                     str(d.n),
                     percent(d.baseline),
                     percent(d.run),
-                    f"{100 * d.difference:+.1f} [{100 * low:.1f}, {100 * high:.1f}]",
+                    d.points,
                     f"{d.p:.4f}",
                     f"{d.p_holm:.4f}" + (" *" if d.p_holm < SIGNIFICANT else ""),
                     "-" if d.p_by_kind is None else f"{d.p_by_kind:.4f}",
-                    f"{d.wins}/{d.ties}/{d.losses}",
+                    d.tally,
                 ]
             )
         a, b = self.letters
@@ -181,7 +180,7 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
     differences = [
         difference_of(family, measure, [listed]) for measure in MEASURES for family, listed in pairs.items()
     ]
-    samples = (int(baseline.config["samples"]), int(run.config["samples"]))
+    samples = (baseline.samples, run.samples)
     held_out = _held_out_pairs(pairs, run.manifest.held_out, samples)
     if held_out:
         differences += [difference_of(HELD_OUT, measure, held_out) for measure in MEASURES]

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
-
-
-class Attempt(Protocol):
-    @property
-    def task_id(self) -> str: ...
-    @property
-    def sample(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -46,9 +37,3 @@ class Played:
         text = f"{self._share} tasks" + (f" x {self.samples}" if self.samples > 1 else "")
         wanted = self.tasks * self.samples
         return text if self.episodes == wanted else f"{text} ({self.episodes} of {wanted} attempts)"
-
-
-def played(attempts: Iterable[Attempt], of: int, samples: int) -> Played:
-    """`of`: tasks of the whole family. An attempt that is there twice counts once."""
-    keys = {(a.task_id, a.sample) for a in attempts if a.sample < samples}
-    return Played(len({task_id for task_id, _ in keys}), of, len(keys), samples)

@@ -59,6 +59,28 @@ class Difference:
     """Of the difference, for these tasks and as many attempts again in the baseline; None: one attempt each."""
     standard_error_attempts_run: float | None
 
+    @property
+    def points(self) -> str:
+        """`+3.2 [0.1, 6.3]`."""
+        low, high = (100 * end for end in self.ci95)
+        return f"{100 * self.difference:+.1f} [{low:.1f}, {high:.1f}]"
+
+    @property
+    def tally(self) -> str:
+        """Tasks won, tied, lost: `5/100/2`."""
+        return f"{self.wins}/{self.ties}/{self.losses}"
+
+
+def columns_of(prefix: str, d: Difference | None) -> dict[str, Any]:
+    """The test as columns of a flat row; None in each where there is none."""
+    names = ("difference", "p", "p_holm", "wins", "ties", "losses")
+    low, high = d.ci95 if d else (None, None)
+    return {
+        **{f"{prefix}_{name}": getattr(d, name, None) for name in names},
+        f"{prefix}_difference_ci95_low": low,
+        f"{prefix}_difference_ci95_high": high,
+    }
+
 
 def difference_of(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -> Difference:
     values = [[(getattr(a, measure), getattr(b, measure)) for a, b in stratum] for stratum in strata]

@@ -280,7 +280,8 @@ class Mapped:
 def thought_map(
     sources: Sequence[Source], which: str = "auto"
 ) -> tuple[list[dict[str, Any]], list[Mapped], str]:
-    """(a row a source and different thought: x, y, how often it was thought), the sources, name of the embedding.
+    """(a row a source and different thought: x, y, how often it was thought), the sources, name of the embedding. The
+    sources have names of which no two are alike (`told_apart`).
 
     All sources are in one map; a thought that two of them share has one point.
     """
@@ -289,19 +290,14 @@ def thought_map(
     points = project(vectors)
     index = {text: i for i, text in enumerate(texts)}
     rows, mapped = [], []
-    for source, label in zip(sources, _labels(sources), strict=True):
+    for source in sources:
         counts = Counter(source.texts)
         similarity = mean_similarity(vectors[[index[text] for text in source.texts]])
-        mapped.append(Mapped(label, len(source.texts), source.total, len(counts), float(similarity)))
+        mapped.append(Mapped(source.name, len(source.texts), source.total, len(counts), float(similarity)))
         for text, count in counts.items():
             x, y = points[index[text]]
-            rows.append({"source": label, "x": float(x), "y": float(y), "count": count, "text": text})
+            rows.append({"source": source.name, "x": float(x), "y": float(y), "count": count, "text": text})
     return rows, mapped, name
-
-
-def _labels(sources: Sequence[Source]) -> list[str]:
-    names = [source.name for source in sources]
-    return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]
 
 
 def similarity_table(texts: Mapping[str, str], which: str = "auto") -> tuple[list[dict[str, Any]], str]:

@@ -51,7 +51,7 @@ def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
 def joined(runs: Sequence[ScoredRun]) -> ScoredRun:
     """The runs as one with the attempts of all, whatever they are."""
     first = runs[0]
-    samples = [int(run.config["samples"]) for run in runs]
+    samples = [run.samples for run in runs]
     scores = [
         replace(score, sample=score.sample + sum(samples[:i]))
         for i, run in enumerate(runs)

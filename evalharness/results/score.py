@@ -10,46 +10,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
-from typing import Any, Protocol
+from typing import Any
 
 from evalharness import stats
 from evalharness.records.summary import Estimate, FamilyScore, Figure, HeldOut, Rates, Scores, Variance
-from evalharness.results.completeness import Played, played
+from evalharness.results.completeness import Played
 
 MEASURES = ("success", "progress")
 POOLED = "pooled"
 """The row of all tasks that were played, where there is no held-out score."""
 HELD_OUT = "held_out"
 """The column of the held-out score beside those of families."""
-
-
-class Scored(Protocol):
-    """What a score needs of an episode."""
-
-    @property
-    def task_id(self) -> str: ...
-    @property
-    def sample(self) -> int: ...
-    @property
-    def family(self) -> str: ...
-    @property
-    def difficulty(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def opening(self) -> str: ...
-    @property
-    def success(self) -> bool: ...
-    @property
-    def solved(self) -> bool: ...
-    @property
-    def progress(self) -> float: ...
-    @property
-    def grounding_accuracy(self) -> float: ...
-    @property
-    def figures(self) -> Mapping[str, float]: ...
-    @property
-    def trials(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -130,7 +101,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _rates(episodes: Sequence[Scored]) -> Rates:
+def _rates(episodes: Sequence[EpisodeScore]) -> Rates:
     if not episodes:
         return Rates(success_rate=None, progress_rate=None)
     return Rates(
@@ -139,7 +110,7 @@ def _rates(episodes: Sequence[Scored]) -> Rates:
     )
 
 
-def _attempts(episodes: Sequence[Scored], of: str) -> list[list[float]]:
+def _attempts(episodes: Sequence[EpisodeScore], of: str) -> list[list[float]]:
     """The values of each task's attempts."""
     values: dict[str, list[float]] = {}
     for episode in episodes:
@@ -147,17 +118,19 @@ def _attempts(episodes: Sequence[Scored], of: str) -> list[list[float]]:
     return list(values.values())
 
 
-def _task_means(episodes: Sequence[Scored], of: str) -> list[float]:
+def _task_means(episodes: Sequence[EpisodeScore], of: str) -> list[float]:
     """A value a task: samples of one task are no independent evidence, so intervals are over tasks."""
     return [_mean(listed) for listed in _attempts(episodes, of)]
 
 
-def _task_kinds(episodes: Sequence[Scored]) -> list[str]:
+def _task_kinds(episodes: Sequence[EpisodeScore]) -> list[str]:
     """In the order of `_task_means`."""
     return list({episode.task_id: episode.kind for episode in episodes}.values())
 
 
-def _beside(strata: Sequence[Sequence[Scored]], measure: str, ci95: tuple[float, float]) -> dict[str, Any]:
+def _beside(
+    strata: Sequence[Sequence[EpisodeScore]], measure: str, ci95: tuple[float, float]
+) -> dict[str, Any]:
     """Of a rate over whole families: its interval by kinds (`ci95` where every task is a kind of its own), and how
     much of its error is the attempts'."""
     found = stats.variance_components([_attempts(episodes, measure) for episodes in strata])
@@ -170,7 +143,7 @@ def _beside(strata: Sequence[Sequence[Scored]], measure: str, ci95: tuple[float,
     }
 
 
-def family_score(episodes: Sequence[Scored]) -> FamilyScore:
+def family_score(episodes: Sequence[EpisodeScore]) -> FamilyScore:
     """Rates of one family, fractions 0..1, each with a 95 % interval over its `n` tasks. `episodes` is not empty."""
     progress, grounding = (_task_means(episodes, of) for of in ("progress", "grounding_accuracy"))
     success_ci95 = stats.rate_interval(_task_means(episodes, "success"), binary=True)
@@ -198,7 +171,7 @@ def family_score(episodes: Sequence[Scored]) -> FamilyScore:
     )
 
 
-def _by_trial(episodes: Sequence[Scored]) -> dict[str, Any]:
+def _by_trial(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:
     most = max(episode.trials for episode in episodes)
     if most == 1:
         return {}
@@ -206,7 +179,7 @@ def _by_trial(episodes: Sequence[Scored]) -> dict[str, Any]:
     return {"success_by_trial": within}
 
 
-def _figures(episodes: Sequence[Scored]) -> dict[str, Any]:
+def _figures(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:
     """Means of the family's own figures over the episodes that have them, each with its interval over tasks."""
     found: dict[str, dict[str, list[float]]] = {}
     for episode in episodes:
@@ -220,8 +193,14 @@ def _figures(episodes: Sequence[Scored]) -> dict[str, Any]:
     return {"figures": figures} if figures else {}
 
 
+def played(attempts: Iterable[EpisodeScore], of: int, samples: int) -> Played:
+    """`of`: tasks of the whole family. An attempt that is there twice counts once."""
+    keys = {(a.task_id, a.sample) for a in attempts if a.sample < samples}
+    return Played(len({task_id for task_id, _ in keys}), of, len(keys), samples)
+
+
 def held_out_score(
-    by_family: Mapping[str, Sequence[Scored]], weights: Mapping[str, int], samples: int = 1
+    by_family: Mapping[str, Sequence[EpisodeScore]], weights: Mapping[str, int], samples: int = 1
 ) -> tuple[HeldOut | None, str | None]:
     """(score, None), or (None, why it is withheld). `weights`: held-out family -> its number of tasks.
 
@@ -245,11 +224,11 @@ def held_out_score(
 
 
 def held_out_estimate(
-    by_family: Mapping[str, Sequence[Scored]], subset: Mapping[str, int], samples: int = 1
+    by_family: Mapping[str, Sequence[EpisodeScore]], subset: Mapping[str, int], samples: int = 1
 ) -> Estimate | None:
     """Of the whole held-out score, from every attempt at every task of `subset` (task id -> how many it stands for,
     family by family in the order of difficulty); None before all are there."""
-    attempts: dict[str, list[Scored]] = {}
+    attempts: dict[str, list[EpisodeScore]] = {}
     for episodes in by_family.values():
         for episode in episodes:
             attempts.setdefault(episode.task_id, []).append(episode)
@@ -270,7 +249,7 @@ def held_out_estimate(
     return Estimate(n=len(subset), stands_for=of, **found)
 
 
-def pooled_score(by_family: Mapping[str, Sequence[Scored]]) -> Scores:
+def pooled_score(by_family: Mapping[str, Sequence[EpisodeScore]]) -> Scores:
     """Over all tasks of several families, each once."""
     strata = list(by_family.values())
     found: dict[str, Any] = {}

@@ -11,8 +11,10 @@ from typing import Any
 from evalharness.base.errors import UserError
 from evalharness.records.manifest import Identity, Manifest
 from evalharness.records.store import read_episodes, read_manifest
+from evalharness.records.summary import HeldOut
+from evalharness.results.completeness import Played
 from evalharness.results.run_labels import model_name
-from evalharness.results.score import EpisodeScore
+from evalharness.results.score import EpisodeScore, group_by_family, held_out_score, played
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,32 @@ class ScoredRun:
     def config(self) -> Mapping[str, Any]:
         """Its options by name."""
         return self.manifest.options
+
+    @property
+    def samples(self) -> int:
+        """Attempts that each task is to have."""
+        return self.manifest.config.samples
+
+    @cached_property
+    def by_family(self) -> Mapping[str, list[EpisodeScore]]:
+        return group_by_family(self.scores)
+
+    @cached_property
+    def played(self) -> Mapping[str, Played]:
+        """Family -> how much of it is there."""
+        expected = self.manifest.expected.items()
+        return {family: played(self.by_family.get(family, ()), n, self.samples) for family, n in expected}
+
+    @property
+    def incomplete(self) -> str:
+        """`BabyAI 10/112 tasks`; "" where every family that was played is whole."""
+        parts = self.played.items()
+        return ", ".join(f"{self.titles.get(f, f)} {p.described}" for f, p in parts if not p.complete)
+
+    @cached_property
+    def held_out(self) -> tuple[HeldOut | None, str | None]:
+        """The held-out score, or why it is withheld."""
+        return held_out_score(self.by_family, self.manifest.held_out, self.samples)
 
     @property
     def suite(self) -> str:
@@ -122,6 +150,14 @@ class ScoredRun:
             )
             for task_id, group in groups.items()
         }
+
+    @cached_property
+    def family_tasks(self) -> Mapping[str, list[TaskScore]]:
+        """Family -> its tasks, sorted."""
+        groups: dict[str, list[TaskScore]] = {}
+        for task in self.tasks.values():
+            groups.setdefault(task.family, []).append(task)
+        return groups
 
 
 def load_scored_run(folder: Path) -> ScoredRun:

@@ -8,9 +8,8 @@ from statistics import fmean, stdev
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.records.summary import HeldOut
 from evalharness.results.repeats import join_repeats
-from evalharness.results.score import HELD_OUT, MEASURES, family_score, group_by_family, held_out_score
+from evalharness.results.score import HELD_OUT, MEASURES, family_score
 from evalharness.results.scored_run import ScoredRun
 
 SCHEMA = 1
@@ -107,21 +106,11 @@ def _family_row(runs: Sequence[ScoredRun], family: str, measure: str, tasks: Seq
 
 def _held_out_row(runs: Sequence[ScoredRun], measure: str) -> SeedRow | None:
     """None unless every seed has every held-out task."""
-    rates = []
-    for run in runs:
-        score, _ = _held_out(run)
-        if score is None:
-            return None
-        rates.append(float(getattr(score, f"{measure}_rate")))
-    joined, _ = _held_out(join_repeats(runs))
-    if joined is None:
+    joined, *each = (run.held_out[0] for run in (join_repeats(runs), *runs))
+    if joined is None or None in each:
         return None
-    return _row(HELD_OUT, measure, joined.n, tuple(rates), getattr(joined, f"{measure}_rate_ci95"))
-
-
-def _held_out(run: ScoredRun) -> tuple[HeldOut | None, str | None]:
-    samples = int(run.config["samples"])
-    return held_out_score(group_by_family(run.scores), run.manifest.held_out, samples)
+    rates = tuple(float(getattr(score, f"{measure}_rate")) for score in each)
+    return _row(HELD_OUT, measure, joined.n, rates, getattr(joined, f"{measure}_rate_ci95"))
 
 
 def _row(

@@ -14,7 +14,7 @@ from evalharness import stats
 from evalharness.base.errors import DamageWarning
 from evalharness.base.reading import read_bytes, read_object
 from evalharness.envs.base import MAX_TURNS
-from evalharness.records.cost import Tokens, cost_of
+from evalharness.records.cost import Cost, CostPart, Prices, Tokens
 from evalharness.records.episode import Episode
 from evalharness.records.format_trouble import Replies
 from evalharness.records.manifest import Manifest, ProtocolIdentity
@@ -38,7 +38,6 @@ from evalharness.results.score import (
     pooled_score,
 )
 from evalharness.results.task_range import TaskRange, family_range, load_ranges
-from evalharness.stats.repeated_draw import repeated_draw
 
 
 def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) -> ProtocolNumber | None:
@@ -57,7 +56,11 @@ def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) 
         "games": len(values),
     }
     if protocol.draw is not None:
-        number |= {"drawn": protocol.draw, "drawn95": repeated_draw(rate, protocol.draw)}
+        from scipy.stats import binom  # most of a second, and few protocols draw
+
+        # Each game drawn by itself, with repetition, and solved at this rate.
+        ends = [float(binom.ppf(share, protocol.draw, rate)) / protocol.draw for share in (0.025, 0.975)]
+        number |= {"drawn": protocol.draw, "drawn95": tuple(ends)}
     return ProtocolNumber.of(number)
 
 
@@ -188,6 +191,36 @@ def summary_of(
         **{key: value for key, value in some.items() if value},
         **drawn,
         **timing.given(),
+    )
+
+
+def cost_of(groups: Mapping[str, Sequence[EpisodeScore]], prices: Prices, unfinished: Tokens) -> Cost:
+    """Of the whole, each family, each success. `unfinished`: tokens of turns whose episodes were not finished; in the
+    total alone."""
+    everything = [score for scores in groups.values() for score in scores]
+    whole, lost = _cost_part(everything, prices), prices.of(unfinished)
+    return Cost(
+        total=whole.total + lost,
+        per_episode=whole.per_episode,
+        per_success=whole.per_success,
+        tokens=whole.tokens,
+        prices=prices,
+        unfinished=lost,
+        uncounted_turns=sum(score.uncounted for score in everything),
+        families={family: _cost_part(scores, prices) for family, scores in groups.items()},
+    )
+
+
+def _cost_part(scores: Sequence[EpisodeScore], prices: Prices) -> CostPart:
+    tokens = sum(
+        (Tokens(s.prompt_tokens, s.cached_tokens, s.completion_tokens) for s in scores), start=Tokens()
+    )
+    total, successes = prices.of(tokens), sum(score.success for score in scores)
+    return CostPart(
+        total=total,
+        per_episode=total / len(scores) if scores else None,
+        per_success=total / successes if successes else None,
+        tokens=tokens,
     )
 
 

@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Perturbation
 from evalharness.results.comparison import compare_runs
 from evalharness.results.curves import UNPERTURBED
-from evalharness.results.difference import Difference
+from evalharness.results.difference import Difference, columns_of
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.touched import Touched
@@ -110,11 +110,7 @@ def _row(column: Column) -> dict[str, Any]:
             f"{measure}_ci95_high": high,
             f"{measure}_retention": column.retention.get(measure),
         }
-        found = column.differences.get(measure)
-        names = ("difference", "p", "p_holm", "wins", "ties", "losses")
-        row |= {f"{measure}_{name}": getattr(found, name) if found else None for name in names}
-        ends = found.ci95 if found else (None, None)
-        row |= {f"{measure}_difference_ci95_low": ends[0], f"{measure}_difference_ci95_high": ends[1]}
+        row |= columns_of(measure, column.differences.get(measure))
         alone = column.touched_differences.get(measure)
         row[f"{measure}_touched_difference"] = alone.difference if alone else None
         ends = alone.ci95 if alone else (None, None)
@@ -159,7 +155,7 @@ def sweep_of(
         model=first.name,
         suite=first.suite,
         max_turns=first.max_turns,
-        samples=int(first.config["samples"]),
+        samples=first.samples,
         columns=columns,
         average={measure: fmean(values) for measure, values in rates.items()},
         first_average=_mean_of(columns, first_average),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,99 +61,56 @@ def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The same without what is read out of turns: every version has these columns alike."""
-    return _episode_row(episode), list(_turn_rows(episode))
+    figures = json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None
+    counts = {"turns": len(episode.turns), "trims": len(episode.trims)}
+    row = _recorded(_EPISODE, episode, **counts, figures=figures)
+    which = {name: row[name] for name in ("task_id", "family", "sample")}
+    turns = (_recorded(_TURN, turn, **which, tries=1 + len(turn.failed_tries)) for turn in episode.turns)
+    return row, list(turns)
 
 
-def _episode_row(episode: Episode) -> dict[str, Any]:
-    """Times in seconds, rates 0..1."""
-    turns = episode.turns
-    return {
-        **episode.outcome,
-        "turns": len(turns),
-        "valid_turns": episode.valid_turns,
-        "grounding_accuracy": episode.grounding_accuracy,
-        "format_error_turns": episode.format_error_turns,
-        "ended_by": episode.ended_by,
-        "trims": len(episode.trims),
-        "goal": episode.goal,
-        "first_observation": episode.first_observation,
-        "subgoals": list(episode.subgoals),
-        "prompt_tokens": episode.prompt_tokens,
-        "completion_tokens": episode.completion_tokens,
-        "figures": json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None,
-        "reasoning_tokens": episode.reasoning_tokens,
-        "task_hash": episode.task_hash,
-        "prompt_hash": episode.prompt_hash,
-        "policy_s": episode.policy_s,
-        "environment_s": episode.environment_s,
-        "worker_s": episode.worker_s,
-        "started": episode.started,
-        "wall_s": episode.wall_s,
-    }
+_TEXT, _TEXTS, _FLAG, _WHOLE, _REAL = "string", ["string"], "bool", "int64", "float64"
+_EPISODE: Mapping[str, Any] = {
+    **dict.fromkeys(("task_id", "family", "suite", "kind", "difficulty", "labels"), _TEXT),
+    **{"sample": _WHOLE, "perturbation": _TEXT, "success": _FLAG, "solved": _FLAG, "progress": _REAL},
+    **{"turns": _WHOLE, "valid_turns": _WHOLE, "grounding_accuracy": _REAL, "format_error_turns": _WHOLE},
+    **{"ended_by": _TEXT, "trims": _WHOLE, "goal": _TEXT, "first_observation": _TEXT},
+    **{"subgoals": _TEXTS, "prompt_tokens": _WHOLE, "completion_tokens": _WHOLE},
+    **{"figures": _TEXT, "reasoning_tokens": _WHOLE, "task_hash": _TEXT, "prompt_hash": _TEXT},
+    **dict.fromkeys(("policy_s", "environment_s", "worker_s", "started", "wall_s"), _REAL),
+}
+"""Column -> its type, in a list that of a list's members. Times in seconds, rates 0..1."""
+_EPISODE_READ = dict.fromkeys(
+    ("error_turns", "longest_error_run", "no_effect_turns", "repeated_turns", "longest_loop", "help_turns",
+     "distinct_observations", "distinct_actions", "distinct_places", "first_progress_turn"), _WHOLE
+)  # fmt: skip
+"""Of `episode_columns`."""
+_TURN: Mapping[str, Any] = {
+    **{"task_id": _TEXT, "family": _TEXT, "sample": _WHOLE, "turn": _WHOLE},
+    **{"thought": _TEXT, "action": _TEXT, "observation": _TEXT, "progress": _REAL, "valid": _FLAG},
+    **{"no_effect": _FLAG, "format_errors": _TEXTS, "subgoals_completed": [_WHOLE], "reply": _TEXT},
+    **{"finish_reason": _TEXT, "prompt_tokens": _WHOLE, "completion_tokens": _WHOLE, "cached_tokens": _WHOLE},
+    **{"tries": _WHOLE, **dict.fromkeys(("policy_s", "latency_s", "environment_s", "worker_s"), _REAL)},
+    **{"reasoning": _TEXT, "reasoning_tokens": _WHOLE},
+}
+_TURN_READ = {"error": _FLAG, "progressed": _FLAG, "repeated": _FLAG, "place": _TEXT}
+"""Of `turn_columns`."""
 
 
-def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
-    for turn in episode.turns:
-        yield {
-            "task_id": episode.task_id,
-            "family": episode.family,
-            "sample": episode.sample,
-            "turn": turn.turn,
-            "thought": turn.thought,
-            "action": turn.action,
-            "observation": turn.observation,
-            "progress": float(turn.progress),
-            "valid": turn.valid,
-            "no_effect": turn.no_effect,
-            "format_errors": list(turn.format_errors),
-            "subgoals_completed": list(turn.subgoals_completed),
-            "reply": turn.reply,
-            "finish_reason": turn.finish_reason,
-            "prompt_tokens": turn.prompt_tokens,
-            "completion_tokens": turn.completion_tokens,
-            "cached_tokens": turn.cached_tokens,
-            "tries": 1 + len(turn.failed_tries),
-            "policy_s": turn.policy_s,
-            "latency_s": turn.latency_s,
-            "environment_s": turn.environment_s,
-            "worker_s": turn.worker_s,
-            "reasoning": turn.reasoning,
-            "reasoning_tokens": turn.reasoning_tokens,
-        }
+def _recorded(columns: Iterable[str], of: object, **made: Any) -> dict[str, Any]:
+    """Of each column what is `made` here, else what `of` says."""
+    row = {name: made[name] if name in made else getattr(of, name) for name in columns}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in row.items()}
 
 
 def _schemas() -> tuple[Any, Any]:
     import pyarrow as pa
 
-    text, flag, whole, real = pa.string(), pa.bool_(), pa.int64(), pa.float64()
-    episodes = {
-        **dict.fromkeys(["task_id", "family", "suite", "kind", "difficulty", "labels"], text),
-        **{"sample": whole, "perturbation": text, "success": flag, "solved": flag, "progress": real},
-        **{"turns": whole, "valid_turns": whole, "grounding_accuracy": real, "format_error_turns": whole},
-        **{"ended_by": text, "trims": whole, "goal": text, "first_observation": text},
-        **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
-        **{"figures": text, "reasoning_tokens": whole, "task_hash": text, "prompt_hash": text},
-        **dict.fromkeys(["policy_s", "environment_s", "worker_s", "started", "wall_s"], real),
-        **dict.fromkeys(["error_turns", "longest_error_run", "no_effect_turns"], whole),
-        **dict.fromkeys(["repeated_turns", "longest_loop"], whole),
-        **dict.fromkeys(["help_turns", "distinct_observations", "distinct_actions"], whole),
-        **dict.fromkeys(["distinct_places", "first_progress_turn"], whole),
-    }
-    turns = {
-        **{"task_id": text, "family": text, "sample": whole, "turn": whole},
-        **{"thought": text, "action": text, "observation": text, "progress": real, "valid": flag},
-        **{
-            "no_effect": flag,
-            "format_errors": pa.list_(text),
-            "subgoals_completed": pa.list_(whole),
-            "reply": text,
-        },
-        **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole, "cached_tokens": whole},
-        **{"tries": whole, **dict.fromkeys(["policy_s", "latency_s", "environment_s", "worker_s"], real)},
-        **{"reasoning": text, "reasoning_tokens": whole},
-        **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
-    }
-    return pa.schema(list(episodes.items())), pa.schema(list(turns.items()))
+    def kind(of: Any) -> Any:
+        return pa.list_(kind(of[0])) if isinstance(of, list) else pa.type_for_alias(of)
+
+    episodes, turns = {**_EPISODE, **_EPISODE_READ}, {**_TURN, **_TURN_READ}
+    return tuple(pa.schema((name, kind(of)) for name, of in part.items()) for part in (episodes, turns))
 
 
 def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -167,10 +124,7 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
     schemas = _schemas()
-    whole = all(_columns(path) == schema.names for path, schema in zip(paths, schemas, strict=True))
-    if whole and (
-        not (folder / EPISODES).exists() or all(_made_from(path) == _size(folder) for path in paths)
-    ):
+    if all(_holds_all(path, schema.names, folder) for path, schema in zip(paths, schemas, strict=True)):
         tables = [pq.read_table(path) for path in paths]
     else:  # a run that is still going on, or one that an earlier version wrote with fewer columns
         rows = [rows_of(episode) for episode in sorted_episodes(folder)]
@@ -203,27 +157,17 @@ def _size(folder: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _columns(path: Path) -> list[str] | None:
-    """None for a table that is not there or not readable."""
+def _holds_all(path: Path, names: list[str], folder: Path) -> bool:
+    """Whether the table is readable, has these columns, and was made of all episodes that there are now."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        names: list[str] = pq.read_schema(path).names
-    except (OSError, pa.ArrowException):
-        return None
-    return names
-
-
-def _made_from(path: Path) -> int | None:
-    """None for a table that is not there, not readable, or does not say."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return int((pq.read_schema(path).metadata or {})[_MADE_FROM])
+        schema = pq.read_schema(path)
+        made_from = int((schema.metadata or {})[_MADE_FROM]) if (folder / EPISODES).exists() else None
+        return bool(schema.names == names and made_from in (None, _size(folder)))
     except (OSError, KeyError, ValueError, pa.ArrowException):
-        return None
+        return False
 
 
 def write_parquet(folder: Path) -> None:

@@ -15,6 +15,8 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from evalharness import stats
 from evalharness.base.paths import ranges_folder
 from evalharness.envs.base import MAX_TURNS
@@ -64,8 +66,8 @@ class TaskRange:
         return mean * (1 - mean) / (self.floor_samples - 1)
 
 
-def _optional(text: str) -> float | None:
-    return float(text) if text else None
+_UNKNOWN = {"plan_turns": None, "floor_success": None, "floor_progress": None, "why": ""}
+"""What an empty cell stands for, in columns without a default."""
 
 
 @cache
@@ -75,25 +77,10 @@ def load_ranges(suite: str, suite_seed: int = 0) -> Mapping[str, TaskRange]:
     if not path.exists() or (suite == "open" and suite_seed != 0):
         return {}
     with path.open(newline="", encoding="utf-8") as file:
-        return {
-            row["task_id"]: TaskRange(
-                task_id=row["task_id"],
-                task_hash=row["task_hash"],
-                difficulty=row["difficulty"],
-                plan_turns=int(row["plan_turns"]) if row["plan_turns"] else None,
-                ceiling_success=float(row["ceiling_success"]),
-                ceiling_progress=float(row["ceiling_progress"]),
-                floor_success=_optional(row["floor_success"]),
-                floor_progress=_optional(row["floor_progress"]),
-                floor_samples=int(row["floor_samples"]),
-                label_agrees=row["label_agrees"] == "true",
-                why=row["why"],
-                labels=row.get("labels", ""),
-                floor_progress_sd=_optional(row.get("floor_progress_sd") or ""),
-                max_turns=int(row.get("max_turns") or MAX_TURNS),
-            )
-            for row in csv.DictReader(file)
-        }
+        rows = [
+            {**_UNKNOWN, **{name: text for name, text in row.items() if text}} for row in csv.DictReader(file)
+        ]
+    return {row.task_id: row for row in TypeAdapter(list[TaskRange]).validate_python(rows)}
 
 
 def write_ranges(path: Path, rows: Iterable[TaskRange]) -> None:

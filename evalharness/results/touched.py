@@ -27,19 +27,16 @@ class Touched:
     """An action of the plan is worded differently."""
     prompts: frozenset[str]
     """The prompt differs, be it only in an action that the task does not need."""
-    of: int
-    without_plan: frozenset[str]
-    """No plan is known: judged by goal and first observation."""
 
 
 def touched_tasks(plans: Iterable[Episode], surface: PlayedSurface, prompt: PromptFile) -> Touched:
-    """`plans`: an episode of the known plan of each task, in the environment's own words; `prompt`: of the family."""
+    """`plans`: an episode of the known plan of each task, in the environment's own words, without turns where none is
+    known; `prompt`: of the family."""
     how = surface.perturbation
     rewrites_prompt = how.reverse_actions or how.reorder_instruction or how.drop_format_rules
-    tasks, actions, prompts, bare, count = set[str](), set[str](), set[str](), set[str](), 0
+    tasks, actions, prompts = set[str](), set[str](), set[str]()
     prompt_differs: dict[str, bool] = {}
     for plan in plans:
-        count += 1
         if plan.kind not in prompt_differs:
             prompt_differs[plan.kind] = _prompt_differs(surface, prompt.for_kind(plan.kind))
         if prompt_differs[plan.kind]:
@@ -48,15 +45,7 @@ def touched_tasks(plans: Iterable[Episode], surface: PlayedSurface, prompt: Prom
             actions.add(plan.task_id)
         if _texts_differ(surface, plan) or (rewrites_prompt and prompt_differs[plan.kind]):
             tasks.add(plan.task_id)
-        if not plan.turns:
-            bare.add(plan.task_id)
-    return Touched(
-        tasks=frozenset(tasks | actions),
-        actions=frozenset(actions),
-        prompts=frozenset(prompts),
-        of=count,
-        without_plan=frozenset(bare),
-    )
+    return Touched(frozenset(tasks | actions), frozenset(actions), frozenset(prompts))
 
 
 def _prompt_differs(surface: PlayedSurface, prompt: PromptFile) -> bool:

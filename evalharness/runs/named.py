@@ -10,8 +10,8 @@ from evalharness.base.errors import UserError, system_errors
 from evalharness.envs.base import EnvSpec
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, read_manifest
-from evalharness.results.paper import mtbench
-from evalharness.results.paper.given import Given, entries_of
+from evalharness.results.paper.exhibit import Given, entries_of
+from evalharness.results.paper.judged import is_mtbench_folder
 from evalharness.results.trainings import in_cells
 from evalharness.runs.study import OF_TRAINING, SELECT, missing_runs, read_study
 
@@ -38,7 +38,7 @@ class _Found:
                 self.entries += _of_trainings(path, study[1])
             else:
                 self.entries += _of_study(path, *study)
-        elif mtbench.is_folder(path):
+        elif is_mtbench_folder(path):
             self.mtbench.append(path)
         elif (path / MANIFEST).exists():
             self.entries.append((None, [path]))

@@ -14,7 +14,6 @@ from aiohttp import web
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import lines_of, open_file
 from evalharness.base.terminal import say
-from evalharness.protocol.prompt import Adaptation
 from evalharness.records.episode import read_episode
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, EpisodeKey, read_manifest
 from evalharness.results.run_labels import NamedRun, letter, run_labels
@@ -110,12 +109,7 @@ class Viewed:
         )
         for folder, manifest in zip(self.folders, manifests, strict=True):
             self._titles |= manifest.titles
-            limits = manifest.turn_limits
-            agent = manifest.config.chosen_agent
-            records = RunRecords(
-                self.tasks, self.prompts, max(limits.values()), limits, agent, chosen=self.chosen
-            )
-            records.adaptation = Adaptation.of(manifest.options)
+            records = RunRecords(self.tasks, self.prompts, manifest, self.chosen)
             self.feeds.append(Feed(folder, records))
         self.refresh()
 

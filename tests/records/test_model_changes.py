@@ -310,18 +310,8 @@ def grading(folder: Path, server: ChatServer) -> list[object]:
 def writing(folder: Path, server: ChatServer) -> list[object]:
     server.answer = scripted_model.answer
     personas = write_personas(folder, ALL[:10])
-    return [
-        "refine",
-        "scripts",
-        "--personas",
-        personas,
-        "-n",
-        10,
-        "--model",
-        server.url,
-        "--model-name",
-        "toy",
-    ]
+    which = ("--model", server.url, "--model-name", "toy")
+    return ["refine", "scripts", "--personas", personas, "-n", 10, *which]
 
 
 def thinking(folder: Path, server: ChatServer) -> list[object]:

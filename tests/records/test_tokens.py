@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from chat_server import ChatServer, completion
+from chat_server import ChatServer, with_tokens
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,16 +20,7 @@ from evalharness.records.tokens import TurnTokens, pack, unpack
 from evalharness.runs.evaluation import evaluate
 
 TEXT = "Thought: t\nAction: turn left"
-
-
-def with_tokens(request: dict[str, Any]) -> dict[str, Any]:
-    """The letters as token ids. A tokenizer that splits the text in another way would give others."""
-    answer = completion(TEXT)
-    if request.get("return_token_ids") and request.get("logprobs"):
-        answer["prompt_token_ids"] = [ord(c) for m in request["messages"] for c in m["content"]]
-        answer["choices"][0]["token_ids"] = [ord(c) for c in TEXT]
-        answer["choices"][0]["logprobs"] = {"content": [{"token": c, "logprob": -0.5} for c in TEXT]}
-    return answer
+ANSWER = partial(with_tokens, TEXT)
 
 
 _ids = st.lists(st.integers(0, 5), max_size=6).map(tuple)
@@ -55,7 +47,7 @@ async def run(server: ChatServer, folder: Path, **options: Any) -> None:
 
 async def test_the_tokens_of_every_turn_are_in_a_table_of_their_own(clean_home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
-    async with ChatServer(answer=with_tokens).running() as server:
+    async with ChatServer(answer=ANSWER).running() as server:
         await run(server, folder, record_tokens=True)
         sent = {
             tuple(ord(c) for m in request["messages"] for c in m["content"])
@@ -75,7 +67,7 @@ async def test_a_turn_without_tokens_does_not_shift_the_ones_behind_it(
     """The log probabilities do not fit the first turn's tokens; the row of the second is the second's all the same."""
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
-        told = with_tokens(request)
+        told = ANSWER(request)
         if len(request["messages"]) == 2 and request["messages"][-1]["content"] != "Say ok.":
             told["choices"][0]["logprobs"]["content"].pop()
         return told
@@ -93,7 +85,7 @@ async def test_an_episode_that_was_begun_twice_and_a_torn_line_count_once(
 ) -> None:
     """Killed after the tokens of an episode were written and before the episode, and in the middle of a line."""
     folder = tmp_path / "run"
-    async with ChatServer(answer=with_tokens).running() as server:
+    async with ChatServer(answer=ANSWER).running() as server:
         await run(server, folder, record_tokens=True)
         whole = pq.read_table(folder / "tokens.parquet").to_pylist()
         episodes = (folder / "episodes.jsonl").read_bytes().splitlines(keepends=True)
@@ -107,7 +99,7 @@ async def test_an_episode_that_was_begun_twice_and_a_torn_line_count_once(
 
 
 async def test_nothing_is_asked_for_or_written_unasked(clean_home: Path, tmp_path: Path) -> None:
-    async with ChatServer(answer=with_tokens).running() as server:
+    async with ChatServer(answer=ANSWER).running() as server:
         await run(server, tmp_path / "run")
     assert not any("logprobs" in request for request in server.requests)
     assert not list((tmp_path / "run").glob("tokens*"))

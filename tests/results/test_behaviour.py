@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from made_runs import make_task
+from made_runs import made_episode, make_task
 
 from evalharness.records.episode import Episode, Turn, read_episode
 from evalharness.results.behaviour.figures import FIGURES, Read, count_all, episode_columns
@@ -27,7 +27,6 @@ def episode(
     thoughts: Sequence[str] = (),
     errors: Sequence[tuple[str, ...]] = (),
 ) -> Episode:
-    task = make_task(family, 0)
     turns = tuple(
         Turn(
             turn=i + 1,
@@ -42,13 +41,9 @@ def episode(
         for i, (action, observation, progress, valid) in enumerate(steps)
     )
     last = turns[-1].progress
-    return Episode(
-        task_id=task.id, family=family, suite=task.suite, kind=task.kind, difficulty=task.difficulty,
-        labels=task.labels, sample=0, perturbation=None, goal=task.goal, first_observation="start",
-        turns=turns, progress=last, success=last == 1.0, solved=last == 1.0, ended_by="turn_limit", trims=(),
-        subgoals=task.subgoals, task_hash=task.content_hash, prompt_hash="p", policy_s=0.0, environment_s=0.0,
-        started=0.0, wall_s=0.0,
-    )  # fmt: skip
+    made = made_episode(make_task(family, 0))
+    solved = last == 1.0
+    return replace(made, first_observation="start", turns=turns, progress=last, success=solved, solved=solved)
 
 
 def figures(

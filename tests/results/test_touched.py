@@ -50,7 +50,6 @@ def test_an_action_that_no_plan_needs_touches_no_task_though_every_prompt_lists_
     )  # fmt: skip
     assert found.tasks == found.actions == ids("alfworld", 1)
     assert found.prompts == ids("alfworld", 0, 1)
-    assert found.of == 2
 
 
 def test_a_name_that_is_shown_touches_a_task_though_nobody_says_it() -> None:
@@ -72,7 +71,6 @@ def test_a_rewritten_prompt_touches_every_task(name: str) -> None:
 
 def test_a_task_without_a_known_plan_is_judged_by_what_it_shows_first() -> None:
     found = touched("alfworld", "P2", plan("alfworld", 0))
-    assert found.without_plan == ids("alfworld", 0)
     assert not found.tasks
 
 
@@ -93,7 +91,7 @@ def test_the_difference_on_touched_tasks_stands_beside_the_diluted_one(tmp_path:
     plain = sweep_of(runs)
     sweep = sweep_of(
         runs,
-        {"P1": Touched(some, some, everything, 10, none), "P2": Touched(none, none, everything, 10, none)},
+        {"P1": Touched(some, some, everything), "P2": Touched(none, none, everything)},
     )
     first, second = sweep.columns[1:]
     assert first.differences["success"].difference == pytest.approx(-0.4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -106,4 +107,11 @@ def make_run(
             samples = [given] if isinstance(given[0], bool) else given
             for sample, outcome in enumerate(samples):
                 store.append(made_episode(task, sample, outcome, config.agent.perturb))  # type: ignore[arg-type]
+    return folder
+
+
+def made_study(folder: Path, kind: str, runs: Mapping[str, str] | Sequence[str], **more: Any) -> Path:
+    """`runs`: names of folders in it, or name -> where."""
+    listed = dict(runs) if isinstance(runs, Mapping) else {name: name for name in runs}
+    (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": kind, "runs": listed, **more}))
     return folder

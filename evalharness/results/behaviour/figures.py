@@ -77,12 +77,11 @@ class Figure:
     name: str
     title: str
     """At most 28 characters: a line of a table."""
-    share: bool
-    """A fraction 0..1; else a mean, in `unit`."""
-    unit: str
     per: str
     """What is counted below the line: rows' `n` is the number of these."""
     count: Callable[[Read], Ratio]
+    share: bool = True
+    """A fraction 0..1; else a mean."""
     is_length: bool = False
     """The mean of whole numbers of turns from 1 to the turn limit."""
 
@@ -95,8 +94,6 @@ def _format_error(kind: FormatError) -> Figure:
     return Figure(
         f"format_error_rate_{kind.value}",
         f"  {kind.value.replace('_', ' ')}",
-        True,
-        "",
         "turns",
         lambda read: _kind(read, kind),
     )
@@ -126,15 +123,13 @@ def _error_runs(low: int, high: int | None) -> Figure:
     def count(read: Read) -> Ratio:
         return sum(low <= n and (high is None or n <= high) for n in read.error_runs), len(read.error_runs)
 
-    return Figure(f"error_runs_of_{name}", f"  of {title}", True, "", "error runs", count)
+    return Figure(f"error_runs_of_{name}", f"  of {title}", "error runs", count)
 
 
 def _recovery(name: str, title: str, recovered: Callable[[Read, int], bool]) -> Figure:
     return Figure(
         f"recovery_{name}",
         title,
-        True,
-        "",
         "error turns with a next turn",
         lambda read: (sum(recovered(read, i) for i in read.after_errors), len(read.after_errors)),
     )
@@ -173,56 +168,45 @@ def _length(read: Read) -> Ratio:
 
 FIGURES: tuple[Figure, ...] = (
     Figure(
-        "format_error_rate", "turns with a format error", True, "", "turns",
-        lambda r: _turns(r, r.episode.format_error_turns),
+        "format_error_rate", "turns with a format error", "turns", lambda r: _turns(r, r.episode.format_error_turns)
     ),
     *map(_format_error, FormatError),
-    Figure("invalid_action_rate", "actions that are not valid", True, "", "turns with an action", _invalid),
-    Figure("no_effect_rate", "valid actions without effect", True, "", "valid actions", _no_effect),
-    Figure("error_turn_rate", "error turns", True, "", "turns", lambda r: _turns(r, sum(t.error for t in r.turns))),
+    Figure("invalid_action_rate", "actions that are not valid", "turns with an action", _invalid),
+    Figure("no_effect_rate", "valid actions without effect", "valid actions", _no_effect),
+    Figure("error_turn_rate", "error turns", "turns", lambda r: _turns(r, sum(t.error for t in r.turns))),
     Figure(
-        "error_run_length", "mean error run, turns", False, "turns", "error runs",
-        lambda r: (sum(r.error_runs), len(r.error_runs)), is_length=True,
+        "error_run_length", "mean error run, turns", "error runs",
+        lambda r: (sum(r.error_runs), len(r.error_runs)), share=False, is_length=True,
     ),
     *(_error_runs(low, high) for low, high in RUN_LENGTHS),
     Figure(
-        "longest_error_run", "longest error run, turns", False, "turns", "episodes",
-        lambda r: (max(r.error_runs, default=0), 1),
+        "longest_error_run", "longest error run, turns", "episodes",
+        lambda r: (max(r.error_runs, default=0), 1), share=False,
     ),
     Figure(
-        "repetition_rate", "turns that repeat a move", True, "", "turns",
-        lambda r: _turns(r, sum(t.repeated for t in r.turns)),
+        "repetition_rate", "turns that repeat a move", "turns", lambda r: _turns(r, sum(t.repeated for t in r.turns))
     ),
-    Figure("longest_loop", "longest loop, turns", False, "turns", "episodes", lambda r: (r.loop, 1)),
+    Figure("longest_loop", "longest loop, turns", "episodes", lambda r: (r.loop, 1), share=False),
     _recovery("different", "after error: another move", _is_different),
     _recovery("valid", "after error: valid action", lambda r, i: not r.turns[i].error),
     _recovery("progress", "after error: progress in 3", _progresses),
     Figure(
-        "distinct_observations", "distinct observations a turn", True, "", "turns",
-        lambda r: _turns(r, r.distinct_observations()),
+        "distinct_observations", "distinct observations a turn", "turns", lambda r: _turns(r, r.distinct_observations())
     ),
+    Figure("distinct_actions", "distinct actions a turn", "turns", lambda r: _turns(r, r.distinct_actions())),
+    Figure("distinct_places", "distinct places a turn", "turns", _per_place),
     Figure(
-        "distinct_actions", "distinct actions a turn", True, "", "turns", lambda r: _turns(r, r.distinct_actions())
-    ),
-    Figure("distinct_places", "distinct places a turn", True, "", "turns", _per_place),
-    Figure(
-        "help_rate", "actions that ask for help", True, "", "turns with an action",
+        "help_rate", "actions that ask for help", "turns with an action",
         lambda r: (sum(t.help for t in r.turns), sum(t.action is not None for t in r.episode.turns)),
     ),
     Figure(
-        "progress_episode_rate", "episodes with any progress", True, "", "episodes",
-        lambda r: (r.first_progress is not None, 1),
+        "progress_episode_rate", "episodes with any progress", "episodes", lambda r: (r.first_progress is not None, 1)
     ),
-    Figure("first_progress_turn", "turn of first progress", False, "turn", "episodes", _first_progress),
-    Figure(
-        "thought_rate", "turns with a thought", True, "", "turns",
-        lambda r: _turns(r, sum(t.words > 0 for t in r.turns)),
-    ),
-    Figure("thought_words", "words of a thought", False, "words", "turns with a thought", _length),
-    Figure("thought_novelty", "novelty of thoughts", True, "", "runs of three words", _novelty),
-    Figure(
-        "thought_action_consistency", "thought names the arguments", True, "", "measurable turns", _consistency,
-    ),
+    Figure("first_progress_turn", "turn of first progress", "episodes", _first_progress, share=False),
+    Figure("thought_rate", "turns with a thought", "turns", lambda r: _turns(r, sum(t.words > 0 for t in r.turns))),
+    Figure("thought_words", "words of a thought", "turns with a thought", _length, share=False),
+    Figure("thought_novelty", "novelty of thoughts", "runs of three words", _novelty),
+    Figure("thought_action_consistency", "thought names the arguments", "measurable turns", _consistency),
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from evalharness.agents.base import Agent, EpisodeStart
 from evalharness.agents.react import ReactAgent
@@ -44,24 +45,18 @@ class Protocol:
     def make_agent(self) -> Agent:
         return ReactAgent() if self.agent is None else self.agent.make()
 
+    def start(self, episode: Episode, folder: Path | None = None) -> tuple[EpisodeStart, bool]:
+        """What the agent began with, and whether that is whole. `folder`: of the user's own prompt files."""
+        which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
+        found = played_prompt(*which, folder, self.adaptation)
+        prompt, actions = (_NO_PROMPT, ActionSurface({})) if found is None else (found[0], found[1].perturbed)
+        limit = self.limits.get(episode.family, MAX_TURNS)
+        start = episode_start(episode, prompt, actions, limit, keep_thinking=self.keep_thinking)
+        return start, found is not None
+
 
 USUAL = Protocol()
 _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules="")
-
-
-def _start(episode: Episode, protocol: Protocol) -> tuple[EpisodeStart, bool]:
-    """What the agent began with, and whether that is whole."""
-    found = played_prompt(
-        episode.family,
-        episode.kind,
-        episode.perturbation,
-        episode.prompt_hash,
-        adaptation=protocol.adaptation,
-    )
-    prompt, actions = (_NO_PROMPT, ActionSurface({})) if found is None else (found[0], found[1].perturbed)
-    limit = protocol.limits.get(episode.family, MAX_TURNS)
-    start = episode_start(episode, prompt, actions, limit, keep_thinking=protocol.keep_thinking)
-    return start, found is not None
 
 
 def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message], bool]:
@@ -70,7 +65,7 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
     Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
     not installed), only the goal and the first observation are known.
     """
-    start, whole = _start(episode, protocol)
+    start, whole = protocol.start(episode)
     if not whole:
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False
@@ -84,7 +79,7 @@ def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
     messages, _ = opening(episode, protocol)
     agent = protocol.make_agent()
     whole = replace(episode, trims=(), earlier=())
-    for rebuilt in rebuild(agent, _start(episode, protocol)[0], whole):
+    for rebuilt in rebuild(agent, protocol.start(episode)[0], whole):
         messages += agent.turn_messages(rebuilt.parsed, rebuilt.said, rebuilt.turn.observation)
     return messages
 

@@ -49,13 +49,6 @@ def _usage(prompt: int, completion: int) -> dict[str, int]:
     return {"input_tokens": prompt, "output_tokens": completion, "total_tokens": prompt + completion}
 
 
-def _tokens(episode: Episode) -> dict[str, int]:
-    return _usage(
-        episode.prompt_tokens,
-        episode.completion_tokens,
-    )
-
-
 def _scores(episode: Episode) -> dict[str, Any]:
     return {
         "success": {"value": int(episode.success), "answer": episode.ended_by},
@@ -87,7 +80,7 @@ def sample(episode: Episode, model: str, protocol: Protocol = USUAL) -> dict[str
         "metadata": _metadata(episode),
         "events": _events(episode, model, messages, len(start)),
         "events_data": {"messages": messages, "calls": []},
-        "model_usage": {model: _tokens(episode)},
+        "model_usage": {model: _usage(episode.prompt_tokens, episode.completion_tokens)},
         "started_at": _time(episode.started),
         "completed_at": _time(episode.started + episode.wall_s),
         "total_time": episode.wall_s,

@@ -26,24 +26,17 @@ def cell(value: Any) -> Any:
     return inert(value)
 
 
-def write_csv(run: Path, folder: Path) -> list[Path]:
-    paths = []
-    for name, frame in zip(TABLES, data_frames(run), strict=True):
-        path = folder / f"{name}.csv"
+def write(run: Path, folder: Path, form: str) -> list[Path]:
+    """Both tables as `csv` or `parquet`."""
+    paths = [folder / f"{name}.{form}" for name in TABLES]
+    for path, frame in zip(paths, data_frames(run), strict=True):
+        if form == "parquet":
+            frame.to_parquet(path, index=False)
+            continue
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(frame.columns)
             writer.writerows(
                 [cell(value) for value in row] for row in frame.itertuples(index=False, name=None)
             )
-        paths.append(path)
-    return paths
-
-
-def write_parquet(run: Path, folder: Path) -> list[Path]:
-    paths = []
-    for name, frame in zip(TABLES, data_frames(run), strict=True):
-        path = folder / f"{name}.parquet"
-        frame.to_parquet(path, index=False)
-        paths.append(path)
     return paths

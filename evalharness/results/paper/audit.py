@@ -6,9 +6,13 @@ A finding says what does not fit, not who erred: a table may mix runs, and print
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev, stdev
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from evalharness.envs.base import EnvSpec
 from evalharness.results.paper.claims import CLAIMS, claim_problem
@@ -223,3 +227,19 @@ def _cross_table_findings(rows: list[PublishedRow]) -> Iterator[Finding]:
             if original is not None and original.value != printed.value:
                 detail = f"{original.text} in {MAIN}"
                 yield _finding(row, column, "tables", detail)
+
+
+def print_findings(console: Console, findings: Sequence[Finding]) -> None:
+    for kind, meaning in KINDS.items():
+        listed = [finding for finding in findings if finding.kind == kind]
+        console.print(Text(f"{len(listed)} × {meaning}", style="bold" if listed else "dim"))
+        if not listed:
+            continue
+        table = Table(box=None, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
+        for justify in ("left", "left", "left", "right", "left"):
+            table.add_column(justify=justify, overflow="fold")
+        for finding in listed:
+            cells = (finding.table, finding.row, finding.column, finding.printed, finding.detail)
+            table.add_row("", *map(Text, cells))
+        console.print(table)
+        console.print()

@@ -1,32 +1,38 @@
-"""All exhibits of the paper, in the order of the list."""
+"""All exhibits of the paper, in the order of the list; for a terminal, and for the page of a report."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.results.paper import (
-    figure1,
-    figure3,
-    figure6,
-    figure7,
-    figure11,
-    hotpotqa,
-    judge,
-    mtbench,
-    table3,
-    table4,
-    table5,
-    table6,
+from evalharness.base.terminal import line
+from evalharness.results.paper import hotpotqa
+from evalharness.results.paper.data_exhibits import FIGURE6, FIGURE7, FIGURE11, TABLE6
+from evalharness.results.paper.exhibit import Exhibit, Given
+from evalharness.results.paper.family_exhibits import (
+    FIGURE1,
+    FIGURE5,
+    FIGURE9,
+    TABLE1,
+    TABLE2,
+    TABLE5,
+    TABLE7,
 )
-from evalharness.results.paper.exhibit import Exhibit
-from evalharness.results.paper.family_exhibits import FIGURE5, FIGURE9, TABLE1, TABLE2, TABLE7
+from evalharness.results.paper.judged import JUDGE, MTBENCH
+from evalharness.results.paper.markup import table_for_page
+from evalharness.results.paper.perturbed import FIGURE3, TABLE3
+from evalharness.results.paper.sampled import TABLE4
 
 _LISTED = (
-    *(TABLE1, TABLE2, table3.EXHIBIT, table4.EXHIBIT, table5.EXHIBIT, table6.EXHIBIT, TABLE7),
-    *(figure1.EXHIBIT, figure3.EXHIBIT, FIGURE5, figure6.EXHIBIT, figure7.EXHIBIT, FIGURE9, figure11.EXHIBIT),
-    *(judge.EXHIBIT, mtbench.EXHIBIT, hotpotqa.EXHIBIT),
+    *(TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, TABLE6, TABLE7),
+    *(FIGURE1, FIGURE3, FIGURE5, FIGURE6, FIGURE7, FIGURE9, FIGURE11),
+    *(JUDGE, MTBENCH, hotpotqa.EXHIBIT),
 )
 EXHIBITS: Mapping[str, Exhibit] = {exhibit.name: exhibit for exhibit in _LISTED}
 """Name -> exhibit."""
@@ -38,3 +44,47 @@ def find_exhibit(text: str) -> Exhibit:
     if name not in EXHIBITS:
         raise UserError(f"{text}: no such exhibit{nearest(name, list(EXHIBITS))} (all: evalharness paper)")
     return EXHIBITS[name]
+
+
+def print_exhibits(console: Console, found: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> None:
+    """`found`: of each exhibit what `Exhibit.to_json` says."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in found:
+        name = row["name"]
+        title = (
+            row["title"].partition(": ")[2]
+            if row["title"].startswith(("table ", "figure "))
+            else row["title"]
+        )
+        table.add_row(Text(name, style="bold"), Text(title, style="bold"))
+        table.add_row("", line(row["shows"]))
+        if row["filled_by"]:
+            table.add_row("", line(f"filled by: {', '.join(row['filled_by'])}", "green"))
+        for missing in row["missing"]:
+            table.add_row(
+                "", line(f"missing: {missing}" if row["filled_by"] else f"fill it: {missing}", "dim")
+            )
+    console.print(table)
+    for why in left_out:
+        console.print(line(f"left out: {why}", "yellow"))
+
+
+_SLOW = frozenset({FIGURE6.name, FIGURE7.name})
+"""Embeddings of many texts take minutes; their commands draw them."""
+
+
+def exhibits_for_page(given: Given) -> list[dict[str, Any]]:
+    """Every exhibit; with its tables where something given stands in it."""
+    found = []
+    for exhibit in EXHIBITS.values():
+        entry = {**exhibit.to_json(given), "tables": []}
+        if entry["filled_by"] and exhibit.name not in _SLOW:
+            filled = exhibit.fill(given)
+            entry |= {
+                "tables": [table_for_page(table) for table in filled.tables],
+                "missing": list(filled.missing),
+            }
+        found.append(entry)
+    return found

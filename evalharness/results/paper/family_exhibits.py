@@ -1,15 +1,18 @@
-"""Exhibits with a row a model: families as columns (tables 1, 2, 7), and over a number (figures 5, 9)."""
+"""Exhibits of families: a row a model (tables 1, 2, 7, figure 1), over a number (figures 5, 9), tasks (table 5)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from evalharness.results.paper.exhibit import Exhibit
-from evalharness.results.paper.family_table import fill, labels_in
-from evalharness.results.paper.given import plain
+from evalharness.results.curves import Row as Point
+from evalharness.results.paper.exhibit import Exhibit, Filled, Given, plain
+from evalharness.results.paper.family_table import OWN_LABELS, PART, fill, labels_in
 from evalharness.results.paper.over import PublishedPoint, runs_at
 from evalharness.results.paper.over import fill as fill_over
-from evalharness.results.paper.published import MAIN
+from evalharness.results.paper.published import MAIN, load_table
+from evalharness.results.paper.standing_rows import Benchmark
+from evalharness.results.paper.table import Cell, Column, Row, Table
+from evalharness.results.report import plots
 
 _RUN = "evalharness run --model CKPT --tasks all"
 
@@ -83,4 +86,101 @@ FIGURE9 = _curve(
     "no sentence or table of the paper states a point of it",
     "mixing_ratio=0.2",
     "mixture",
+)
+
+
+_BARS = "figure 1: success and progress of each family"
+_SERIES = "LLaMA-3-8B"
+"""The base model that the paper compares methods on."""
+
+
+def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
+    """Success and progress of each row, fractions 0..1."""
+    found = []
+    for row in rows:
+        for column in columns:
+            cell = row.cell(column)
+            if cell.value is not None:
+                family, _, measure = column.key.rpartition("_")
+                low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
+                found.append(
+                    {
+                        "run": row.name + row.marks,
+                        "source": "run" if row.ours else "published",
+                        "family": family,
+                        "measure": measure,
+                        "held_in": column.key in row.underlined,
+                        "incomplete": PART in cell.marks,
+                        "own_labels": OWN_LABELS in cell.marks,
+                        "rate": round(cell.value / 100, 9),
+                        "ci95_low": low,
+                        "ci95_high": high,
+                    }
+                )
+    return found
+
+
+def _fill_bars(given: Given) -> Filled:
+    filled = TABLE1.fill(given)
+    whole = filled.tables[0]
+    rows = tuple(row for row in whole.rows if row.ours or row.group in (_SERIES, "other papers"))
+    notes = ("the published numbers are those of table 1, LLaMA-3-8B", *whole.notes)
+    table = Table(_BARS, whole.columns, rows, "%", notes)
+    titles = {spec.family: spec.title for spec in given.specs.values()}
+    return Filled(
+        (table, *filled.tables[1:]),
+        filled.missing,
+        lambda: plots.draw_families(points(rows, whole.columns), titles),
+    )
+
+
+FIGURE1 = Exhibit(
+    "figure1",
+    _BARS,
+    "the rows of table 1 with LLaMA-3-8B as bars",
+    TABLE1.command,
+    TABLE1.takes,
+    _fill_bars,
+)
+
+
+_TASKS = "table 5: tasks of each family"
+_DOMAINS = "the paper prints the domains of its first four rows in another order than the tasks"
+
+
+def _fill_tasks(given: Given) -> Filled:
+    columns = (Column("number", "tasks", decimals=0), Column("domain", "domain as printed"))
+    rows = [
+        Row(
+            row.names["task"],
+            {
+                "number": Cell(row.numbers["number"].value),
+                "domain": Cell(text=row.names["domain_as_printed"]),
+            },
+            "published",
+        )
+        for row in load_table("task_counts")
+    ]
+    for suite in (Benchmark.of(given.specs).suite, "open"):
+        rows += [
+            Row(spec.title, {"number": Cell(spec.suites.expected[suite])}, f"suite {suite}, here", "suite")
+            for spec in given.specs.values()
+            if suite in spec.suites.expected
+        ]
+    for entry in given.entries:
+        for run in entry.runs:
+            rows += [
+                Row(run.titles[family], {"number": Cell(n)}, f"{entry.label}: played", "run")
+                for family, n in run.manifest.counts.items()
+            ]
+    return Filled((Table(_TASKS, columns, tuple(rows), notes=(_DOMAINS,)),), given.left_out)
+
+
+TABLE5 = Exhibit(
+    "table5",
+    _TASKS,
+    "number of tasks of each family, beside those of the suites installed here",
+    "nothing: the suites that are installed fill it",
+    lambda given: ["the installed suites"],
+    _fill_tasks,
 )

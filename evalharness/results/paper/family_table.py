@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.difference import SIGNIFICANT
-from evalharness.results.paper.exhibit import Filled
-from evalharness.results.paper.given import Given, together
+from evalharness.results.paper.exhibit import Filled, Given, together
 from evalharness.results.paper.protocol import aspects, differ, phrases
 from evalharness.results.paper.published import OTHERS, PublishedRow, family_columns, load_table
 from evalharness.results.paper.standing_rows import Benchmark, own_row, published_row

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from evalharness.results.paper.exhibit import Exhibit, Filled
+from evalharness.results.paper.exhibit import Exhibit, Filled, Given
 from evalharness.results.paper.family_table import fill, labels_in
-from evalharness.results.paper.given import Given
 from evalharness.results.paper.standing_rows import Benchmark
 from evalharness.results.scored_run import ScoredRun, of_family
 

@@ -9,7 +9,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
 from evalharness.results.curves import Row as Point
 from evalharness.results.curves import curve_point, over_x
-from evalharness.results.paper.exhibit import Filled
+from evalharness.results.paper.exhibit import Filled, Given, plain, together
 from evalharness.results.paper.family_table import (
     columns_of,
     differences,
@@ -19,7 +19,6 @@ from evalharness.results.paper.family_table import (
     protocol_lines,
     row_of,
 )
-from evalharness.results.paper.given import Given, plain, together
 from evalharness.results.paper.published import MAIN, load_table
 from evalharness.results.paper.standing_rows import Benchmark, published_row
 from evalharness.results.paper.table import Column, Row, Table

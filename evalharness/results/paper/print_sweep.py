@@ -6,15 +6,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table
-from evalharness.base.text import printable
+from evalharness.base.terminal import line, plain_table
 from evalharness.results.difference import Difference
 from evalharness.results.html.document import percent
-from evalharness.results.paper.table3 import sweep_table
+from evalharness.results.paper.perturbed import sweep_table
 from evalharness.results.paper.text import print_table
-from evalharness.results.report.comparison import method, p_value
+from evalharness.results.report.comparison import method, p_value, print_head
 from evalharness.results.score import MEASURES
-from evalharness.results.sweep import Column, Sweep
+from evalharness.results.sweep import Sweep
 
 
 def first_average_line(sweep: Sweep) -> str:
@@ -25,20 +24,6 @@ def first_average_line(sweep: Sweep) -> str:
     return f"Average over {', '.join(sweep.first_average_of)} alone, as the paper's first version has it: {rates} %"
 
 
-def _difference_row(column: Column, d: Difference) -> list[str]:
-    low, high = (100 * end for end in d.ci95)
-    return [
-        f"  {column.name}",
-        str(d.n),
-        percent(d.run),
-        f"{100 * d.difference:+.1f} [{low:.1f}, {high:.1f}]",
-        p_value(d.p),
-        p_value(d.p_holm),
-        percent(column.retention.get(d.measure)),
-        f"{d.wins}/{d.ties}/{d.losses}",
-    ]
-
-
 def differences_table(sweep: Sweep) -> Table:
     table = plain_table("", "n", "rate", "difference [95 % CI]", "p", "Holm", "kept %", "w/t/l")
     for measure in MEASURES:
@@ -46,26 +31,17 @@ def differences_table(sweep: Sweep) -> Table:
         table.add_row(Text(f"{measure} %", style="bold"), "", plain)
         for column in sweep.columns[1:]:
             if (found := column.differences.get(measure)) is not None:
+                tests, kept = (p_value(found.p), p_value(found.p_holm)), column.retention.get(measure)
                 style = "bold" if found.p_holm < 0.05 else None
-                table.add_row(*_difference_row(column, found), style=style)
+                table.add_row(f"  {column.name}", *_cells(found, tests, kept), style=style)
             if (alone := column.touched_differences.get(measure)) is not None:
-                table.add_row(*_touched_row(alone))
+                kept = alone.run / alone.baseline if alone.baseline else None
+                table.add_row("    touched", *_cells(alone, ("", ""), kept))
     return table
 
 
-def _touched_row(d: Difference) -> list[str]:
-    low, high = (100 * end for end in d.ci95)
-    kept = percent(d.run / d.baseline) if d.baseline else "-"
-    return [
-        "    touched",
-        str(d.n),
-        percent(d.run),
-        f"{100 * d.difference:+.1f} [{low:.1f}, {high:.1f}]",
-        "",
-        "",
-        kept,
-        f"{d.wins}/{d.ties}/{d.losses}",
-    ]
+def _cells(d: Difference, tests: tuple[str, str], kept: float | None) -> list[str]:
+    return [str(d.n), percent(d.run), d.points, *tests, percent(kept), d.tally]
 
 
 def touched_line(sweep: Sweep) -> str | None:
@@ -82,15 +58,10 @@ def touched_line(sweep: Sweep) -> str | None:
 
 
 def print_sweep(console: Console, sweep: Sweep) -> None:
-    name = printable(sweep.model, single_line=True)
     attempts = f", {sweep.samples} samples of each" if sweep.samples > 1 else ""
-    console.print(
-        Text(f"{name} on {sweep.title}, {sweep.columns[0].n} tasks{attempts}", style="bold"), soft_wrap=True
-    )
-    console.print(Text(f"suite {sweep.suite}, at most {sweep.max_turns} turns"), style="dim")
-    for note in sweep.notes:
-        console.print(Text(printable(note, single_line=True)), style="yellow")
-    console.print()
+    title = f"{sweep.model} on {sweep.title}, {sweep.columns[0].n} tasks{attempts}"
+    about = f"suite {sweep.suite}, at most {sweep.max_turns} turns"
+    print_head(console, title, about, sweep.notes)
     print_table(console, sweep_table(sweep))
     if first := first_average_line(sweep):
         console.print(Text(first), style="dim")
@@ -108,8 +79,8 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     console.print()
     console.print(Text("against the unperturbed run, paired by task", style="bold"))
     console.print(differences_table(sweep))
-    if line := touched_line(sweep):
-        console.print(Text(printable(line, single_line=True)), style="dim")
+    if touched := touched_line(sweep):
+        console.print(line(touched, "dim"))
     found = [d for column in sweep.columns for d in column.differences.values()]
     console.print(
         Text(

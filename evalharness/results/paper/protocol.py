@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evalharness.results.completeness import played
 from evalharness.results.deviations import deviations
 from evalharness.results.paper.standing_rows import Benchmark
-from evalharness.results.score import group_by_family
 from evalharness.results.scored_run import ScoredRun
 
 AGENT = "react"
@@ -47,7 +45,7 @@ def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) 
         found.append(Aspect("perturbation", run.perturbation, "none"))
     parts = deviations(run.identity, benchmark.prompts, run.titles)
     found += [Aspect("with", part, "") for part in parts]
-    if missing := incomplete(run):
+    if missing := run.incomplete:
         found.append(Aspect("only", missing, None))
     return found
 
@@ -61,17 +59,6 @@ def _labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
         return next(iter(whose))
     parts = [f"{label} for {', '.join(names)}" for label, names in whose.items() if label != "official"]
     return ", ".join((["official"] if "official" in whose else []) + parts)
-
-
-def incomplete(run: ScoredRun) -> str:
-    """`BabyAI 10/112 tasks`; "" where every family that was played is whole."""
-    groups, samples = group_by_family(run.scores), int(run.config["samples"])
-    parts = {
-        family: played(groups.get(family, ()), n, samples) for family, n in run.manifest.expected.items()
-    }
-    return ", ".join(
-        f"{run.titles.get(f, f)} {part.described}" for f, part in parts.items() if not part.complete
-    )
 
 
 def phrases(found: Sequence[Aspect]) -> tuple[str, ...]:

@@ -11,11 +11,10 @@ from evalharness import stats
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
 from evalharness.protocol.prompt import load_prompt
-from evalharness.results.completeness import Played, played
 from evalharness.results.deviations import deviations
 from evalharness.results.paper.published import PublishedRow
 from evalharness.results.paper.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
-from evalharness.results.score import HELD_OUT, MEASURES, family_score, group_by_family, held_out_score
+from evalharness.results.score import HELD_OUT, MEASURES, family_score
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.task_range import (
     TaskRange,
@@ -228,14 +227,12 @@ def own_row(
 ) -> Standing:
     """`label`: what tells the run from the others of the table."""
     manifest = run.manifest
-    samples = int(run.config["samples"])
-    groups = group_by_family(run.scores)
     ranges = load_ranges(manifest.suite, run.config["suite_seed"])
     limits = run.turn_limits
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     corrected = _Corrected()
-    for family, scores in groups.items():
+    for family, scores in run.by_family.items():
         score = family_score(scores)
         rows = [ranges.get(s.task_id) for s in scores]
         same = all(
@@ -249,7 +246,7 @@ def own_row(
             values[column] = getattr(score, rate)
             ends = getattr(score, f"{rate}_ci95")
             intervals[column] = interval_of(run, family, measure, getattr(score, rate), ends)
-    held_out, withheld = held_out_score(groups, manifest.held_out, samples)
+    held_out, withheld = run.held_out
     for measure in MEASURES:
         column = f"{HELD_OUT}_{measure}"
         values[column] = getattr(held_out, f"{measure}_rate") if held_out else None
@@ -259,7 +256,6 @@ def own_row(
     if held_out:
         sizes = manifest.held_out
         corrected.add_held_out(values, intervals, sizes, _attempts(ranges, sizes))
-    parts = {family: played(groups.get(family, ()), n, samples) for family, n in manifest.expected.items()}
     leaves = deviations(run.identity, prompts, run.titles)
     return Standing(
         name=label,
@@ -272,27 +268,25 @@ def own_row(
         suite=run.suite,
         max_turns=run.max_turns,
         folder=str(run.folder),
-        played=parts,
+        played=run.played,
         labels=manifest.labels,
         deviations=leaves,
-        notes=tuple(_notes(run, parts, withheld, held_in)),
+        notes=tuple(_notes(run, withheld, held_in)),
         verification=verification,
         submitter=run.submitted.submitter if run.submitted else None,
         site=run.submitted.site if run.submitted else None,
     )
 
 
-def _notes(
-    run: ScoredRun, parts: Mapping[str, Played], withheld: str | None, held_in: Sequence[str]
-) -> list[str]:
+def _notes(run: ScoredRun, withheld: str | None, held_in: Sequence[str]) -> list[str]:
     titles = run.titles
     notes = []
     if ours := [titles.get(f, f) for f, labels in run.manifest.labels.items() if "ours" in labels]:
         notes.append(f"labels: ours for {', '.join(ours)} (progress there is not on the published scale)")
     for family, draw in sorted(run.manifest.draw.items()):
         notes.append(f"{titles.get(family, family)}: {draw.tasks} tasks drawn with seed {draw.seed}")
-    if partial := [f"{titles.get(f, f)} {part.described}" for f, part in parts.items() if not part.complete]:
-        notes.append(f"not the whole family: {', '.join(partial)}")
+    if missing := run.incomplete:
+        notes.append(f"not the whole family: {missing}")
     if held_in:
         notes.append(f"held-in as declared: {', '.join(titles.get(f, f) for f in held_in)}")
     if withheld and run.manifest.held_out:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from evalharness.base.terminal import console_for
+from evalharness.base.terminal import console_for, line
 from evalharness.base.text import printable
 from evalharness.results.paper.exhibit import Filled
 from evalharness.results.paper.table import EMPTY, Cell, Column, Row, Table
@@ -22,10 +22,6 @@ Mode = Literal["behind", "below", "none"]
 _MODES: tuple[Mode, ...] = ("behind", "below")
 _NAME = 19
 """Characters that a name is folded into, and a blank, before a table is cut into several."""
-
-
-def _line(text: str, style: str | None = None) -> Text:
-    return Text(printable(text, single_line=True), style=style or "")
 
 
 def grouped(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -89,7 +85,7 @@ def _fits(table: Table, console: Console, mode: Mode) -> bool:
 
 def _drawn(table: Table, mode: Mode) -> Drawn:
     drawn = Drawn(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    drawn.add_column(_line(table.first), overflow="fold", min_width=min(_longest(table), _NAME) - 1)
+    drawn.add_column(line(table.first), overflow="fold", min_width=min(_longest(table), _NAME) - 1)
     headings, *lines = zip(*_texts(table, mode), strict=True) if table.columns else [()]
     for heading in headings:
         drawn.add_column(Text(heading), justify="right", no_wrap=True)
@@ -97,11 +93,11 @@ def _drawn(table: Table, mode: Mode) -> Drawn:
     all_ours = all(row.ours for row in table.rows)
     for group, rows in grouped(table.rows):
         if group:
-            drawn.add_row(_line(group, "dim"))
+            drawn.add_row(line(group, "dim"))
         for row in rows:
             mark = f" {OURS}" if row.ours and not all_ours else ""
             name = ("  " if group else "") + row.name + row.marks + mark
-            drawn.add_row(_line(name), *map(Text, cells[id(row)]), style="bold" if row.ours else None)
+            drawn.add_row(line(name), *map(Text, cells[id(row)]), style="bold" if row.ours else None)
     return drawn
 
 
@@ -114,16 +110,16 @@ def _interval_tables(table: Table) -> Iterator[Drawn]:
         if not row.ours or not any(cell.ci95 for cell in row.cells.values()):
             continue
         drawn = Drawn(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-        drawn.add_column(_line(row.name), overflow="fold")
+        drawn.add_column(line(row.name), overflow="fold")
         for name in names:
-            drawn.add_column(_line(f"{name} [95 % CI]".strip()), justify="right", no_wrap=True)
+            drawn.add_column(line(f"{name} [95 % CI]".strip()), justify="right", no_wrap=True)
         for group in groups:
             columns = [c for c in table.columns if (c.group if by_group else c.name) == group]
             if all(row.cell(column).value is None for column in columns):
                 continue
             limits = [f" [{row.cell(c).interval(c)}]" if row.cell(c).ci95 else "" for c in columns]
             texts = [_number(row, c) + ends for c, ends in zip(columns, limits, strict=True)]
-            drawn.add_row(_line(group), *map(_line, texts))
+            drawn.add_row(line(group), *map(line, texts))
         yield drawn
 
 
@@ -132,7 +128,7 @@ def print_table(console: Console, table: Table, *, explain: bool = True) -> None
     say what marks our rows."""
     table = table.without_empty()
     if table.title:
-        console.print(_line(table.title, "bold"), soft_wrap=True)
+        console.print(line(table.title, "bold"), soft_wrap=True)
     whole = _fits(table, console, "none") or len(table.groups) < 2
     parts = [table] if whole else table.by_name()
     fitting = (mode for mode in _MODES if all(_fits(part, console, mode) for part in parts))
@@ -147,7 +143,7 @@ def print_table(console: Console, table: Table, *, explain: bool = True) -> None
     if explain and any(row.ours for row in table.rows) and not all(row.ours for row in table.rows):
         console.print(Text(f"{OURS} ours"), style="dim")
     for note in table.notes:
-        console.print(_line(note), style="dim")
+        console.print(line(note), style="dim")
 
 
 def print_filled(console: Console, filled: Filled) -> None:
@@ -156,7 +152,7 @@ def print_filled(console: Console, filled: Filled) -> None:
         print_table(console, table)
         console.print()
     for text in filled.missing:
-        console.print(_line(f"missing: {text}", "yellow"), soft_wrap=True)
+        console.print(line(f"missing: {text}", "yellow"), soft_wrap=True)
 
 
 def text_of(show: Callable[[Console], None], width: int = 80) -> str:

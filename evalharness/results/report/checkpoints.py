@@ -9,9 +9,8 @@ from rich.text import Text
 from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
 from evalharness.results.checkpoints import Point, Training
-from evalharness.results.difference import Difference
 from evalharness.results.html.document import percent
-from evalharness.results.report.comparison import p_value
+from evalharness.results.report.comparison import p_value, print_head
 from evalharness.results.score import MEASURES
 
 
@@ -70,19 +69,9 @@ def tests_table(training: Training, against: str) -> Table:
             table.add_row(Text(f"{measure} %", style="bold"))
         for point, test in found:
             style = "bold" if test.p_holm < 0.05 else None
-            table.add_row(f"  {_name(point)}", *_cells(test), style=style)
+            cells = (str(test.n), test.points, p_value(test.p), p_value(test.p_holm), test.tally)
+            table.add_row(f"  {_name(point)}", *cells, style=style)
     return table
-
-
-def _cells(found: Difference) -> list[str]:
-    low, high = (100 * end for end in found.ci95)
-    return [
-        str(found.n),
-        f"{100 * found.difference:+.1f} [{low:.1f}, {high:.1f}]",
-        p_value(found.p),
-        p_value(found.p_holm),
-        f"{found.wins}/{found.ties}/{found.losses}",
-    ]
 
 
 def winner_lines(training: Training) -> list[str]:
@@ -107,15 +96,11 @@ def winner_lines(training: Training) -> list[str]:
 
 
 def print_training(console: Console, training: Training) -> None:
-    name = printable(training.model, single_line=True)
     column = training.titles.get(training.score, training.score)
     count = len(training.points)
     many = "1 checkpoint" if count == 1 else f"{count} checkpoints"
-    console.print(Text(f"{name}: {many}, {column}", style="bold"), soft_wrap=True)
-    console.print(Text(f"suite {training.suite}, at most {training.max_turns} turns"), style="dim")
-    for note in training.notes:
-        console.print(Text(printable(note, single_line=True)), style="yellow")
-    console.print()
+    about = f"suite {training.suite}, at most {training.max_turns} turns"
+    print_head(console, f"{training.model}: {many}, {column}", about, training.notes)
     console.print(scores_table(training))
     if len(training.points[0].rates) > 2:
         console.print()

@@ -9,8 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table
-from evalharness.base.text import printable
+from evalharness.base.terminal import line, plain_table
 from evalharness.results.comparison import Comparison
 from evalharness.results.difference import SIGNIFICANT, Difference
 from evalharness.results.run_labels import labels_of
@@ -24,27 +23,22 @@ def p_value(p: float) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _points(value: float) -> str:
-    return f"{100 * value:+.1f}"
-
-
 def _title(d: Difference, titles: Mapping[str, str]) -> str:
     return {HELD_OUT: "held-out", POOLED: "pooled"}.get(d.family) or titles.get(d.family, d.family)
 
 
 def _row(d: Difference, titles: Mapping[str, str]) -> list[str]:
-    low, high = (100 * end for end in d.ci95)
     return [
         _title(d, titles),
         str(d.n),
         f"{100 * d.baseline:.1f}",
         f"{100 * d.run:.1f}",
-        f"{_points(d.difference)} [{low:.1f}, {high:.1f}]",
+        d.points,
         p_value(d.p),
         p_value(d.p_holm),
         "-" if d.p_by_kind is None else p_value(d.p_by_kind),
         "-" if d.detectable is None else f"{100 * d.detectable:.1f}",
-        f"{d.wins}/{d.ties}/{d.losses}",
+        d.tally,
     ]
 
 
@@ -82,16 +76,23 @@ def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Ta
     return table if table.row_count else None
 
 
+def print_head(console: Console, title: str, about: str, notes: Sequence[str] = ()) -> None:
+    """What a study is of, and what to know of it."""
+    console.print(line(title, "bold"), soft_wrap=True)
+    console.print(Text(about, style="dim"))
+    for note in notes:
+        console.print(line(note, "yellow"))
+    console.print()
+
+
 def print_runs(console: Console, comparisons: Sequence[Comparison]) -> None:
     """Which run each letter is."""
     runs = [comparisons[0].baseline, *(comparison.run for comparison in comparisons)]
     letters = [comparisons[0].letters[0], *(comparison.letters[1] for comparison in comparisons)]
     for letter, label, run in zip(letters, labels_of(runs), runs, strict=True):
         folders = ", ".join(str(one.folder) for one in run.repeats or (run,))
-        line = f"{letter}  {printable(label, single_line=True)}  {printable(folders, single_line=True)}"
-        if run.repeats:
-            line += f"  ({len(run.repeats)} repeats read as one run)"
-        console.print(Text(line, style="bold"), soft_wrap=True)
+        more = f"  ({len(run.repeats)} repeats read as one run)" if run.repeats else ""
+        console.print(line(f"{letter}  {label}  {folders}{more}", "bold"), soft_wrap=True)
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
@@ -104,7 +105,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         style="dim",
     )
     for note in comparison.notes:
-        console.print(Text(printable(note, single_line=True)), style="yellow")
+        console.print(line(note, "yellow"))
     console.print()
     console.print(_table(comparison, titles))
     if (parts := _parts_of_the_error(comparison, titles)) is not None:
@@ -113,13 +114,12 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     console.print()
     for word, ids in ((f"solved more by {b}", comparison.gained), (f"solved more by {a}", comparison.lost)):
         console.print(Text(f"{word}: {len(ids)}", style="bold"))
-        for line in compact_ids(ids):
-            console.print(Padding(Text(line), (0, 0, 0, 2)))
+        for listed in compact_ids(ids):
+            console.print(Padding(Text(listed), (0, 0, 0, 2)))
     flipped = [*comparison.gained, *comparison.lost]
     if flipped:
         for run in (comparison.baseline, comparison.run):
-            command = f"evalharness show {printable(str(run.folder), single_line=True)} {flipped[0]}"
-            console.print(Text(f"look: {command}", style="dim"), soft_wrap=True)
+            console.print(line(f"look: evalharness show {run.folder} {flipped[0]}", "dim"), soft_wrap=True)
 
 
 def method(differences: Sequence[Difference]) -> str:

@@ -9,18 +9,18 @@ from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
 from evalharness.results.agent_study import AgentStudy
 from evalharness.results.html.document import percent
-from evalharness.results.report.comparison import print_comparison, print_method, print_runs
+from evalharness.results.report.comparison import print_comparison, print_head, print_method, print_runs
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.seeds import SeedRow, SeedStudy
 
 
 def print_agent_study(console: Console, study: AgentStudy) -> None:
     agents = list(dict.fromkeys(row.agent for row in study.agents))
-    name = printable(study.model, single_line=True)
-    console.print(Text(f"{name}, {len(agents)} agents", style="bold"), soft_wrap=True)
-    console.print(Text(f"suite {study.suite}, at most {study.max_turns} turns", style="dim"))
-    for family in dict.fromkeys(row.family for row in study.agents):
-        console.print()
+    about = f"suite {study.suite}, at most {study.max_turns} turns"
+    print_head(console, f"{study.model}, {len(agents)} agents", about)
+    for number, family in enumerate(dict.fromkeys(row.family for row in study.agents)):
+        if number:
+            console.print()
         title = printable(study.titles.get(family, family), single_line=True)
         table = plain_table(title, "n", "success % [95 %]", "progress % [95 %]", "turns", "calls", "tokens")
         for row in study.agents:
@@ -63,12 +63,8 @@ def _cells(study: SeedStudy, row: SeedRow) -> list[str]:
 
 
 def print_seed_study(console: Console, study: SeedStudy) -> None:
-    name = f"{printable(study.model, single_line=True)}, {len(study.seeds)} seeds"
-    console.print(Text(name, style="bold"), soft_wrap=True)
-    console.print(Text(f"suite {study.suite}, at most {study.max_turns} turns", style="dim"))
-    for note in study.notes:
-        console.print(Text(note, style="yellow"))
-    console.print()
+    about = f"suite {study.suite}, at most {study.max_turns} turns"
+    print_head(console, f"{study.model}, {len(study.seeds)} seeds", about, study.notes)
     few = len(study.seeds) <= _MOST_COLUMNS
     each = [f"seed {seed}" for seed in study.seeds] if few else ["lowest", "highest"]
     table = plain_table("", "n", *each, "mean [95 % CI]", "SD")

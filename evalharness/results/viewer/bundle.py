@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.agents.registry import ChosenAgent
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import real_path
-from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EpisodeKey
@@ -20,6 +18,7 @@ from evalharness.records.summary import Summary
 from evalharness.results.behaviour.figures import FIGURES
 from evalharness.results.behaviour.rows import ALL, Behaving, RunBehaviour, behaviour_rows
 from evalharness.results.comparison import comparable_groups, compare_runs
+from evalharness.results.exports.conversation import Protocol
 from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.results.run_labels import labels_of, letter
@@ -109,19 +108,19 @@ class RunRecords:
 
     tasks: TaskTable
     prompts: Prompts
-    max_turns: int
-    limits: Mapping[str, int] = field(default_factory=dict)
-    """Family -> turns of its episodes at most."""
-    agent: ChosenAgent | None = None
+    manifest: Manifest
+    chosen: Chosen
     judged: EpisodeJudgements = field(default_factory=dict)
-    chosen: Chosen = field(default_factory=lambda: Chosen())
-    rows: list[tuple[float, ...]] = field(default_factory=list)
-    adaptation: Adaptation = AS_WRITTEN
     pictures: PicturesOf = lambda episode: ()
+    rows: list[tuple[float, ...]] = field(default_factory=list)
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
     _open_bytes: int = 0
     _curves: dict[str, list[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._protocol = Protocol.of(self.manifest)
+        self._max_turns = max(self.manifest.turn_limits.values())
 
     def add(self, episode: Episode) -> None:
         if self.chosen.family not in (None, episode.family):
@@ -132,15 +131,12 @@ class RunRecords:
             return
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
-        limit = self.limits.get(episode.family, self.max_turns)
-        prompt = self.prompts.of(episode, limit, self.agent, self.adaptation)
-        judged = self.judged.get((episode.task_id, episode.sample))
         record = trajectory(
             episode,
-            prompt,
-            judged,
+            self.prompts.of(episode, self._protocol),
+            self.judged.get((episode.task_id, episode.sample)),
             self.pictures(episode),
-            self.prompts.sent(episode, limit, self.agent, self.adaptation),
+            self.prompts.sent(episode, self._protocol),
         )
         self._open.append(json.dumps(record, separators=(",", ":")))
         self._open_bytes += len(self._open[-1])
@@ -160,9 +156,9 @@ class RunRecords:
 
     def _count_progress(self, episode: Episode) -> None:
         """Sums of progress after each turn; an episode that ended keeps its progress."""
-        sums = self._curves.setdefault(episode.family, [0.0] * (self.max_turns + 1))
-        reached = [turn.progress for turn in episode.turns[: self.max_turns]]
-        for turn, progress in enumerate(reached + [episode.progress] * (self.max_turns - len(reached))):
+        sums = self._curves.setdefault(episode.family, [0.0] * (self._max_turns + 1))
+        reached = [turn.progress for turn in episode.turns[: self._max_turns]]
+        for turn, progress in enumerate(reached + [episode.progress] * (self._max_turns - len(reached))):
             sums[turn] += progress
         sums[-1] += 1
 
@@ -274,8 +270,8 @@ def make_index(
     trainings: Sequence[Mapping[str, Any]] = (),
     sampled: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """`exhibits`: the paper's, as `results.paper.for_page` gives them; `trainings`: as `viewer.training` does;
-    `sampled`: studies of Best-of-N, as `viewer.sampling` does."""
+    """`exhibits`: the paper's, as `results.paper.exhibits` gives them; `trainings`, `sampled`: studies
+    of checkpoints and of Best-of-N, as `viewer.studies` does."""
     return {
         "schema": SCHEMA,
         "titles": titles,
@@ -332,11 +328,8 @@ def load_bundle(
     titles: dict[str, str] = {}
     for run, each in zip(runs, read, strict=True):
         titles |= dict(run.titles)
-        agent = run.manifest.config.chosen_agent
-        limits = run.manifest.turn_limits
-        record = RunRecords(tasks, worded, run.max_turns, limits, agent, judgements(run.folder), chosen)
-        record.adaptation = Adaptation.of(run.manifest.options)
-        record.pictures = pictures(run.manifest)
+        said, drawn = judgements(run.folder), pictures(run.manifest)
+        record = RunRecords(tasks, worded, run.manifest, chosen, said, drawn)
         for episode in episodes_at(run.folder, each.offsets):
             record.add(episode)
         records.append(record)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evalharness.agents.base import EpisodeStart
 from evalharness.agents.guard import AgentFaultError
-from evalharness.agents.registry import ChosenAgent
-from evalharness.envs.base import MAX_TURNS
-from evalharness.protocol.perturb import PlayedSurface
-from evalharness.protocol.played_prompt import played_prompt
-from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, PromptFile
 from evalharness.records.episode import Episode
-from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
+from evalharness.records.rebuilt import NotRebuiltError, rebuild
+from evalharness.results.exports.conversation import USUAL, Protocol
 
 GOAL, OBSERVATION = "\ue000", "\ue001"
 """Stand for the episode's own goal and first observation."""
@@ -29,51 +24,36 @@ class Prompts:
     listed: list[list[dict[str, str]]] = field(default_factory=list)
     _known: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
 
-    def of(
-        self,
-        episode: Episode,
-        max_turns: int = MAX_TURNS,
-        agent: ChosenAgent | None = None,
-        adaptation: Adaptation = AS_WRITTEN,
-    ) -> int | None:
+    def of(self, episode: Episode, protocol: Protocol = USUAL) -> int | None:
         """Position in `listed`; None where no prompt file of that very hash is at hand, and for an agent that does
         not begin every request of an episode alike."""
-        how = (max_turns, agent, adaptation)
-        key = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash, *how)
+        which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
+        key = (*which, protocol.limits.get(episode.family), protocol.agent, protocol.adaptation)
         if key not in self._known:
-            messages = self._worded(episode, *how)
+            messages = self._worded(episode, protocol)
             if messages is not None and messages not in self.listed:
                 self.listed.append(messages)
             self._known[key] = None if messages is None else self.listed.index(messages)
         return self._known[key]
 
-    def sent(
-        self, episode: Episode, max_turns: int, agent: ChosenAgent | None, adaptation: Adaptation = AS_WRITTEN
-    ) -> list[list[dict[str, Any]]]:
+    def sent(self, episode: Episode, protocol: Protocol) -> list[list[dict[str, Any]]]:
         """Of each turn the messages that were sent for its action, where these are not the conversation so far."""
-        if agent is None or agent.kind.appends:
+        if protocol.agent is None or protocol.agent.kind.appends:
             return []
-        if (found := self._played(episode, adaptation)) is None:
+        start, whole = protocol.start(episode, self.folder)
+        if not whole:
             return []
-        start = episode_start(episode, found[0], found[1].perturbed, max_turns, keep_thinking=False)
         try:
-            return [rebuilt.requests[-1].messages for rebuilt in rebuild(agent.make(), start, episode)]
+            return [each.requests[-1].messages for each in rebuild(protocol.make_agent(), start, episode)]
         except (NotRebuiltError, AgentFaultError):
             return []
 
-    def _played(self, e: Episode, adaptation: Adaptation) -> tuple[PromptFile, PlayedSurface] | None:
-        return played_prompt(e.family, e.kind, e.perturbation, e.prompt_hash, self.folder, adaptation)
-
-    def _worded(
-        self, episode: Episode, max_turns: int, agent: ChosenAgent | None, adaptation: Adaptation
-    ) -> list[dict[str, str]] | None:
-        found = self._played(episode, adaptation)
-        if found is None or agent is None or not agent.kind.appends:
+    def _worded(self, episode: Episode, protocol: Protocol) -> list[dict[str, str]] | None:
+        if protocol.agent is None or not protocol.agent.kind.appends:
             return None
-        prompt, surface = found
-        playing = agent.make()
-        start = EpisodeStart(
-            "", episode.family, episode.kind, GOAL, OBSERVATION, max_turns, prompt, surface.perturbed
-        )
-        playing.start(start)
-        return playing.request().messages
+        start, whole = protocol.start(episode, self.folder)
+        if not whole:
+            return None
+        agent = protocol.make_agent()
+        agent.start(replace(start, task_id="", goal=GOAL, observation=OBSERVATION, valid_actions=None))
+        return agent.request().messages

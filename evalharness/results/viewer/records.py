@@ -74,45 +74,28 @@ def list_row(episode: Episode, task: int, block: int, position: int) -> tuple[fl
 
 def _turn(turn: Turn) -> dict[str, Any]:
     """Everything of a turn; what is as it usually is, is left out."""
-    usual: dict[str, Any] = {
-        "thought": "",
-        "action": None,
-        "valid": True,
-        "format_errors": [],
-        "subgoals_completed": [],
-        "finish_reason": "stop",
-        "prompt_tokens": None,
-        "completion_tokens": None,
-        "policy_s": 0.0,
-        "failed_tries": [],
-        "environment_s": 0.0,
-        "reply": f"Thought: {turn.thought}\nAction: {turn.action}",
-        "reasoning": "",
-        "reasoning_tokens": None,
-        "calls": [],
-        "further": [],
+    said = f"Thought: {turn.thought}\nAction: {turn.action}"
+    values: dict[str, tuple[Any, ...]] = {
+        "thought": (turn.thought, ""),
+        "action": (turn.action, None),
+        "observation": (turn.observation,),
+        "progress": (round(turn.progress, 4),),
+        "valid": (turn.valid, True),
+        "format_errors": ([str(kind) for kind in turn.format_errors], []),
+        "subgoals_completed": (list(turn.subgoals_completed), []),
+        "finish_reason": (turn.finish_reason, "stop"),
+        "prompt_tokens": (turn.prompt_tokens, None),
+        "completion_tokens": (turn.completion_tokens, None),
+        "policy_s": (round(turn.policy_s, 3), 0.0),
+        "failed_tries": ([attempt.kind for attempt in turn.failed_tries], []),
+        "environment_s": (round(turn.environment_s, 4), 0.0),
+        "reply": (turn.reply, said),
+        "reasoning": (turn.reasoning, ""),
+        "reasoning_tokens": (turn.reasoning_tokens, None),
+        "calls": ([f"{call.name}({call.arguments})" for call in turn.calls], []),
+        "further": ([[call.purpose, call.reply] for call in turn.further], []),
     }
-    record = {
-        "thought": turn.thought,
-        "action": turn.action,
-        "observation": turn.observation,
-        "progress": round(turn.progress, 4),
-        "valid": turn.valid,
-        "format_errors": [str(kind) for kind in turn.format_errors],
-        "subgoals_completed": list(turn.subgoals_completed),
-        "finish_reason": turn.finish_reason,
-        "prompt_tokens": turn.prompt_tokens,
-        "completion_tokens": turn.completion_tokens,
-        "policy_s": round(turn.policy_s, 3),
-        "failed_tries": [attempt.kind for attempt in turn.failed_tries],
-        "environment_s": round(turn.environment_s, 4),
-        "reply": turn.reply,
-        "reasoning": turn.reasoning,
-        "reasoning_tokens": turn.reasoning_tokens,
-        "calls": [f"{call.name}({call.arguments})" for call in turn.calls],
-        "further": [[call.purpose, call.reply] for call in turn.further],
-    }
-    return {key: value for key, value in record.items() if key not in usual or value != usual[key]}
+    return {name: value for name, (value, *usual) in values.items() if [value] != usual}
 
 
 def _trial(trial: Trial) -> dict[str, Any]:

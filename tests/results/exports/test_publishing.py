@@ -7,12 +7,13 @@ import hashlib
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import throwaway
-from chat_server import ChatServer, completion
+from chat_server import ChatServer, with_tokens
 from command_line import evalharness, run_compass
 from made_runs import make_run
 
@@ -140,20 +141,10 @@ def test_what_cannot_be_published_is_refused_and_leaves_nothing(
     assert not (tmp_path / "out").exists()
 
 
-def with_tokens(request: dict[str, Any]) -> dict[str, Any]:
-    """The letters as token ids."""
-    answer = completion(TEXT)
-    if request.get("return_token_ids") and request.get("logprobs"):
-        answer["prompt_token_ids"] = [ord(c) for m in request["messages"] for c in m["content"]]
-        answer["choices"][0]["token_ids"] = [ord(c) for c in TEXT]
-        answer["choices"][0]["logprobs"] = {"content": [{"token": c, "logprob": -0.5} for c in TEXT]}
-    return answer
-
-
 async def test_openenv_traces_hold_the_recorded_tokens(environment: dict[str, str], tmp_path: Path) -> None:
     """The prompt that the trace names, letter by letter, is the one whose ids it holds."""
     run, target = tmp_path / "run", tmp_path / "traces.jsonl"
-    async with ChatServer(answer=with_tokens).running() as server:
+    async with ChatServer(answer=partial(with_tokens, TEXT)).running() as server:
         options = ("--model-name", "toy", "--limit", 2, "--max-turns", 3, "--record-tokens")
         done = await asyncio.to_thread(run_compass, environment, run, "--model", server.url, *options)
     assert done.returncode == 0, done.stderr

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import make_run
+from made_runs import made_study, make_run
 from refine_samples import erring_sample
 
 from evalharness.cli import main
@@ -19,8 +19,8 @@ from evalharness.envs import specs
 from evalharness.judge import judging
 from evalharness.judge.draw import load_turns
 from evalharness.records.answers import make_manifest
+from evalharness.results.paper.exhibit import Given
 from evalharness.results.paper.exhibits import EXHIBITS, find_exhibit
-from evalharness.results.paper.given import Given
 from evalharness.results.paper.published import load_table
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
@@ -47,24 +47,11 @@ def rows(exhibit: str, *arguments: object, capsys: pytest.CaptureFixture[str]) -
     return list(csv.DictReader(io.StringIO(shown(exhibit, *arguments, "--csv", "-", capsys=capsys))))
 
 
-def label(run: Path, **labels: str) -> Path:
-    manifest = json.loads((run / "manifest.json").read_text())
-    manifest["sessions"][0]["label"] = labels
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    return run
-
-
-def study(folder: Path, kind: str, runs: list[str]) -> Path:
-    listed = {name: name for name in runs}
-    (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": kind, "runs": listed}))
-    return folder
-
-
 def sweep(folder: Path, *names: str) -> Path:
     make_run(folder / "unperturbed", {"alfworld": [SOLVED, SOLVED, HALF, NOTHING]}, name="m")
     for name in names:
         make_run(folder / name, {"alfworld": [SOLVED, HALF, NOTHING, NOTHING]}, name="m", perturb=name)
-    return study(folder, "sweep", ["unperturbed", *names])
+    return made_study(folder, "sweep", ["unperturbed", *names])
 
 
 def test_every_exhibit_is_listed_with_what_fills_it(
@@ -74,7 +61,8 @@ def test_every_exhibit_is_listed_with_what_fills_it(
     assert list(EXHIBITS) == NAMES
     runs = tmp_path / "runs"
     make_run(runs / "plain", {"babyai": [SOLVED] * 3}, name="plain")
-    label(make_run(runs / "tuned", {"babyai": [SOLVED] * 3}, name="tuned"), mode="paper", data_size="4000")
+    labels = {"mode": "paper", "data_size": "4000"}
+    make_run(runs / "tuned", {"babyai": [SOLVED] * 3}, name="tuned", label=labels)
     sweep(runs / "words", "P1")
     shown(runs, "--json", tmp_path / "list.json", capsys=capsys)
     found = {each["name"]: each for each in json.loads((tmp_path / "list.json").read_text())["exhibits"]}
@@ -191,7 +179,7 @@ def test_best_of_n_stands_below_the_published_blocks(
     make_run(
         folder / "samples", {"pddl": [[SOLVED, NOTHING], [HALF, HALF]]}, name="m", samples=2, temperature=1.0
     )
-    found = rows("table4", study(folder, "bon", ["greedy", "samples"]), capsys=capsys)
+    found = rows("table4", made_study(folder, "bon", ["greedy", "samples"]), capsys=capsys)
     assert [row["name"] for row in found[-4:]] == ["greedy", "one sample", "best of 2", "delta"]
     assert float(found[-1]["pddl_success"]) == 50.0
     out = shown("table4", folder, capsys=capsys)
@@ -204,7 +192,7 @@ def test_repeats_of_a_study_are_one_row(tmp_path: Path, capsys: pytest.CaptureFi
     folder = tmp_path / "seeds"
     for seed in (0, 1):
         make_run(folder / f"seed-{seed}", {"babyai": [SOLVED if seed else NOTHING] * 4}, name="m", seed=seed)
-    study(folder, "seeds", ["seed-0", "seed-1"])
+    made_study(folder, "seeds", ["seed-0", "seed-1"])
     [own] = [row for row in rows("table1", folder, capsys=capsys) if row["source"] == "run"]
     assert float(own["babyai_success"]) == 50.0
 
@@ -213,7 +201,7 @@ def test_points_of_a_curve_are_in_the_order_of_their_number(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = [
-        label(make_run(tmp_path / name, {"babyai": [SOLVED] * 4}, name=name), data_size=size)
+        make_run(tmp_path / name, {"babyai": [SOLVED] * 4}, name=name, label={"data_size": size})
         for name, size in (("b", "8000"), ("a", "500"), ("c", "many"))
     ]
     found = rows("figure5", *runs, capsys=capsys)
@@ -306,7 +294,7 @@ def test_a_study_of_two_models_is_two_rows_and_a_cell_that_failed_is_named(
     for model in ("m", "n"):
         for name in (None, "P1"):
             make_run(folder / f"{model}-{name}", {"alfworld": [SOLVED, HALF]}, name=model, perturb=name)
-    study(folder, "sweep", ["m-None", "m-P1", "n-None", "n-P1", "gone"])
+    made_study(folder, "sweep", ["m-None", "m-P1", "n-None", "n-P1", "gone"])
     found = rows("table3", folder, capsys=capsys)
     assert [row["name"] for row in found[-2:]] == ["m", "n"]
     assert re.search(r"missing: \S+gone ", shown("table3", folder, capsys=capsys))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import make_run
+from made_runs import made_study, make_run
 
 from evalharness.cli import main
 
@@ -22,15 +22,10 @@ def outcomes(*solved: int) -> Outcomes:
 
 def make_study(folder: Path, runs: dict[str, tuple[dict[str, str], Outcomes]], **more: Any) -> Path:
     for name, (labels, found) in runs.items():
-        run = make_run(folder / "runs" / name, {"alfworld": found}, name=name, **more)
-        manifest = json.loads((run / "manifest.json").read_text())
-        manifest["sessions"][0]["label"] = labels
-        (run / "manifest.json").write_text(json.dumps(manifest))
+        make_run(folder / "runs" / name, {"alfworld": found}, name=name, label=labels, **more)
     listed = {name: f"runs/{name}" for name in (*runs, "full-seed2")}
     missing = {"full-seed2": "training full-seed2 failed: memory did not suffice"}
-    study = {"schema": 1, "kind": "trainings", "runs": listed, "missing": missing}
-    (folder / "study.json").write_text(json.dumps(study))
-    return folder
+    return made_study(folder, "trainings", listed, missing=missing)
 
 
 def rows_of(exhibit: str, folder: Path, tmp_path: Path) -> list[dict[str, str]]:
@@ -94,8 +89,7 @@ def test_a_perturbed_row_is_the_mean_over_the_same_trainings_too(
             for seed, found in enumerate(seeds)
         }
         make_study(folder, runs, perturb=words)
-    listed = {path.name: f"runs/{path.name}" for path in (folder / "runs").iterdir()}
-    (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": "trainings", "runs": listed}))
+    made_study(folder, "trainings", {path.name: f"runs/{path.name}" for path in (folder / "runs").iterdir()})
     [row] = rows_of("table3", folder, tmp_path)
     assert row["name"] == "full"
     assert float(row["p1_success"]) == pytest.approx(25.0)
@@ -113,12 +107,10 @@ def test_the_pooled_difference_of_several_families_holds_seeds_and_tasks(tmp_pat
             for seed, solved in enumerate(found):
                 run = f"{mode}-seed{seed}"
                 played = {"babyai": solved, "sciworld": SOME[:10]}
-                where = make_run(folder / "runs" / run, played, name=run)
-                manifest = json.loads((where / "manifest.json").read_text())
-                manifest["sessions"][0]["label"] = {"mode": mode, "training_seed": str(seed)}
-                (where / "manifest.json").write_text(json.dumps(manifest))
+                labels = {"mode": mode, "training_seed": str(seed)}
+                make_run(folder / "runs" / run, played, name=run, label=labels)
                 runs[run] = f"runs/{run}"
-        (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": "trainings", "runs": runs}))
+        made_study(folder, "trainings", runs)
         target = tmp_path / f"{name}.json"
         assert main(["paper", "table2", str(folder), "--json", str(target)]) == 0
         [row] = [r for t in json.loads(target.read_text())["tables"][1:] for r in t["rows"]]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from browser import visit
-from made_runs import make_run
+from made_runs import made_study, make_run
 from playwright.sync_api import Page, expect
 
 from evalharness.base.errors import UserError
@@ -59,8 +59,7 @@ def test_a_page_of_best_of_n_asks_what_choosing_gains(tmp_path: Path, look: Call
         samples=3,
         temperature=1.0,
     )
-    runs = {"greedy": "greedy", "samples": "samples"}
-    (study / "study.json").write_text(json.dumps({"schema": 1, "kind": "bon", "runs": runs}))
+    made_study(study, "bon", ["greedy", "samples"])
     assert main(["report", str(study), "-o", str(tmp_path / "page.html")]) == 0
     page = look(tmp_path / "page.html")
     asked = "How much better is the best of 3 attempts of a<b>\\x1b than a greedy one?"

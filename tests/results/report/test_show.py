@@ -13,12 +13,14 @@ from made_runs import made_episode, make_run, make_task
 from rich.console import Console
 
 from evalharness.cli import main
-from evalharness.records.store import RunStore
+from evalharness.records.store import RunStore, read_episodes
 from evalharness.records.summary import Reference, Summary
 from evalharness.results.report.score_table import ScoreTable
 from evalharness.results.report.table import print_summary
 from evalharness.results.report.trajectory import FOLDED_LINES, trajectory
 from evalharness.results.summary import summarize
+from evalharness.results.tables import rows_of
+from evalharness.results.viewer import records
 
 SOLVED, HALF = (True, 1.0), (False, 0.5)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
@@ -142,3 +144,17 @@ def test_on_a_terminal_a_trajectory_goes_through_the_pager(tmp_path: Path) -> No
     assert "a room" in output
     assert "a room" in in_a_terminal(show, {"PAGER": "no-such-pager"})
     assert "a room" in in_a_terminal(show, {"PAGER": ""})
+
+
+def test_the_reasoning_of_a_turn_is_shown_and_in_the_tables(tmp_path: Path) -> None:
+    [episode] = read_episodes(make_run(tmp_path / "run", {"babyai": [(True, 1.0)]}))
+    turn = replace(episode.turns[0], reasoning="the door\x1b[2J is locked", reasoning_tokens=4)
+    episode = replace(episode, turns=(turn, *episode.turns[1:]))
+    out = "\n".join(line for part in trajectory(episode) for line in shown(part, 100))
+    assert "Reasoning" in out
+    assert "is locked" in out
+    assert "\x1b[2J" not in out
+    first = records.trajectory(episode, None)["turns"][0]
+    assert (first["reasoning"], first["reasoning_tokens"]) == (turn.reasoning, 4)
+    row, turns = rows_of(episode)
+    assert (row["reasoning_tokens"], turns[0]["reasoning"]) == (4, turn.reasoning)

@@ -1,25 +1,26 @@
-"""Table 3: a family under each perturbation of its action surface, their average and standard deviation."""
+"""Table 3 and figure 3: a family under each perturbation of its action surface, and their average and deviation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
-from evalharness.results.paper.exhibit import Exhibit, Filled
+from evalharness.results.paper.exhibit import Entry, Exhibit, Filled, Given
 from evalharness.results.paper.family_table import DIFFERS, legend, protocol_lines
-from evalharness.results.paper.given import Entry, Given
 from evalharness.results.paper.protocol import aspects, differ, phrases
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.standing_rows import Benchmark
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
+from evalharness.results.report import plots
 from evalharness.results.run_labels import short_name
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, of_family
 from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
 from evalharness.results.trainings import join_trainings
 
-TITLE = "table 3: perturbation of the action surface"
+_TABLE = "table 3: perturbation of the action surface"
 FIRST = "first_average"
 Groups = Mapping[str, Mapping[str, ScoredRun]]
 """Model -> perturbation -> its run, the unperturbed one first."""
@@ -164,7 +165,7 @@ def _fill(given: Given) -> Filled:
         *legend(rows),
         *protocol_lines(rows),
     )
-    tables = [Table(TITLE, columns, tuple(rows), "%", notes)]
+    tables = [Table(_TABLE, columns, tuple(rows), "%", notes)]
     if paired:
         shown = tuple(
             Column(c.key, c.name, c.group, signed=True)
@@ -187,12 +188,64 @@ def _paired(label: str, sweep: Sweep) -> Row:
     return Row(label, cells, source="run")
 
 
-EXHIBIT = Exhibit(
+TABLE3 = Exhibit(
     "table3",
-    TITLE,
+    _TABLE,
     "success and progress of one family in its own words and under each published perturbation",
     "evalharness sweep --tasks alfworld --model CKPT",
     lambda given: list(groups_of(given, perturbed_family(given.specs).family)),
     _fill,
     _missing,
+)
+
+
+_FIGURE = "figure 3: success without and with each perturbation"
+
+
+def _points(table: Table, family: str, names: list[str]) -> list[dict[str, Any]]:
+    points = []
+    for row in table.rows:
+        for column in table.columns:
+            key, _, measure = column.key.rpartition("_")
+            cell = row.cell(column)
+            low, high = (end / 100 for end in cell.ci95) if cell.ci95 else (None, None)
+            if column.group in names and cell.value is not None:
+                perturbation = UNPERTURBED if key == family else column.group
+                points.append(
+                    {
+                        "run": f"{row.name} {'(ours)' if row.ours else '(published)'}",
+                        "family": family,
+                        "perturbation": perturbation,
+                        "measure": measure,
+                        "rate": cell.value / 100,
+                        "ci95_low": low,
+                        "ci95_high": high,
+                    }
+                )
+    return points
+
+
+def _fill_figure(given: Given) -> Filled:
+    filled = TABLE3.fill(given)
+    whole = filled.tables[0]
+    spec = perturbed_family(given.specs)
+    groups = [g for g in whole.groups if not g.startswith(("Average", "Std", "Avg"))]
+    columns = tuple(c for c in whole.columns if c.group in groups and c.name == "success")
+    notes = ("the published numbers are those of table 3", *whole.notes[1:])
+    table = Table(_FIGURE, columns, whole.rows, "%", notes)
+    points = _points(table, spec.family, groups)
+    titles = {spec.family: spec.title}
+    return Filled(
+        (table, *filled.tables[1:]), filled.missing, lambda: plots.draw_perturbations(points, titles)
+    )
+
+
+FIGURE3 = Exhibit(
+    "figure3",
+    _FIGURE,
+    "how far success falls where actions are worded otherwise",
+    TABLE3.command,
+    TABLE3.takes,
+    _fill_figure,
+    TABLE3.needs,
 )

@@ -1,11 +1,16 @@
-"""A training's held-out curve as the page shows it: numbers and texts, which the page escapes."""
+"""Studies as the page shows them: a training's held-out curve, Best-of-N. Numbers and texts, which the page escapes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from evalharness.records.manifest import Disjoint
+from evalharness.results.best_of_n import BestOfN
 from evalharness.results.checkpoints import Training
+from evalharness.results.curves import CURVE_NAMES
+from evalharness.results.paper.markup import table_for_page
+from evalharness.results.paper.sampled import best_table, shown_ks
+from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
 
 
 def training_for_page(training: Training, disjoint: Disjoint | None) -> dict[str, Any]:
@@ -44,3 +49,26 @@ def _proof(disjoint: Disjoint, training: Training) -> str:
         f"no evaluated task is one of the {disjoint.train_tasks} that the trainer is served (suite seeds {seeds}), nor "
         f"the same up to renaming; compared: {compared}"
     )
+
+
+def best_of_n_for_page(study: BestOfN) -> dict[str, Any]:
+    return {
+        "question": f"How much better is the best of {study.samples} attempts of {study.model} than a greedy one?",
+        "tables": [table_for_page(table) for table in (best_table(study), _by_k(study))],
+        "notes": list(study.notes),
+    }
+
+
+def _by_k(study: BestOfN) -> Table:
+    """The curves with their intervals, for which a terminal has no room."""
+    columns = tuple(Column(str(k), f"k = {k}") for k in shown_ks(study.samples))
+    found: dict[str, dict[str, dict[str, Cell]]] = {curve: {} for curve in CURVE_NAMES}
+    for row in study.curves:
+        cell = percent_cell(row["rate"], (row["ci95_low"], row["ci95_high"]))
+        found[row["curve"]].setdefault(row["family"], {})[str(row["k"])] = cell
+    rows = (
+        Row(study.titles[family], cells, CURVE_NAMES[curve], "run")
+        for curve, families in found.items()
+        for family, cells in sorted(families.items())
+    )
+    return Table("by the number of attempts", columns, tuple(rows))
