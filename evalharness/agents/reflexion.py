@@ -30,6 +30,7 @@ class ReflexionAgent(ReactAgent):
 
     name: ClassVar[str] = "reflexion"
     Options: ClassVar[type[AgentOptions]] = ReflexionOptions
+    options: ReflexionOptions
 
     def __init__(self, options: AgentOptions | None = None) -> None:
         super().__init__(options)
@@ -47,7 +48,6 @@ class ReflexionAgent(ReactAgent):
             self.messages[-1] = notes
 
     def reflect(self, end: TrialEnd) -> Request | None:
-        assert isinstance(self.options, ReflexionOptions)
         if end.success or end.ended_by == "policy_stopped" or len(self._notes) + 1 >= self.options.trials:
             return None
         self._reflecting = True

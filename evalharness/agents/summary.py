@@ -30,6 +30,7 @@ class SummaryAgent(ReactAgent):
 
     name: ClassVar[str] = "summary"
     Options: ClassVar[type[AgentOptions]] = SummaryOptions
+    options: SummaryOptions
 
     def start(self, episode: EpisodeStart) -> None:
         super().start(episode)
@@ -37,7 +38,6 @@ class SummaryAgent(ReactAgent):
         self._folding = False
 
     def request(self) -> Request:
-        assert isinstance(self.options, SummaryOptions)
         self._folding = len(self.messages) - self.head >= 2 * (self.options.every + self.options.keep)
         if not self._folding:
             return super().request()
@@ -48,7 +48,6 @@ class SummaryAgent(ReactAgent):
     def read(self, said: Said) -> ParsedReply | None:
         if not self._folding:
             return super().read(said)
-        assert isinstance(self.options, SummaryOptions)
         notes = answer_in(said.text) or "(no notes)"
         first: Message = {
             **self._first,

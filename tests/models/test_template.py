@@ -12,7 +12,7 @@ import pytest
 from chat_server import ChatServer, completion
 from empty_checkpoint import make_empty_checkpoint
 
-from evalharness.agents.tools import ToolsAgent
+from evalharness.agents.react import ToolsAgent
 from evalharness.base.errors import UserError
 from evalharness.config import RunConfig, make_config
 from evalharness.envs import specs
