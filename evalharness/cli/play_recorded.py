@@ -49,9 +49,6 @@ class Person(Policy):
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         return _AtTheTerminal(self, task, environment)
 
-    async def close(self) -> None:
-        pass
-
     @contextmanager
     def watch(self, progress: Progress) -> Iterator[None]:
         """Of `evaluate`: tells the person how each episode ended."""

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from evalharness.base.errors import UserError, close_to
 from evalharness.base.machine import core_numbers
 from evalharness.base.settings import openai_hint
 from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
-from evalharness.models.connections import client_of, connected, metrics_of
+from evalharness.models.connections import client_of, connected
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.replicas import Replica
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
@@ -283,22 +283,18 @@ def _opening(
                 )
                 for index, server in enumerate(servers)
             ]
-            group, template, facts = await stack.enter_async_context(connected(replicas, agent, reports))
-            facts |= {"vllm": servers[0].version, "argv": servers[0].argv, "replicas": len(servers)}
+            group = await stack.enter_async_context(connected(replicas, agent, reports))
+            facts = {
+                **(group.facts or {}),
+                **{"vllm": servers[0].version, "argv": servers[0].argv, "replicas": len(servers)},
+            }
             if config.deterministic:
                 facts["batch_invariant"] = True
             if on_cluster:
                 facts["servers"] = [server.base_url for server in servers]
             elif len(servers) > 1:
                 facts["placement"] = [own["variables"] for own in placed]
-            yield Opened(
-                group,
-                group.failure,
-                facts=facts,
-                metrics=metrics_of(group),
-                down_s=lambda: group.down_s,
-                template=template,
-            )
+            yield replace(group, facts=facts)
 
     return opened
 
