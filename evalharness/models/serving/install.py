@@ -161,9 +161,7 @@ def _run(argv: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str
 
 
 def _failure(failed: ToolError) -> ServerInstallError:
-    text = "\n".join(failed.output)
-    errors = [line for line in failed.output if "error" in line.lower()] or failed.output[-1:]
-    reason = errors[-1].strip() if errors else str(failed)
+    text, reason = "\n".join(failed.output), failed.reason
     if "ensurepip is not available" in text or "No module named ensurepip" in text:
         return ServerInstallError(
             "this Python cannot make virtual environments; install its venv package "

@@ -120,8 +120,6 @@ def _failure(failed: ToolError, python: Path, adapter: Adapter) -> MergeError:
             f"the server's environment has no peft, which merges adapters; add it with: {command} "
             "(or serve the adapter with vLLM, without merging: --lora-serve)"
         )
-    errors = [line for line in failed.output if "rror" in line] or failed.output
     return MergeError(
-        f"{adapter.path} could not be merged: {errors[-1] if errors else failed}; vLLM can serve it "
-        "without merging: --lora-serve"
+        f"{adapter.path} could not be merged: {failed.reason}; vLLM can serve it without merging: --lora-serve"
     )
