@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from typing import Any
 
 from evalharness.agents.react import ReactAgent
@@ -79,7 +80,7 @@ async def connected(
         yield Opened(
             group,
             group.failure,
-            facts={"requests": ways, "template": template.to_json() if template else None},
+            facts={"requests": ways, "template": asdict(template) if template else None},
             metrics=lambda: [metrics_url(replica.endpoint.base_url) for replica in replicas if replica.up],
             down_s=lambda: group.down_s,
             template=template,

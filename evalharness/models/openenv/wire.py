@@ -12,8 +12,7 @@ from aiohttp import ClientError, WSMsgType, web
 from pydantic import BaseModel, ValidationError
 
 from evalharness.base.errors import EvalharnessError
-from evalharness.models.openenv.door import Door
-from evalharness.models.openenv.gate import FullError
+from evalharness.models.openenv.door import Door, FullError
 
 MOST_BYTES = 1 << 20
 """Of one message: replies are text. Beyond that a connection is closed with code 1009, a request refused with 413."""

@@ -8,8 +8,7 @@ from typing import Any
 from aiohttp import WSCloseCode, web
 
 from evalharness.base.version import __version__
-from evalharness.models.openenv.door import Door, given_token
-from evalharness.models.openenv.gate import Gate
+from evalharness.models.openenv.door import Door, Gate, given_token
 from evalharness.models.openenv.wire import (
     MOST_BYTES,
     Handler,

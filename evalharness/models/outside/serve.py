@@ -14,9 +14,7 @@ from typing import Any
 from evalharness.base.reading import read_object
 from evalharness.config.outside import OutsideConfig
 from evalharness.models.opened import Opened, Prepared, Reports
-from evalharness.models.openenv.door import Door, is_one_of, token_of
-from evalharness.models.openenv.gate import Gate
-from evalharness.models.openenv.listening import listening
+from evalharness.models.openenv.door import Door, Gate, is_one_of, listening, token_of
 from evalharness.models.outside.application import application
 from evalharness.models.outside.hub import Hub
 from evalharness.models.outside.mcp_door import is_installed, mcp_door

@@ -273,13 +273,8 @@ def _safetensors_size(path: Path, size: int) -> int | None:
 
 def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
     text = config.get("text_config")
-    sections = [text, config] if isinstance(text, dict) else [config]
-    lengths = [
-        section[key]
-        for section in sections[:1]
-        for key in _LENGTH_KEYS
-        if isinstance(section.get(key), int) and section[key] > 0
-    ]
+    section = text if isinstance(text, dict) else config
+    lengths = [section[key] for key in _LENGTH_KEYS if isinstance(section.get(key), int) and section[key] > 0]
     tokenizer = folder / "tokenizer_config.json"
     if lengths and tokenizer.is_file():
         limit = read_json(tokenizer).get("model_max_length")

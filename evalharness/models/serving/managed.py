@@ -29,6 +29,7 @@ from evalharness.models.serving.checkpoint import (
 )
 from evalharness.models.serving.find import ServerCommand
 from evalharness.models.serving.log import derived_max_model_len, ending, explain, phase_of
+from evalharness.models.serving.model_server import ModelServer
 from evalharness.models.serving.readiness import (
     context_length,
     first_request,
@@ -64,7 +65,7 @@ class _AttemptError(Exception):
         self.log = log
 
 
-class ManagedServer:
+class ManagedServer(ModelServer):
     """`async with ManagedServer(command=find_server(None), model=path, ...) as server: server.base_url`.
 
     Ready means that /health answers and that one real chat request was answered: some failures (an
@@ -157,11 +158,6 @@ class ManagedServer:
         """End a server that is alive and no longer answers; it counts as having died."""
         if self._process is not None:
             await self._process.stop()
-
-    async def restart(self) -> None:
-        """Stop what is left and start again with the same arguments, on the same port if it is still free."""
-        await self.stop()
-        await self.start()
 
     async def start(self) -> None:
         """Start and wait until ready. Raises `CheckpointError` or `ServerStartError`, leaving no process."""

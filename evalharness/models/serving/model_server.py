@@ -34,7 +34,10 @@ class ModelServer(Protocol):
     async def stop(self) -> None:
         """End it and all its processes. Idempotent."""
 
-    async def restart(self) -> None: ...
+    async def restart(self) -> None:
+        """Stop what is left and start again with the same arguments."""
+        await self.stop()
+        await self.start()
 
     async def kill(self) -> None:
         """End one that is alive and no longer answers; it counts as having died."""
