@@ -9,8 +9,7 @@ from typing import Any
 
 from evalharness.judge.answers import REASON, UnusableReplyError, read_object, response_format, sentence
 from evalharness.judge.questions import TwoTurnQuestion
-from evalharness.judge.quoting import clipped, quoted
-from evalharness.judge.turn_prompt import StrictFile, read_prompt
+from evalharness.judge.turn_prompt import StrictFile, clipped, quoted, read_prompt
 from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
 

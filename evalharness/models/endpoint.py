@@ -22,7 +22,6 @@ from evalharness.base.errors import UserError
 from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
 from evalharness.models.completion import RequestFaultError, TryFailedError, is_used_up, read_answer
 from evalharness.models.opened import SILENT, Reports
-from evalharness.models.retry_policy import RetryPolicy, pause_before_retry
 from evalharness.models.sampling import (
     Sampling,
     beyond_openai,
@@ -33,6 +32,7 @@ from evalharness.models.sampling import (
 )
 from evalharness.models.served import ServedModel, UnreadableListError, describe, require_same, require_still
 from evalharness.models.template import Template, examine, growing_conversations
+from evalharness.models.tries import RetryPolicy, pause_before_retry
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.protocol.tools import TOOL

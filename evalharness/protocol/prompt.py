@@ -163,7 +163,7 @@ class PromptFile(_Strict):
         variant = self.variants.get(kind)
         if variant is None:
             return self
-        return self.model_copy(update=variant.model_dump(exclude_none=True) | _examples_of(variant))
+        return self.model_copy(update={name: value for name, value in variant if value is not None})
 
     def instruction_text(self, surface: ActionSurface, max_turns: int = MAX_TURNS) -> str:
         """The instruction with its placeholders filled in."""
@@ -220,11 +220,6 @@ class PromptFile(_Strict):
             for name in ("system", "instruction", "format_rules"):
                 if (text := getattr(part, name)) is not None:
                     yield where + name, text
-
-
-def _examples_of(variant: Variant) -> dict[str, Any]:
-    own = {"example": variant.example, "more_examples": variant.more_examples}
-    return {key: value for key, value in own.items() if value is not None}
 
 
 def load_prompts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalharness.models.completion import TryFailedError
-from evalharness.models.retry_policy import RetryPolicy
+from evalharness.models.tries import RetryPolicy
 
 BUSY = TryFailedError("busy", "HTTP 429: slow down")
 

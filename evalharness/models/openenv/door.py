@@ -148,7 +148,7 @@ async def listening(
     host: str,
     port: int,
     *,
-    backlog: int,
+    backlog: int = 128,
     flags: str,
     cancel_when_gone: bool = False,
 ) -> AsyncIterator[str]:
