@@ -143,8 +143,8 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
         label = labels.get(drawn.key)
         said = [label.word, label.kind or "", label.note] if label else ["", "", ""]
         action = turn.reply if turn.action is None else turn.action
-        shown = [printable(text)[:_LONGEST_CELL] for text in (episode.goal, before, turn.thought, action)]
-        shown.append(printable(turn.observation)[:_LONGEST_CELL])
+        context = (episode.goal, before, turn.thought, action, turn.observation)
+        shown = [printable(text)[:_LONGEST_CELL] for text in context]
         cells = [drawn.key[0], str(drawn.key[1]), str(drawn.key[2]), *said, *shown]
         writer.writerow([guarded(cell) for cell in cells])
     return buffer.getvalue()

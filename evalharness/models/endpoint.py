@@ -328,12 +328,8 @@ class ChatEndpoint:
     def _with_open_reasoning(self, reply: Reply) -> Reply:
         """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
         opened = self.template is not None and self.template.opens_reasoning
-        if (
-            opened
-            and reply.finish_reason == "length"
-            and not reply.reasoning
-            and "</think>" not in reply.text
-        ):
+        unmarked = not reply.reasoning and "</think>" not in reply.text
+        if opened and unmarked and reply.finish_reason == "length":
             return replace(reply, text="", reasoning=reply.text)
         return reply
 

@@ -171,7 +171,7 @@ class Episodes:
         key, whole = job.key, False
 
         def on_turn(turn: Turn) -> None:
-            self.progress.count_turn(task.family, key, turn)
+            self.progress.count_turn(key, turn)
             self._look_at_form(turn)
 
         tokens: list[TurnTokens | None] = []

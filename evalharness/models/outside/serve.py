@@ -71,9 +71,6 @@ class Started:
     """Why none of them will ever play."""
     ending: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def process(self, about: str, token: str) -> AgentProcess:
-        return await AgentProcess.start(self.command, about, self.log, url=self.url, token=token)
-
     def end(self, process: AgentProcess, token: str) -> None:
         """While other episodes go on."""
         task = asyncio.create_task(self._end(process, token))
@@ -135,7 +132,10 @@ class _OutsidePlayer(Player):
             return offer
         offer = self.offer = await hub.offer(key, opening, secrets.token_urlsafe(24))
         assert offer.token is not None
-        self.process = await started.process(f"{self.task.id}, sample {self.sample}", offer.token)
+        about = f"{self.task.id}, sample {self.sample}"
+        self.process = await AgentProcess.start(
+            started.command, about, started.log, url=started.url, token=offer.token
+        )
         claimed = asyncio.create_task(offer.claimed.wait())
         exited = asyncio.create_task(self.process.wait())
         try:
