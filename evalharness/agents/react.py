@@ -21,6 +21,11 @@ ACT_RULES = (
 )
 
 
+def with_text(message: Message, text: str) -> Message:
+    """The message with a paragraph more."""
+    return {**message, "content": f"{message['content']}\n\n{text}"}
+
+
 class Conversation(Agent):
     appends: ClassVar[bool] = True
 

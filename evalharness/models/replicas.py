@@ -151,7 +151,10 @@ class Replicas:
             self._reports.status(f"{first}; starting it again ({replica.restarts} of {RESTARTS})")
             try:
                 await server.restart()
-                await _reconnect(replica.endpoint, server.base_url)
+                # Connections of the server before are dead, and its port may be another one.
+                await replica.endpoint.close()
+                replica.endpoint.base_url = server.base_url
+                await replica.endpoint.start()
             except (UserError, InfrastructureError) as error:
                 replica.gone = f"{reason}\n  and could not be started again: {error}"
                 self._changed.set()
@@ -162,13 +165,6 @@ class Replicas:
             self._reports.event(f"{replica.name} is up again, {seconds:.0f} s later")
             self._reports.status("")
             self._changed.set()
-
-
-async def _reconnect(endpoint: ChatEndpoint, base_url: str) -> None:
-    """Connections of the server before are dead, and its port may be another one."""
-    await endpoint.close()
-    endpoint.base_url = base_url
-    await endpoint.start()
 
 
 @dataclass

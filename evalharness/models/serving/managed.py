@@ -209,14 +209,12 @@ class ManagedServer(ModelServer):
         scratch = _socket_folder()
         env["VLLM_RPC_BASE_PATH"] = str(scratch)
         self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path, scratch=scratch)
-        ready = False
         try:
             await self._wait_ready(self._process)
             self._process.at_work()
-            ready = True
-        finally:
-            if not ready:
-                await self.stop()
+        except BaseException:
+            await self.stop()
+            raise
 
     async def _wait_ready(self, process: SupervisedProcess) -> None:
         import aiohttp
