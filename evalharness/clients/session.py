@@ -25,10 +25,10 @@ _FULL = "CAPACITY_REACHED"
 _AGAIN_S = 0.5
 _MOST_BYTES = 900_000
 """Of the entries of one message; the server takes messages of 1 MiB."""
-_OPTIONS: dict[str, Any] = {"open_timeout": 30, "max_size": None, "compression": None, "proxy": None}
-"""Of every connection."""
 _UNDER_WAY = 64
 """Episodes of a message that the server begins or steps at the same time; the others wait."""
+_OPTIONS: dict[str, Any] = {"open_timeout": 30, "max_size": None, "compression": None, "proxy": None}
+"""Of every connection."""
 
 
 class SessionError(RuntimeError):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from against_server import evaluated
 from chat_server import ChatServer, completion
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.base.errors import UserError
+from evalharness.config import RunConfig
 from evalharness.records.store import read_episodes
 from evalharness.records.tokens import TurnTokens, pack, unpack
+from evalharness.runs.evaluation import evaluate
 
 TEXT = "Thought: t\nAction: turn left"
 
@@ -39,7 +41,16 @@ def test_what_is_packed_comes_back_whole(turns: list[TurnTokens | None]) -> None
 
 
 async def run(server: ChatServer, folder: Path, **options: Any) -> None:
-    await evaluated(server, folder, tasks="babyai:0-1", max_turns=2, **options)
+    config = RunConfig.of(
+        model=server.url,
+        model_name="toy",
+        suite="open",
+        tasks="babyai:0-1",
+        max_turns=2,
+        output=folder,
+        **options,
+    )
+    await asyncio.to_thread(evaluate, config)
 
 
 async def test_the_tokens_of_every_turn_are_in_a_table_of_their_own(clean_home: Path, tmp_path: Path) -> None:
