@@ -32,6 +32,7 @@ class AgentBoardAgent(Agent):
 
     name: ClassVar[str] = "agentboard"
     Options: ClassVar[type[AgentOptions]] = AgentBoardOptions
+    options: AgentBoardOptions
 
     def start(self, episode: EpisodeStart) -> None:
         self._system, self._fixed = _fixed_part(episode)
@@ -41,7 +42,6 @@ class AgentBoardAgent(Agent):
         self._action = ""
 
     def request(self) -> Request:
-        assert isinstance(self.options, AgentBoardOptions)
         first = max(self._left_out, len(self._entries) - self.options.memory)
         content = self._fixed + "\n".join(self._entries[first:]) + "\nAction: "
         messages: list[Message] = [
@@ -62,7 +62,6 @@ class AgentBoardAgent(Agent):
 
     def shorten(self) -> int:
         """The oldest entry goes, so that the history may begin with an action."""
-        assert isinstance(self.options, AgentBoardOptions)
         first = max(self._left_out, len(self._entries) - self.options.memory)
         # The original drops entries without end where the rest is still too long.
         if first >= len(self._entries):

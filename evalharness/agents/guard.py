@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import traceback
+from operator import is_not
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, ClassVar, Self
@@ -162,7 +163,7 @@ class Guarded:
         if not isinstance(messages, list) or not messages:
             raise self.fault("request() returned no message")
         known = len(self._seen)
-        if len(messages) < known or any(map(_other, self._seen, messages)):
+        if len(messages) < known or any(map(is_not, self._seen, messages)):
             known, self._size, self._hash = 0, 0, hashlib.blake2b(digest_size=8)
         for number, message in enumerate(messages[known:], known + 1):
             if wrong := _wrong(message):
@@ -173,10 +174,6 @@ class Guarded:
         if self._size > MOST_CHARACTERS:
             raise self.fault(f"its request has {self._size} characters, and {MOST_CHARACTERS} are allowed")
         self._seen = list(messages)
-
-
-def _other(seen: Message, message: Message) -> bool:
-    return seen is not message
 
 
 def _wrong(message: Any) -> str | None:

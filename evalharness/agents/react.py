@@ -1,14 +1,65 @@
-"""`react`, the default: a thought and an action as two lines of a chat (Yao et al., 2023, arXiv:2210.03629)."""
+"""Agents whose messages are a chat that only grows: every reply and every observation stays, until the context is full.
+
+`react`, the default: a thought and an action as two lines (Yao et al., 2023, arXiv:2210.03629); `act`: an action and no
+thought; `tools`: the model acts by calls of its one tool, `act(command)`.
+"""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import replace
 from typing import ClassVar
 
-from evalharness.agents.base import Request, Said
-from evalharness.agents.conversation import Conversation
-from evalharness.protocol import react
-from evalharness.protocol.prompt import Message
-from evalharness.protocol.react import ParsedReply
+from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said
+from evalharness.protocol import react, tools
+from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.protocol.react import FormatError, ParsedReply
+
+ACT_RULES = (
+    "IMPORTANT: Reply with exactly one line:\nAction: one action\nGive one action per turn and nothing else. Write "
+    "names and numbers exactly as the latest observation gives them."
+)
+
+
+def with_text(message: Message, text: str) -> Message:
+    """The message with a paragraph more."""
+    return {**message, "content": f"{message['content']}\n\n{text}"}
+
+
+class Conversation(Agent):
+    appends: ClassVar[bool] = True
+
+    def start(self, episode: EpisodeStart) -> None:
+        self.episode = episode
+        self.messages = self.shown(episode.prompt).messages(
+            episode.actions, episode.goal, episode.observation, max_turns=episode.max_turns
+        )
+        self.head = len(self.messages)
+        """How many messages at the front are never dropped: system, instruction, example, goal, first observation."""
+
+    def shown(self, prompt: PromptFile) -> PromptFile:
+        """The prompt as this agent shows it."""
+        return prompt
+
+    def read(self, said: Said) -> ParsedReply | None:
+        self._said, self._parsed = said, self.parse(said)
+        return self._parsed
+
+    @abstractmethod
+    def parse(self, said: Said) -> ParsedReply: ...
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        self.messages += self.turn_messages(self._parsed, self._said, observation)
+
+    def shorten(self) -> int:
+        """Half of the turns at once, oldest first: the prefix cache is lost once, not at every turn from here on. The
+        newest turn stays: without its observation the model would not know what its action did."""
+        turns = (len(self.messages) - self.head) // 2
+        if turns < 2:
+            raise ContextFullError
+        dropped = min((turns + 1) // 2, turns - 1)
+        del self.messages[self.head : self.head + 2 * dropped]
+        return dropped
 
 
 class ReactAgent(Conversation):
@@ -29,3 +80,48 @@ class ReactAgent(Conversation):
 
     def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
         return react.turn_messages(parsed, observation, keep_thinking=self.episode.keep_thinking)
+
+
+class ActAgent(ReactAgent):
+    """The chat of `react` without thoughts. A first line without the label `Action:` is taken for the action, too."""
+
+    name: ClassVar[str] = "act"
+
+    def shown(self, prompt: PromptFile) -> PromptFile:
+        return prompt.for_format(ACT_RULES, "Action: {action}")
+
+    def parse(self, said: Said) -> ParsedReply:
+        parsed = super().parse(said)
+        if parsed.action is not None or parsed.errors[-1:] != (FormatError.NO_ACTION,):
+            return parsed
+        line = next(filter(None, map(str.strip, parsed.kept.splitlines())), "")
+        return (
+            replace(parsed, thought="", action=line, kept=line, errors=parsed.errors[:-1]) if line else parsed
+        )
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return (
+            react.correction(parsed).partition(" Reply with")[0] + " Reply with one line: Action: one action."
+        )
+
+
+class ToolsAgent(Conversation):
+    """The same chat; the action is a call of the tool `act(command)`. Its server must read tool calls."""
+
+    name: ClassVar[str] = "tools"
+    calls_tools: ClassVar[bool] = True
+
+    def shown(self, prompt: PromptFile) -> PromptFile:
+        return prompt.for_format(tools.FORMAT_RULES, tools.STEP)
+
+    def request(self) -> Request:
+        return Request(self.messages, tools=True)
+
+    def parse(self, said: Said) -> ParsedReply:
+        return tools.parse_calls(said.text, said.calls, reasoning=said.reasoning, truncated=said.truncated)
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return tools.correction(parsed)
+
+    def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
+        return tools.turn_messages(parsed, said.calls, observation, keep_thinking=self.episode.keep_thinking)

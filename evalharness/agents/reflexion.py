@@ -8,8 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import AgentOptions, EpisodeStart, Request, Said, TrialEnd
-from evalharness.agents.react import ReactAgent
-from evalharness.protocol.prompt import Message
+from evalharness.agents.react import ReactAgent, with_text
 from evalharness.protocol.react import ParsedReply, answer_in
 
 ASK = (
@@ -30,6 +29,7 @@ class ReflexionAgent(ReactAgent):
 
     name: ClassVar[str] = "reflexion"
     Options: ClassVar[type[AgentOptions]] = ReflexionOptions
+    options: ReflexionOptions
 
     def __init__(self, options: AgentOptions | None = None) -> None:
         super().__init__(options)
@@ -40,20 +40,15 @@ class ReflexionAgent(ReactAgent):
         super().start(episode)
         if self._notes:
             said = "\n".join(f"{number}. {note}" for number, note in enumerate(self._notes, 1))
-            last = self.messages[-1]
-            notes: Message = {
-                **last, "content": f"{last['content']}\n\nYou have tried this task before. Your notes:\n{said}"
-            }  # fmt: skip
-            self.messages[-1] = notes
+            notes = f"You have tried this task before. Your notes:\n{said}"
+            self.messages[-1] = with_text(self.messages[-1], notes)
 
     def reflect(self, end: TrialEnd) -> Request | None:
-        assert isinstance(self.options, ReflexionOptions)
         if end.success or end.ended_by == "policy_stopped" or len(self._notes) + 1 >= self.options.trials:
             return None
         self._reflecting = True
         *before, last = self.messages
-        asked: Message = {**last, "content": f"{last['content']}\n\n{ASK}"}
-        return Request([*before, asked], purpose="reflect")
+        return Request([*before, with_text(last, ASK)], purpose="reflect")
 
     def read(self, said: Said) -> ParsedReply | None:
         if not self._reflecting:

@@ -24,8 +24,8 @@ GROUP = "evalharness.agents"
 DEFAULT = "react"
 OURS: Mapping[str, str] = {
     "react": "evalharness.agents.react:ReactAgent",
-    "tools": "evalharness.agents.tools:ToolsAgent",
-    "act": "evalharness.agents.act:ActAgent",
+    "tools": "evalharness.agents.react:ToolsAgent",
+    "act": "evalharness.agents.react:ActAgent",
     "window": "evalharness.agents.window:WindowAgent",
     "summary": "evalharness.agents.summary:SummaryAgent",
     "reflexion": "evalharness.agents.reflexion:ReflexionAgent",

@@ -7,8 +7,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import AgentOptions, EpisodeStart, Request, Said
-from evalharness.agents.react import ReactAgent
-from evalharness.protocol.prompt import Message
+from evalharness.agents.react import ReactAgent, with_text
 from evalharness.protocol.react import ParsedReply, answer_in
 
 ASK = (
@@ -30,6 +29,7 @@ class SummaryAgent(ReactAgent):
 
     name: ClassVar[str] = "summary"
     Options: ClassVar[type[AgentOptions]] = SummaryOptions
+    options: SummaryOptions
 
     def start(self, episode: EpisodeStart) -> None:
         super().start(episode)
@@ -37,23 +37,17 @@ class SummaryAgent(ReactAgent):
         self._folding = False
 
     def request(self) -> Request:
-        assert isinstance(self.options, SummaryOptions)
         self._folding = len(self.messages) - self.head >= 2 * (self.options.every + self.options.keep)
         if not self._folding:
             return super().request()
         *before, last = self.messages
-        asked: Message = {**last, "content": f"{last['content']}\n\n{ASK}"}
-        return Request([*before, asked], purpose="summarise")
+        return Request([*before, with_text(last, ASK)], purpose="summarise")
 
     def read(self, said: Said) -> ParsedReply | None:
         if not self._folding:
             return super().read(said)
-        assert isinstance(self.options, SummaryOptions)
         notes = answer_in(said.text) or "(no notes)"
-        first: Message = {
-            **self._first,
-            "content": f"{self._first['content']}\n\nYour notes on the turns since:\n{notes}",
-        }
+        first = with_text(self._first, f"Your notes on the turns since:\n{notes}")
         self.messages = [*self.messages[: self.head - 1], first, *self.messages[-2 * self.options.keep :]]
         self._folding = False
         return None

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import ACT, Agent, AgentOptions, ContextFullError, EpisodeStart, Request, Said
-from evalharness.agents.texts import filled
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
+from evalharness.protocol.texts import filled
 
 _TASK = "Task Description:\n"
 _ONE_ACTION = "The game only allows one action per step."

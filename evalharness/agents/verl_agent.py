@@ -12,8 +12,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, Request, Said
-from evalharness.agents.texts import filled, text_of
 from evalharness.protocol.react import FormatError, ParsedReply
+from evalharness.protocol.texts import filled
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
@@ -46,6 +46,7 @@ class VerlAgent(Agent):
 
     name: ClassVar[str] = "verl-agent"
     Options: ClassVar[type[AgentOptions]] = VerlAgentOptions
+    options: VerlAgentOptions
     needs_valid_actions: ClassVar[bool] = True
 
     def start(self, episode: EpisodeStart) -> None:
@@ -56,13 +57,12 @@ class VerlAgent(Agent):
         self._action = ""
 
     def request(self) -> Request:
-        assert isinstance(self.options, VerlAgentOptions)
-        past, episode = self._past, self.episode
+        past, episode, texts = self._past, self.episode, self.episode.prompt.texts
         shown = past[len(past) - self.options.history :] if len(past) > self.options.history else past
         name, own = ("first", FIRST) if not past or not self.options.history else ("later", LATER)
         pairs = enumerate(shown, len(past) - len(shown) + 1)
         content = filled(
-            text_of(episode.prompt.texts, name, own),
+            own if texts is None else str(texts[name]),
             instruction=episode.prompt.instruction_text(episode.actions, episode.max_turns),
             task_description=episode.goal,
             step_count=len(past),

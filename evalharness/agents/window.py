@@ -32,18 +32,14 @@ class WindowAgent(Agent):
 
     name: ClassVar[str] = "window"
     Options: ClassVar[type[AgentOptions]] = WindowOptions
+    options: WindowOptions
 
     def wants_valid_actions(self) -> bool:
-        return self._options.list_actions
-
-    @property
-    def _options(self) -> WindowOptions:
-        assert isinstance(self.options, WindowOptions)
-        return self.options
+        return self.options.list_actions
 
     def start(self, episode: EpisodeStart) -> None:
         self.episode = episode
-        self._shown = self._options.history
+        self._shown = self.options.history
         self._past: list[tuple[str, str]] = []
         """(observation, the action taken then, or the reply that had none)"""
         self._observation, self._valid = episode.observation, episode.valid_actions

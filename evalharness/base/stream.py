@@ -32,6 +32,12 @@ class ToolError(Exception):
         self.returncode = returncode
         self.output = output
 
+    @property
+    def reason(self) -> str:
+        """The last line that speaks of an error, else the last of all."""
+        lines = [line for line in self.output if "error" in line.lower()] or self.output
+        return lines[-1].strip() if lines else str(self)
+
 
 def run_streaming(
     argv: Sequence[str | Path], on_line: Callable[[str], None], *, keep: int = 200

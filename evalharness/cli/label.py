@@ -38,9 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from evalharness.judge.draw import load_turns
     from evalharness.judge.judging import judges_of
-    from evalharness.judge.label_csv import labels_csv, read_labels_csv
     from evalharness.judge.label_server import serve
-    from evalharness.judge.labels import LabelFolder
+    from evalharness.judge.labels import LabelFolder, labels_csv, read_labels_csv
     from evalharness.training.datasets.as_run import judged
 
     at_least(1, turns=args.turns)

@@ -57,10 +57,6 @@ class Person(Policy):
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         return _AtTheTerminal(self, task, environment)
 
-    async def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
     def open(self, folder: Path) -> None:
         """Of `evaluate`: the run's folder, each time that it is named."""
         if self._file is not None:
@@ -74,7 +70,11 @@ class Person(Policy):
     def watch(self, progress: Progress) -> Iterator[None]:
         """Of `evaluate`: tells the person how each episode ended."""
         progress.on_episode = self._say_end
-        yield
+        try:
+            yield
+        finally:
+            if self._file is not None:
+                self._file.close()
 
     def _say_end(self, episode: Episode) -> None:
         if episode.turns:

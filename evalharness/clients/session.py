@@ -27,6 +27,8 @@ _MOST_BYTES = 1_900_000
 """Of the entries of one message; the server takes messages of 2 MiB."""
 _UNDER_WAY = 64
 """Episodes of a message that the server begins or steps at the same time; the others wait."""
+_OPTIONS: dict[str, Any] = {"open_timeout": 30, "max_size": None, "compression": None, "proxy": None}
+"""Of every connection."""
 
 
 class SessionError(RuntimeError):
@@ -73,12 +75,7 @@ class Session:
         while True:
             try:
                 self._socket: SyncConnection = connect_sync(
-                    _socket_url(url),
-                    additional_headers=_headers(token),
-                    open_timeout=30,
-                    max_size=None,
-                    compression=None,
-                    proxy=None,
+                    _socket_url(url), additional_headers=_headers(token), **_OPTIONS
                 )
                 return
             except InvalidStatus as error:
@@ -208,12 +205,7 @@ class AsyncSession:
         while True:
             try:
                 self._socket = await connect(
-                    _socket_url(self._url),
-                    additional_headers=_headers(self._token),
-                    open_timeout=30,
-                    max_size=None,
-                    compression=None,
-                    proxy=None,
+                    _socket_url(self._url), additional_headers=_headers(self._token), **_OPTIONS
                 )
                 return self
             except InvalidStatus as error:
@@ -261,16 +253,16 @@ def _portions(
     if sum(sizes) <= _MOST_BYTES or (kind == "reset_many" and places is None):  # a group begins as a whole
         yield {"type": kind, "data": {what: [*entries], "places": None if places is None else [*places]}}
         return
-    named, portion, size = range(len(entries)) if places is None else places, list[int](), 0
+    named, portions, size = range(len(entries)) if places is None else places, [list[int]()], 0
     for i, length in enumerate(sizes):
-        if portion and size + length > _MOST_BYTES:
-            yield {
-                "type": kind,
-                "data": {what: [entries[j] for j in portion], "places": [named[j] for j in portion]},
-            }
-            portion, size = [], 0
-        portion, size = [*portion, i], size + length
-    yield {"type": kind, "data": {what: [entries[j] for j in portion], "places": [named[j] for j in portion]}}
+        if portions[-1] and size + length > _MOST_BYTES:
+            portions.append([])
+            size = 0
+        portions[-1].append(i)
+        size += length
+    for portion in portions:
+        data = {what: [entries[i] for i in portion], "places": [named[i] for i in portion]}
+        yield {"type": kind, "data": data}
 
 
 def _text(message: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -12,6 +11,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.judge.verdict import TurnKey, shown_key
 from evalharness.records.episode import Episode
+from evalharness.records.identity import digest
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
 from evalharness.results.tables import sorted_episodes
@@ -52,7 +52,7 @@ def played_digest(manifest: Manifest) -> str:
     """Of what was played. A run that got more samples of each task is still the same run."""
     identity = manifest.identity.to_json()
     config = {key: value for key, value in identity["config"].items() if key != "samples"}
-    return hashlib.sha256(json.dumps({**identity, "config": config}, sort_keys=True).encode()).hexdigest()
+    return digest({**identity, "config": config})
 
 
 @dataclass(frozen=True)

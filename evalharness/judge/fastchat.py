@@ -19,6 +19,7 @@ from evalharness.judge.grading import HIGHEST, LOWEST, Grade, refused
 from evalharness.judge.questions import TwoTurnQuestion, objects_of, raw_of
 from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
+from evalharness.protocol.texts import filled
 
 LAYOUT = "fastchat"
 WITH_REFERENCE = frozenset({"math", "reasoning", "coding"})
@@ -30,7 +31,6 @@ _NAMES = {
     (2, True): "single-math-v1-multi-turn",
 }
 """(turn, with a reference) -> name of the prompt."""
-_SLOT = re.compile(r"\{(\w+)\}")
 _RATING = (re.compile(r"\[\[(\d+(?:\.\d+)?)\]\]"), re.compile(r"\[(\d+(?:\.\d+)?)\]"))
 
 
@@ -57,8 +57,7 @@ class FastChatPrompts:
         slots |= {
             f"ref_answer_{i}": text for i, text in enumerate(question.references, 1) if text is not None
         }
-        # In one pass: what stands in an answer is text, also where it looks like a slot.
-        user = _SLOT.sub(lambda match: slots.get(match[1], match[0]), template.user)
+        user = filled(template.user, **slots)
         return [{"role": "system", "content": template.system}, {"role": "user", "content": user}]
 
     def read(self, answer: Answer) -> Grade:

@@ -9,8 +9,7 @@ from typing import Any
 
 from evalharness.judge.answers import REASON, UnusableReplyError, read_object, response_format, sentence
 from evalharness.judge.questions import TwoTurnQuestion
-from evalharness.judge.quoting import clipped, quoted
-from evalharness.judge.turn_prompt import StrictFile, read_prompt
+from evalharness.judge.turn_prompt import StrictFile, clipped, quoted, read_prompt
 from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
 
@@ -44,7 +43,20 @@ class GradePrompt:
     response_format: Mapping[str, Any] | None = field(default_factory=lambda: GRADE_FORMAT)
 
     def read(self, answer: Answer) -> Grade:
-        return read_grade(answer)
+        """Strictly: a whole number from 1 to 10 in the one object that has a rating."""
+        if (grade := refused(answer)) is not None:
+            return grade
+        try:
+            value = read_object(answer.reply, "rating")
+        except UnusableReplyError as error:
+            cut = answer.finish_reason == "length"
+            return Grade(None, "cut off by the token limit" if cut else str(error))
+        rating = value["rating"]
+        if isinstance(rating, float) and rating.is_integer():
+            rating = int(rating)
+        if not isinstance(rating, int) or isinstance(rating, bool) or not LOWEST <= rating <= HIGHEST:
+            return Grade(None, f"the rating is no whole number from {LOWEST} to {HIGHEST}")
+        return Grade(rating, sentence(value.get("reason")))
 
     def messages(self, question: TwoTurnQuestion, turn: int, answers: tuple[str, ...]) -> list[Message]:
         """`answers`: those up to turn `turn`, from 1, the one to grade last."""
@@ -83,19 +95,3 @@ def refused(answer: Answer) -> Grade | None:
         if answer.refusal == "context"
         else "refused by the judge's server",
     )
-
-
-def read_grade(answer: Answer) -> Grade:
-    """Strictly: a whole number from 1 to 10 in the one object that has a rating."""
-    if (grade := refused(answer)) is not None:
-        return grade
-    try:
-        value = read_object(answer.reply, "rating")
-    except UnusableReplyError as error:
-        return Grade(None, "cut off by the token limit" if answer.finish_reason == "length" else str(error))
-    rating = value["rating"]
-    if isinstance(rating, float) and rating.is_integer():
-        rating = int(rating)
-    if not isinstance(rating, int) or isinstance(rating, bool) or not LOWEST <= rating <= HIGHEST:
-        return Grade(None, f"the rating is no whole number from {LOWEST} to {HIGHEST}")
-    return Grade(rating, sentence(value.get("reason")))

@@ -222,13 +222,12 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Pri
         "tokens": {"prompt": prompt_tokens, "completion": completion_tokens},
         "cost": prices.of(Tokens(prompt_tokens, completion=completion_tokens)) if prices else None,
     }
-    write_judgements(folder, [line for _, _, _, line in lines], summary, SUMMARY)
+    _write_table(folder / "judgements.parquet", [line for _, _, _, line in lines])
+    write_atomically(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
 
 
-def write_judgements(
-    folder: Path, lines: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], summary_name: str
-) -> None:
+def _write_table(target: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     """Sorted by task, sample and turn; written whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -246,7 +245,6 @@ def write_judgements(
     )
     ordered = sorted(lines, key=lambda line: (line["task_id"], line["sample"], line["turn"]))
     rows = [{name: line.get(name) for name in schema.names} for line in ordered]
-    target = folder / "judgements.parquet"
     try:
         with replacing(target) as temporary:
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
@@ -254,4 +252,3 @@ def write_judgements(
         raise InfrastructureError(
             f"cannot write {target}: {error}; the judgements themselves are safe"
         ) from error
-    write_atomically(folder / summary_name, json.dumps(summary, indent=2) + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
@@ -15,7 +16,7 @@ from evalharness.base.terminal import say
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import LabelFolder, checked
 from evalharness.judge.turn_prompt import EARLIER_TURNS
-from evalharness.judge.verdict import KINDS, Rater, Verdict
+from evalharness.judge.verdict import KINDS, Rater
 from evalharness.results.html.document import asset, document
 from evalharness.runs.watch_page import guard, serve_application
 
@@ -64,12 +65,6 @@ def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
     }
 
 
-def label_data(verdict: Verdict | None) -> dict[str, Any] | None:
-    if verdict is None:
-        return None
-    return {"wrong": verdict.wrong, "kind": verdict.kind, "note": verdict.note}
-
-
 def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater]) -> web.Application:
     """`store` has been opened. `judges` are those who judged the same run."""
     html = label_page(store.run.folder.name, store.rater)
@@ -80,10 +75,8 @@ def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence
         label = store.labels.get(turn.key)
         shown = [] if label is None else [judge for judge in judges if turn.key in judge.verdicts]
         return {
-            "label": label_data(label),
-            "judges": [
-                {"name": judge.name, **(label_data(judge.verdicts[turn.key]) or {})} for judge in shown
-            ],
+            "label": None if label is None else asdict(label),
+            "judges": [{"name": judge.name, **asdict(judge.verdicts[turn.key])} for judge in shown],
         }
 
     async def page(request: web.Request) -> web.Response:

@@ -12,7 +12,6 @@ from evalharness.base.reading import read_json
 from evalharness.judge import judging, labels
 from evalharness.judge.agreement import Agreement, compare_raters
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
-from evalharness.judge.label_csv import read_labels_csv
 from evalharness.judge.truth import truth
 from evalharness.judge.verdict import KINDS, Rater, Verdict, told_apart
 from evalharness.records.data_set import MARK_SUFFIX, TRAINING_DATA
@@ -106,7 +105,7 @@ def _run_around(path: Path) -> Path | None:
 
 def _read(path: Path) -> Rater:
     if path.is_file():
-        return Rater(path.stem, read_labels_csv(path))
+        return Rater(path.stem, labels.read_labels_csv(path))
     try:
         kind = read_json(path / MANIFEST)["identity"]["kind"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,7 +1,12 @@
-"""What a judge is asked about a turn: `prompts/judge/turn.yaml` made into messages."""
+"""What a judge is asked about a turn: `prompts/judge/turn.yaml` made into messages.
+
+Somebody else's text is quoted in them so that it cannot end its quotation.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +16,6 @@ from pydantic import BaseModel, ConfigDict
 from evalharness.base.errors import UserError
 from evalharness.base.paths import prompts_folder
 from evalharness.judge.draw import DrawnTurn
-from evalharness.judge.quoting import clipped, quoted
 from evalharness.judge.verdict import KINDS
 from evalharness.protocol.prompt import Message, read_prompt_file
 
@@ -99,3 +103,29 @@ def load_turn_prompt(folder: Path | None = None) -> TurnPrompt:
     if sorted(file.kinds) != sorted(KINDS):
         raise UserError(f"prompt file turn.yaml has to describe these kinds of error: {', '.join(KINDS)}")
     return TurnPrompt(file, facts)
+
+
+_MARKUP = re.compile(r"<|\[(?=/?[A-Za-z]*[A-Z_]{2,}\])")
+"""What begins a control token of a chat template: `<|im_end|>`, `</s>`, `[INST]`, `[gMASK]`. Servers turn such text
+into the token itself, which no quotation mark could hold."""
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
+
+
+def quoted(text: str) -> str:
+    """`text` as a JSON string on one line. Quotation marks, line breaks, invisible characters and the beginnings of
+    control tokens are escaped; `json.loads` gives `text` back."""
+    plain = json.dumps(text, ensure_ascii=False)
+    plain = "".join(c if c.isprintable() else _escaped(c) for c in plain)
+    return _MARKUP.sub(lambda found: _escaped(found[0]), plain)
+
+
+def clipped(text: str, longest: int) -> str:
+    """At most `longest` characters: the beginning and the end of a longer one, and how much is left out between."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} ... [{len(text) - 2 * half} characters left out] ... {text[-half:]}"

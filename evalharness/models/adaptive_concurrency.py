@@ -80,9 +80,9 @@ def whole_waves(limit: int, left: int) -> int:
 class AutoLimit:
     """The search itself: windows in, limit out. Pure."""
 
-    def __init__(self, ceiling: int = CEILING, start: int = START) -> None:
+    def __init__(self, ceiling: int) -> None:
         self.ceiling = max(1, ceiling)
-        self.limit = min(start, self.ceiling)
+        self.limit = min(START, self.ceiling)
         self._before: tuple[int, float] | None = None
         """(limit, rate) before the last growth, while that is on trial."""
         self._probe_after = _PROBE_AFTER
@@ -103,7 +103,7 @@ class AutoLimit:
             self._before = None
             if seen.rate < rate * _GAIN:
                 # No gain: what more there is in flight only waits in the server's queue.
-                self._retreat(smaller)
+                self.retreat(smaller)
                 self._probe_after *= 2
                 return
             self._grow(seen.rate)
@@ -117,26 +117,11 @@ class AutoLimit:
             self._before = (self.limit, rate)
             self.limit = min(2 * self.limit, self.ceiling)
 
-    def _retreat(self, limit: int) -> None:
+    def retreat(self, limit: int) -> None:
+        """Something speaks against more than that."""
         self.limit = max(1, min(limit, self.limit))
         self._before = None
         self._quiet = 0
-
-    def overloaded(self, in_flight: int) -> None:
-        """The server refused a request for being too busy."""
-        self._retreat(int(min(self.limit, max(in_flight, 1)) * _BACK_OFF))
-
-    def saturated(self, running: int) -> None:
-        """The server runs `running` requests and lets others wait: more would wait, too."""
-        if running < self.limit:
-            self._retreat(max(running, int(self.limit * _BACK_OFF)))
-
-    def preempted(self) -> None:
-        """The server threw out requests that it was working on: its cache does not hold as many conversations."""
-        self._retreat(int(self.limit * _BACK_OFF))
-
-    def collapsed(self, limit: int) -> None:
-        self._retreat(limit)
 
 
 class AdaptiveConcurrency:
@@ -325,36 +310,36 @@ class AdaptiveConcurrency:
             return False
         self._low = 0
         self._too_full = True
-        self._auto.collapsed(int(limit * _BACK_OFF))
+        self._auto.retreat(int(limit * _BACK_OFF))
         return True
 
     def overloaded(self) -> None:
         """The server refused a request with 429 or 503. Of a burst of refusals only the first one counts."""
         self.overloads += 1
         self._too_full = True
-        now = self._clock()
-        if self._auto is not None and now - self._last_back_off > 1.0:
-            self._last_back_off = now
-            before = self.limit
-            self._auto.overloaded(self._busy)
-            self._limit_was(before)
+        if self._clock() - self._last_back_off > 1.0:
+            self._last_back_off = self._clock()
+            self._retreat(int(min(self.limit, max(self._busy, 1)) * _BACK_OFF))
 
     def saturated(self, running: int) -> None:
-        """The server itself reports a queue behind `running` requests."""
-        if self._auto is not None:
-            before = self.limit
-            self._auto.saturated(running)
-            self._limit_was(before)
+        """The server itself reports a queue behind `running` requests: more would wait, too."""
+        if running < self.limit:
+            self._retreat(max(running, int(self.limit * _BACK_OFF)))
+        else:
+            self._restart_window()
 
     def preempted(self) -> None:
-        """The server counted preemptions since the last look at it. Those that follow a step back at once do not
-        count: they are of requests that were there before."""
+        """The server threw out requests that it was working on since the last look at it: its cache does not hold as
+        many conversations. Those that follow a step back at once do not count: they were there before."""
         self._too_full = True
-        now = self._clock()
-        if self._auto is not None and now - self._last_back_off > _PREEMPTED_AGAIN_S:
-            self._last_back_off = now
+        if self._clock() - self._last_back_off > _PREEMPTED_AGAIN_S:
+            self._last_back_off = self._clock()
+            self._retreat(int(self.limit * _BACK_OFF))
+
+    def _retreat(self, limit: int) -> None:
+        if self._auto is not None:
             before = self.limit
-            self._auto.preempted()
+            self._auto.retreat(limit)
             self._limit_was(before)
 
     def _limit_was(self, before: int) -> None:

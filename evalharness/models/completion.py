@@ -147,7 +147,6 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         text = message.get("content") or ""
         reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
         usage = body.get("usage") or {}
-        details = usage.get("prompt_tokens_details")
         if not isinstance(text, str) or not isinstance(reasoning, str):
             raise TypeError("content is not text")
         # JSON can spell half a surrogate pair; nothing downstream could write it as UTF-8.
@@ -161,8 +160,8 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             "tells_stop": "stop_reason" in choice or "matched_stop" in choice,
             "prompt_tokens": _count(usage.get("prompt_tokens")),
             "completion_tokens": _count(usage.get("completion_tokens")),
-            "reasoning_tokens": _reasoning_tokens(usage),
-            "cached_tokens": _count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+            "reasoning_tokens": _detail(usage, "completion_tokens_details", "reasoning_tokens"),
+            "cached_tokens": _detail(usage, "prompt_tokens_details", "cached_tokens"),
             "tokens": _tokens(body, choice),
             "calls": _calls(message.get("tool_calls")),
         }
@@ -207,9 +206,9 @@ def _tokens(body: Mapping[str, Any], choice: Mapping[str, Any]) -> TurnTokens | 
     return TurnTokens(tuple(prompt), tuple(completion), tuple(logprobs))
 
 
-def _reasoning_tokens(usage: Mapping[str, Any]) -> int | None:
-    details = usage.get("completion_tokens_details")
-    return _count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
+def _detail(usage: Mapping[str, Any], details: str, name: str) -> int | None:
+    found = usage.get(details)
+    return _count(found.get(name)) if isinstance(found, dict) else None
 
 
 def _count(value: Any) -> int | None:

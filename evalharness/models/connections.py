@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from typing import Any
 
 from evalharness.agents.react import ReactAgent
 from evalharness.config import AgentConfig, PolicyConfig
 from evalharness.models.base import RequestForm
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint
-from evalharness.models.opened import Reports
+from evalharness.models.opened import Opened, Reports
 from evalharness.models.replicas import Replica, Replicas
 from evalharness.models.sampling import Sampling
 from evalharness.models.served import ServedModel
+from evalharness.models.serving.metrics import metrics_url
 from evalharness.models.template import Template
 
 _CONNECTIONS = 1024
@@ -56,35 +58,35 @@ def client_of(
         record_tokens=config.record_tokens,
         # How turns of such an agent are asked for, as far as servers must know it beforehand.
         turn_form=RequestForm(tools=True) if agent.chosen.kind.calls_tools else TURN_FORM,
-        on_status=reports.status,
-        on_overload=reports.overload,
-        on_retry=reports.retry,
+        reports=reports,
     )
 
 
 @asynccontextmanager
 async def connected(
     replicas: Sequence[Replica], agent: AgentConfig, reports: Reports
-) -> AsyncIterator[tuple[Replicas, Template | None, dict[str, Any]]]:
-    """The servers of one model asked as one, its template, and what the manifest says of both."""
-    group = Replicas(list(replicas), on_status=reports.status, on_event=reports.event)
+) -> AsyncIterator[Opened]:
+    """The servers of one model asked as one."""
+    group = Replicas(replicas, reports)
     clients = [replica.endpoint for replica in replicas]
     try:
         await asyncio.gather(*(client.start() for client in clients))
         template = await _examine_template(clients, agent, reports)
-        facts = {"requests": _how_asked(clients), "template": template.to_json() if template else None}
-        yield group, template, facts
+        ways: list[dict[str, Any]] = []
+        """How the servers are asked, each way once."""
+        for client in clients:
+            if (way := client.facts()) not in ways:
+                ways.append(way)
+        yield Opened(
+            group,
+            group.failure,
+            facts={"requests": ways, "template": asdict(template) if template else None},
+            metrics=lambda: [metrics_url(replica.endpoint.base_url) for replica in replicas if replica.up],
+            down_s=lambda: group.down_s,
+            template=template,
+        )
     finally:
         await group.close()
-
-
-def _how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
-    """How the servers are asked, each way once."""
-    ways: list[dict[str, Any]] = []
-    for client in clients:
-        if (way := client.facts()) not in ways:
-            ways.append(way)
-    return ways
 
 
 async def _examine_template(
@@ -100,9 +102,3 @@ async def _examine_template(
     if template is not None and (notice := template.notice()) is not None:
         reports.event(notice)
     return template
-
-
-def metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
-    from evalharness.models.serving.metrics import metrics_url
-
-    return lambda: [metrics_url(replica.endpoint.base_url) for replica in group.replicas if replica.up]

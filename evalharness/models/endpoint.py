@@ -21,7 +21,7 @@ from evalharness.agents.react import ReactAgent
 from evalharness.base.errors import UserError
 from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
 from evalharness.models.completion import RequestFaultError, TryFailedError, is_used_up, read_answer
-from evalharness.models.retry_policy import RetryPolicy, pause_before_retry
+from evalharness.models.opened import SILENT, Reports
 from evalharness.models.sampling import (
     Sampling,
     beyond_openai,
@@ -32,6 +32,7 @@ from evalharness.models.sampling import (
 )
 from evalharness.models.served import ServedModel, UnreadableListError, describe, require_same, require_still
 from evalharness.models.template import Template, examine, growing_conversations
+from evalharness.models.tries import RetryPolicy, pause_before_retry
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.protocol.tools import TOOL
@@ -111,19 +112,15 @@ class ChatEndpoint:
         session_header: str = "",
         record_tokens: bool = False,
         turn_form: RequestForm = TURN_FORM,
-        on_status: Callable[[str], None] = lambda text: None,
-        on_overload: Callable[[], None] = lambda: None,
-        on_retry: Callable[[], None] = lambda: None,
+        reports: Reports = SILENT,
     ) -> None:
         """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
         or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
-        where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields`
-        into every request. `expected` is what the server
-        said of its model before. `turn_form` is how a turn will be asked for. `session_header` names the header that
-        carries an episode's key ("": none). `on_status` gets in words what keeps failing ('': no more), `on_overload`
-        that a try was refused because the server has too much to do (429, 503), `on_retry` each time that a request is
-        made again."""
+        where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields` into every
+        request. `expected` is what the server said of its model before. `turn_form` is how a turn will be asked for.
+        `session_header` names the header that carries an episode's key ("": none). `reports.status` gets in words what
+        keeps failing ('': no more)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -157,10 +154,8 @@ class ChatEndpoint:
         self._made = 0
         """Connections seen so far."""
         self._looking = asyncio.Lock()
-        self._on_status = on_status
-        self._on_overload = on_overload
-        self._on_retry = on_retry
-        self._retry_policy = RetryPolicy(timeout, on_status)
+        self._reports = reports
+        self._retry_policy = RetryPolicy(timeout, reports.status)
 
     async def start(self) -> None:
         """Connect, ask for the model and then for one real reply.
@@ -175,7 +170,7 @@ class ChatEndpoint:
         self._looked = time.monotonic()
         try:
             self._served = await describe(
-                self._transport, self.base_url, self.model, wait_s=limit, on_status=self._on_status
+                self._transport, self.base_url, self.model, wait_s=limit, on_status=self._reports.status
             )
         except UnreadableListError:
             if self._expected is not None:
@@ -186,7 +181,7 @@ class ChatEndpoint:
         self._expected = self._served  # also after a restart
         self._made = self._transport.made
         self.max_model_len = self._served.max_model_len if self._served else None
-        self._retry_policy = RetryPolicy(limit, self._on_status)
+        self._retry_policy = RetryPolicy(limit, self._reports.status)
         try:
             await self._say_ok()
         except ContextOverflowError as error:
@@ -194,17 +189,13 @@ class ChatEndpoint:
                 f"{self.base_url} refuses even a request of a few words as too long: {error}; serve the model with a "
                 "longer context (vLLM: --max-model-len 8192)"
             ) from None
-        self._retry_policy = RetryPolicy(self._timeout, self._on_status)
+        self._retry_policy = RetryPolicy(self._timeout, self._reports.status)
 
     @property
     def _transport(self) -> Transport:
         if self._opened is None:
             raise RuntimeError("start() first")
         return self._opened
-
-    @property
-    def _url(self) -> str:
-        return f"{self.base_url}/chat/completions"
 
     async def _say_ok(self) -> None:
         """One real reply; finds out what of a request this server does not take, and leaves it out from then on."""
@@ -317,9 +308,7 @@ class ChatEndpoint:
         reply, failed = await self._tried(partial(self._post, body, headers))
         return self._with_open_reasoning(replace(reply, failed_tries=failed))
 
-    def _request(
-        self, messages: object, seed: int, max_tokens: int, form: RequestForm = TURN_FORM
-    ) -> dict[str, Any]:
+    def _request(self, messages: object, seed: int, max_tokens: int, form: RequestForm) -> dict[str, Any]:
         request: dict[str, Any] = {
             **self._extra_fields,
             "model": self.model,
@@ -339,12 +328,8 @@ class ChatEndpoint:
     def _with_open_reasoning(self, reply: Reply) -> Reply:
         """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
         opened = self.template is not None and self.template.opens_reasoning
-        if (
-            opened
-            and reply.finish_reason == "length"
-            and not reply.reasoning
-            and "</think>" not in reply.text
-        ):
+        unmarked = not reply.reasoning and "</think>" not in reply.text
+        if opened and unmarked and reply.finish_reason == "length":
             return replace(reply, text="", reasoning=reply.text)
         return reply
 
@@ -385,7 +370,7 @@ class ChatEndpoint:
                         tuple(failed),
                     ) from None
                 self._retry_policy.retried(self.base_url, failure, pause)
-                self._on_retry()
+                self._reports.retry()
                 await asyncio.sleep(pause)
             else:
                 self._retry_policy.answered()
@@ -396,11 +381,11 @@ class ChatEndpoint:
             async with self._looking:
                 if self._is_due():  # nobody has looked meanwhile
                     await self._look()
-        began = time.monotonic()
-        status, said, raw = await self._transport.send("POST", self._url, body, headers)
+        began, url = time.monotonic(), f"{self.base_url}/chat/completions"
+        status, said, raw = await self._transport.send("POST", url, body, headers)
         if self._transport.made != self._made:
             self._made, self._connected = self._transport.made, began
         if status in (429, 503) and not is_used_up(raw):
-            self._on_overload()
-        reply = read_answer(self._url, status, said, raw)
+            self._reports.overload()
+        reply = read_answer(url, status, said, raw)
         return Reply(**reply, latency=time.monotonic() - began)

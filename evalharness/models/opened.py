@@ -29,6 +29,10 @@ class Reports:
     """A request that failed is asked again."""
 
 
+SILENT = Reports()
+"""Nobody hears it."""
+
+
 @dataclass(frozen=True)
 class Opened:
     """A policy at work."""

@@ -11,8 +11,8 @@ import logging
 import re
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from evalharness.base.errors import UserError, close_to
 from evalharness.base.machine import core_numbers
 from evalharness.base.settings import openai_hint
 from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
-from evalharness.models.connections import client_of, connected, metrics_of
+from evalharness.models.connections import client_of, connected
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.replicas import Replica
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
@@ -92,159 +92,12 @@ def own_servers(
     serve: SharedServers | None,
 ) -> Prepared:
     """Everything that can be checked is checked before a server is started."""
-    what = what_to_serve(config, on_status, tools=agent.chosen.kind.calls_tools, on_cluster=bool(cluster))
-    servers_of = (_on_nodes if cluster else _on_this_machine)(config, what.planned.extra)
-    return Prepared(
-        what.identity,
-        _opening(config, agent, serve, servers_of, what, on_cluster=bool(cluster)),
-        partial(_command_line, config, what, on_cluster=bool(cluster)),
-    )
+    on_cluster = bool(cluster)
+    found = what_to_serve(config, on_status, tools=agent.chosen.kind.calls_tools, on_cluster=on_cluster)
+    servers_of = (_on_nodes if cluster else _on_this_machine)(config, found.planned.extra)
 
-
-def what_to_serve(
-    config: PolicyConfig, on_status: Status, *, tools: bool = False, on_cluster: bool = False
-) -> Found:
-    """Raises UserError where a vLLM could not serve it."""
-
-    extra, identity = extra_arguments(config, tools=tools)
-    if doubt := data_parallel_doubt(config.model, extra):
-        logging.getLogger("evalharness").warning(doubt)
-    if config.lora is not None or config.model == DEMO or is_adapter(config.model):
-        return _with_adapter(config, extra, identity, on_status, on_cluster=on_cluster)
-    if config.lora_serve:
-        raise UserError("--lora-serve needs an adapter: --lora DIR")
-    return _whole(config, extra, identity, on_status, on_cluster=on_cluster)
-
-
-def _whole(
-    config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status, *, on_cluster: bool
-) -> Found:
-    """A whole checkpoint, or a hub id."""
-
-    model = config.model
-    hub_id = config.model != DEMO_BASE and not is_local(config.model)
-    if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
-        raise UserError(
-            f"--model {config.model}: no such directory"
-            + (f" (did you mean {meant!r}?)" if (meant := close_to(config.model, _NAMED)) else "")
-            + "; give a checkpoint directory, a hub id such as org/name, "
-            + f"{', '.join(_NAMED)}, replay:RUN, or http://host:port/v1"
-            + openai_hint(config.model)
-        )
-    checkpoint = None if hub_id or config.model == DEMO_BASE else check_checkpoint(config.model)
-    if config.model == DEMO_BASE:
-        if not on_cluster:
-            find_server(config.vllm)  # before the model is made
-        checkpoint = check_checkpoint(ensure_demo(on_status))
-    if checkpoint is None:
-        identity["hub_id"] = config.model
-    else:
-        on_status("hashing the checkpoint")
-        model = str(checkpoint.path)
-        identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
-    planned = ToServe(model, config.display_name, extra)
-    return Found(identity, planned, lambda on_status: planned)
-
-
-def _with_adapter(
-    config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status, *, on_cluster: bool
-) -> Found:
-    """A LoRA adapter and its base: merged into one checkpoint, or on a server of the base."""
-
-    if not on_cluster:
-        find_server(config.vllm)  # before anything is made or hashed
-    adapter = check_adapter(config.lora or (DEMO_ADAPTER if config.model == DEMO else config.model))
-    base = check_checkpoint(_base(config, adapter, on_status))
-    check_fits(adapter, base)
-    if config.lora_serve:
-        require_servable(adapter, base)
-        if on_cluster:
-            raise UserError(
-                "--lora-serve is for servers on this machine; with --cluster leave it out, and the adapter is merged"
-            )
-    on_status("hashing the checkpoint")
-    identity |= {
-        "architecture": base.architecture,
-        "checkpoint_sha256": base.identity,
-        "lora_sha256": adapter.identity,
-        "lora_rank": adapter.rank,
-    }
-
-    def merge(on_status: Status) -> ToServe:
-        merged = ensure_merged(base, adapter, on_status, config.vllm)
-        return ToServe(str(merged), config.display_name, extra)
-
-    def keep(on_status: Status) -> ToServe:
-        # Nothing of the adapter in what the server is started with: it is the same one for other adapters.
-        own = [*extra, "--enable-lora", "--max-lora-rank", str(adapter.max_rank)]
-        name = served_as(adapter.identity)
-        return ToServe(str(base.path), base.path.name, own, name, adapter.path, VARIABLES)
-
-    if config.lora_serve:
-        return Found(identity, keep(on_status), keep)
-    return Found(identity, ToServe(str(merged_path(base, adapter)), config.display_name, extra), merge)
-
-
-def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
-
-    if config.model == DEMO_BASE or (config.lora is None and adapter.base == DEMO_BASE):
-        return ensure_demo(on_status)
-    if config.lora is None:
-        return find_base(adapter)
-    if is_demo(config.model):
-        raise UserError(
-            f"--model demo is demo-base with an adapter already; for yours: --model demo-base --lora {config.lora}"
-        )
-    if is_local(config.model):
-        return Path(config.model)
-    if (found := cached_snapshot(config.model)) is None:
-        raise UserError(
-            f"--model {config.model}: an adapter's base has to be on this machine, as a folder or in the hub's cache "
-            f"(hf download {config.model})"
-        )
-    return found
-
-
-def _kept_server(config: PolicyConfig, what: Found) -> Kept | None:
-    """The server that `evalharness server start` has started for the very same, where there is one."""
-
-    if config.replicas > 1 or config.deterministic or config.lora_serve:
-        return None
-    key = kept_key(what.identity, find_server(config.vllm), what.planned.extra)
-    return read_kept(kept_folder() / f"{key}.json")
-
-
-def _command_line(config: PolicyConfig, what: Found, *, on_cluster: bool) -> str:
-    """Of the vLLM that would be started; its port is a free one."""
-
-    if on_cluster:
-        return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"
-    if (there := _kept_server(config, what)) is not None:
-        return f"the kept vLLM of {there.model}, {there.base_url}"
-    argv = server_arguments(
-        find_server(config.vllm),
-        model=what.planned.model,
-        served_name=what.planned.served_name,
-        port=0,
-        max_model_len=default_context(what.planned.model),
-        extra=what.planned.extra,
-    )
-    line = shlex.join(argv).replace(" --port 0 ", " --port PORT ")
-    return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
-
-
-def _opening(
-    config: PolicyConfig,
-    agent: AgentConfig,
-    serve: SharedServers | None,
-    servers_of: _ServersOf,
-    found: Found,
-    *,
-    on_cluster: bool,
-) -> Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]:
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
-
         what = await asyncio.to_thread(found.make, reports.status)
         there = None if on_cluster else _kept_server(config, found)
         name = what.adapter_name or what.served_name
@@ -283,7 +136,8 @@ def _opening(
                 )
                 for index, server in enumerate(servers)
             ]
-            group, template, facts = await stack.enter_async_context(connected(replicas, agent, reports))
+            group = await stack.enter_async_context(connected(replicas, agent, reports))
+            facts = dict(group.facts or {})
             facts |= {"vllm": servers[0].version, "argv": servers[0].argv, "replicas": len(servers)}
             if config.deterministic:
                 facts["batch_invariant"] = True
@@ -291,16 +145,127 @@ def _opening(
                 facts["servers"] = [server.base_url for server in servers]
             elif len(servers) > 1:
                 facts["placement"] = [own["variables"] for own in placed]
-            yield Opened(
-                group,
-                group.failure,
-                facts=facts,
-                metrics=metrics_of(group),
-                down_s=lambda: group.down_s,
-                template=template,
-            )
+            yield replace(group, facts=facts)
 
-    return opened
+    return Prepared(found.identity, opened, partial(_command_line, config, found, on_cluster=on_cluster))
+
+
+def what_to_serve(
+    config: PolicyConfig, on_status: Status, *, tools: bool = False, on_cluster: bool = False
+) -> Found:
+    """Raises UserError where a vLLM could not serve it."""
+    extra, identity = extra_arguments(config, tools=tools)
+    if doubt := data_parallel_doubt(config.model, extra):
+        logging.getLogger("evalharness").warning(doubt)
+    adapted = config.lora is not None or config.model == DEMO or is_adapter(config.model)
+    if config.lora_serve and not adapted:
+        raise UserError("--lora-serve needs an adapter: --lora DIR")
+    if config.lora_serve and on_cluster:
+        raise UserError(
+            "--lora-serve is for servers on this machine; with --cluster leave it out, and the adapter is merged"
+        )
+    if not on_cluster and (adapted or config.model == DEMO_BASE):
+        find_server(config.vllm)  # before anything is made or hashed
+    return (_with_adapter if adapted else _whole)(config, extra, identity, on_status)
+
+
+def _whole(config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status) -> Found:
+    """A whole checkpoint, or a hub id."""
+    model = config.model
+    if model == DEMO_BASE or is_local(model):
+        checkpoint = check_checkpoint(ensure_demo(on_status) if model == DEMO_BASE else model)
+        on_status("hashing the checkpoint")
+        model = str(checkpoint.path)
+        identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
+    elif re.fullmatch(r"[\w.-]+/[\w.-]+", model):
+        identity["hub_id"] = model
+    else:
+        raise UserError(
+            f"--model {config.model}: no such directory"
+            + (f" (did you mean {meant!r}?)" if (meant := close_to(config.model, _NAMED)) else "")
+            + "; give a checkpoint directory, a hub id such as org/name, "
+            + f"{', '.join(_NAMED)}, replay:RUN, or http://host:port/v1"
+            + openai_hint(config.model)
+        )
+    planned = ToServe(model, config.display_name, extra)
+    return Found(identity, planned, lambda on_status: planned)
+
+
+def _with_adapter(
+    config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status
+) -> Found:
+    """A LoRA adapter and its base: merged into one checkpoint, or on a server of the base."""
+    adapter = check_adapter(config.lora or (DEMO_ADAPTER if config.model == DEMO else config.model))
+    base = check_checkpoint(_base(config, adapter, on_status))
+    check_fits(adapter, base)
+    if config.lora_serve:
+        require_servable(adapter, base)
+    on_status("hashing the checkpoint")
+    identity |= {
+        "architecture": base.architecture,
+        "checkpoint_sha256": base.identity,
+        "lora_sha256": adapter.identity,
+        "lora_rank": adapter.rank,
+    }
+
+    def merge(on_status: Status) -> ToServe:
+        merged = ensure_merged(base, adapter, on_status, config.vllm)
+        return ToServe(str(merged), config.display_name, extra)
+
+    def keep(on_status: Status) -> ToServe:
+        # Nothing of the adapter in what the server is started with: it is the same one for other adapters.
+        own = [*extra, "--enable-lora", "--max-lora-rank", str(adapter.max_rank)]
+        name = served_as(adapter.identity)
+        return ToServe(str(base.path), base.path.name, own, name, adapter.path, VARIABLES)
+
+    if config.lora_serve:
+        return Found(identity, keep(on_status), keep)
+    return Found(identity, ToServe(str(merged_path(base, adapter)), config.display_name, extra), merge)
+
+
+def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
+    if config.model == DEMO_BASE or (config.lora is None and adapter.base == DEMO_BASE):
+        return ensure_demo(on_status)
+    if config.lora is None:
+        return find_base(adapter)
+    if is_demo(config.model):
+        raise UserError(
+            f"--model demo is demo-base with an adapter already; for yours: --model demo-base --lora {config.lora}"
+        )
+    if is_local(config.model):
+        return Path(config.model)
+    if (found := cached_snapshot(config.model)) is None:
+        raise UserError(
+            f"--model {config.model}: an adapter's base has to be on this machine, as a folder or in the hub's cache "
+            f"(hf download {config.model})"
+        )
+    return found
+
+
+def _kept_server(config: PolicyConfig, what: Found) -> Kept | None:
+    """The server that `evalharness server start` has started for the very same, where there is one."""
+    if config.replicas > 1 or config.deterministic or config.lora_serve:
+        return None
+    key = kept_key(what.identity, find_server(config.vllm), what.planned.extra)
+    return read_kept(kept_folder() / f"{key}.json")
+
+
+def _command_line(config: PolicyConfig, what: Found, *, on_cluster: bool) -> str:
+    """Of the vLLM that would be started; its port is a free one."""
+    if on_cluster:
+        return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"
+    if (there := _kept_server(config, what)) is not None:
+        return f"the kept vLLM of {there.model}, {there.base_url}"
+    argv = server_arguments(
+        find_server(config.vllm),
+        model=what.planned.model,
+        served_name=what.planned.served_name,
+        port=0,
+        max_model_len=default_context(what.planned.model),
+        extra=what.planned.extra,
+    )
+    line = shlex.join(argv).replace(" --port 0 ", " --port PORT ")
+    return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
 
 
 _ServersOf = Callable[[], tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]]

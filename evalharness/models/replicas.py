@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, EndpointError, episode_key, request_seed
+from evalharness.models.opened import SILENT, Reports
 from evalharness.models.serving.model_server import ModelServer
 from evalharness.protocol.prompt import Message
 
@@ -22,10 +23,6 @@ _ASK_AGAIN = 15.0
 
 class ModelGoneError(InfrastructureError):
     """No server of the model is left that could answer."""
-
-
-class _LostError(Exception):
-    """The server went away while it was asked."""
 
 
 @dataclass
@@ -41,31 +38,15 @@ class Replica:
     gone: str | None = None
     """Why it will never answer again."""
     down_since: float = 0.0
-    _asked: set[asyncio.Timeout] = field(default_factory=set)
-
-    async def ask(self, messages: list[Message], seed: int, form: RequestForm) -> Reply:
-        """Raises _LostError as soon as the server is known to be gone: its answer need not be waited for."""
-        try:
-            async with asyncio.timeout(None) as watched:
-                self._asked.add(watched)
-                try:
-                    return await self.endpoint.chat(messages, seed=seed, form=form)
-                finally:
-                    self._asked.discard(watched)
-        except TimeoutError:
-            raise _LostError from None
-
-    @property
-    def asked(self) -> int:
-        """Requests it is working on."""
-        return len(self._asked)
+    asked: set[asyncio.Timeout] = field(default_factory=set)
+    """Of each request that it is working on what breaks it off."""
 
     def mark_down(self) -> None:
         """Whoever waits for an answer learns of it at once."""
         self.up = False
         self.down_since = time.monotonic()
         now = asyncio.get_running_loop().time()
-        for watched in list(self._asked):
+        for watched in list(self.asked):
             watched.reschedule(now)
 
 
@@ -73,19 +54,11 @@ class Replicas:
     """A policy over several servers. An episode stays with its server, whose prefix cache knows it; when that dies the
     episode goes on at another one, or waits until it is up again, with the same request for the same turn."""
 
-    def __init__(
-        self,
-        replicas: list[Replica],
-        *,
-        on_status: Callable[[str], None] = lambda text: None,
-        on_event: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        """`on_event` gets every death and restart."""
+    def __init__(self, replicas: Sequence[Replica], reports: Reports = SILENT) -> None:
         self.replicas = replicas
         self.down_s = 0.0
         """Seconds that servers were being started again, as a mean over the replicas."""
-        self._on_status = on_status
-        self._on_event = on_event
+        self._reports = reports
         self._changed = asyncio.Event()
         self._watchers = [asyncio.create_task(self._watch(r)) for r in replicas if r.server is not None]
 
@@ -109,13 +82,18 @@ class Replicas:
         await asyncio.gather(*(replica.endpoint.close() for replica in self.replicas))
 
     async def choose(self, current: Replica | None) -> Replica:
-        """`current` while it is up, else the one with the fewest requests; waits while all are being restarted."""
+        """`current` while it is up, else the one with the fewest requests; waits while all are being restarted. An
+        endpoint that has been down for a while may be tried again."""
+        now = time.monotonic()
+        for replica in self.replicas:
+            if replica.server is None and not replica.up and now - replica.down_since > _ASK_AGAIN:
+                replica.up = True
         while True:
             if current is not None and current.up:
                 return current
             up = [replica for replica in self.replicas if replica.up]
             if up:
-                return min(up, key=lambda replica: (replica.asked, replica.name))
+                return min(up, key=lambda replica: (len(replica.asked), replica.name))
             if (reason := self.failure()) is not None:
                 raise ModelGoneError(reason)
             self._changed.clear()
@@ -132,15 +110,15 @@ class Replicas:
             return
         if replica.server is not None:
             if replica.server.alive() and not await self._healthy(replica):
-                self._on_event(f"{replica.name} no longer answers")
+                self._reports.event(f"{replica.name} no longer answers")
                 await replica.server.kill()
                 return
             raise error
         if len(self.replicas) == 1:
             raise error
         replica.mark_down()
-        self._on_event(f"{replica.name} is down: {error}")
-        self._on_status(f"{replica.name} is down; its episodes move: {error}")
+        self._reports.event(f"{replica.name} is down: {error}")
+        self._reports.status(f"{replica.name} is down; its episodes move: {error}")
         if not any(other.up for other in self.replicas):
             raise error
 
@@ -154,13 +132,6 @@ class Replicas:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as http:
             return await healthy(http, replica.server.base_url)
 
-    def revive(self) -> None:
-        """Let an endpoint that has been down for a while be tried again by the next episode."""
-        now = time.monotonic()
-        for replica in self.replicas:
-            if replica.server is None and not replica.up and now - replica.down_since > _ASK_AGAIN:
-                replica.up = True
-
     async def _watch(self, replica: Replica) -> None:
         """Start a managed server again when it dies, as often as allowed."""
         server = replica.server
@@ -172,15 +143,18 @@ class Replicas:
             replica.mark_down()
             if replica.restarts >= RESTARTS:
                 replica.gone = f"{reason}\n  it was started again {replica.restarts} times"
-                self._on_event(f"{replica.name}: {first}; not started again")
+                self._reports.event(f"{replica.name}: {first}; not started again")
                 self._changed.set()
                 return
             replica.restarts += 1
-            self._on_event(f"{replica.name}: {first}; restart {replica.restarts} of {RESTARTS}")
-            self._on_status(f"{first}; starting it again ({replica.restarts} of {RESTARTS})")
+            self._reports.event(f"{replica.name}: {first}; restart {replica.restarts} of {RESTARTS}")
+            self._reports.status(f"{first}; starting it again ({replica.restarts} of {RESTARTS})")
             try:
                 await server.restart()
-                await _reconnect(replica.endpoint, server.base_url)
+                # Connections of the server before are dead, and its port may be another one.
+                await replica.endpoint.close()
+                replica.endpoint.base_url = server.base_url
+                await replica.endpoint.start()
             except (UserError, InfrastructureError) as error:
                 replica.gone = f"{reason}\n  and could not be started again: {error}"
                 self._changed.set()
@@ -188,16 +162,9 @@ class Replicas:
             replica.up = True
             seconds = time.monotonic() - replica.down_since
             self.down_s += seconds / len(self.replicas)
-            self._on_event(f"{replica.name} is up again, {seconds:.0f} s later")
-            self._on_status("")
+            self._reports.event(f"{replica.name} is up again, {seconds:.0f} s later")
+            self._reports.status("")
             self._changed.set()
-
-
-async def _reconnect(endpoint: ChatEndpoint, base_url: str) -> None:
-    """Connections of the server before are dead, and its port may be another one."""
-    await endpoint.close()
-    endpoint.base_url = base_url
-    await endpoint.start()
 
 
 @dataclass
@@ -212,13 +179,17 @@ class _ReplicaPlayer(Player):
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         form = self.form if form is None else replace(form, episode=self.form.episode)
         while True:
-            self.group.revive()
             self.replica = replica = await self.group.choose(self.replica)
             seed = request_seed(replica.endpoint.sampling.seed, self.key, self.sample, turn, form.nonce)
             try:
-                return await replica.ask(messages, seed, form)
-            except _LostError:
-                continue
+                async with asyncio.timeout(None) as watched:
+                    replica.asked.add(watched)
+                    try:
+                        return await replica.endpoint.chat(messages, seed=seed, form=form)
+                    finally:
+                        replica.asked.discard(watched)
+            except TimeoutError:
+                continue  # the server is known to be gone: its answer need not be waited for
             except EndpointError as error:
                 await self.group.lost(replica, error)
 

@@ -18,7 +18,7 @@ from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.api_key import read_key
 from evalharness.models.base import Policy
-from evalharness.models.connections import client_of, connected, metrics_of
+from evalharness.models.connections import client_of, connected
 from evalharness.models.endpoint import START_WAIT
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Opened, Prepared, Reports, Status
@@ -149,7 +149,7 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
             client_of(config, url, name, key, reports, agent, expected) for url, expected in served.items()
         ]
         replicas = [Replica(client.base_url, client) for client in clients]
-        async with connected(replicas, agent, reports) as (group, template, facts):
-            yield Opened(group, group.failure, facts=facts, metrics=metrics_of(group), template=template)
+        async with connected(replicas, agent, reports) as group:
+            yield group
 
     return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))

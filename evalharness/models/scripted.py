@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import Task
 from evalharness.envs.surface import ActionSurface
-from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
+from evalharness.models.base import Environment, Player, Policy, PolicyStoppedError, Reply, RequestForm
 from evalharness.protocol.prompt import Message
 
 
@@ -18,54 +18,44 @@ def _say(thought: str, action: str, *, plan: str | None = None) -> Reply:
 
 
 @dataclass
-class _OraclePlayer(Player):
-    environment: Environment
-    plan: Sequence[str] | None = None
+class _ScriptPlayer(Player):
+    """Says one reply after the other."""
+
+    load: Callable[[], Awaitable[Sequence[Reply]]]
+    replies: Sequence[Reply] | None = None
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
-        if self.plan is None:
-            self.plan = await self.environment.oracle()
-        if turn > len(self.plan):
-            raise PolicyStoppedError("no plan is known" if not self.plan else "the plan is at its end")
-        return _say(f"Step {turn} of {len(self.plan)} of the plan.", self.plan[turn - 1])
+        if self.replies is None:
+            self.replies = await self.load()
+        if turn > len(self.replies):
+            raise PolicyStoppedError("the script is at its end")
+        return self.replies[turn - 1]
 
 
-class OraclePolicy:
+class OraclePolicy(Policy):
     """Carries out the environment's own plan for the task."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
-        return _OraclePlayer(environment)
+        async def load() -> list[Reply]:
+            plan = await environment.oracle()
+            return [_say(f"Step {n} of {len(plan)} of the plan.", action) for n, action in enumerate(plan, 1)]
 
-    async def close(self) -> None:
-        pass
-
-
-@dataclass
-class _ReferencePlayer(Player):
-    environment: Environment
-    number: int
-    plan: Sequence[str] | None = None
-    name: str = ""
-
-    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
-        if self.plan is None:
-            plans = await self.environment.reference_plans()
-            if self.number >= len(plans):
-                raise PolicyStoppedError("there is no such plan")
-            self.name, self.plan = list(plans.items())[self.number]
-        if turn > len(self.plan):
-            raise PolicyStoppedError("the plan is at its end")
-        return _say(f"The {self.name} plan.", self.plan[turn - 1], plan=self.name)
+        return _ScriptPlayer(load)
 
 
-class ReferencePolicy:
+class ReferencePolicy(Policy):
     """Carries out the environment's reference plans, one a sample. For the audit of labels."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
-        return _ReferencePlayer(environment, sample)
+        async def load() -> list[Reply]:
+            plans = list((await environment.reference_plans()).items())
+            return [
+                _say(f"The {name} plan.", action, plan=name)
+                for name, plan in plans[sample : sample + 1]
+                for action in plan
+            ]
 
-    async def close(self) -> None:
-        pass
+        return _ScriptPlayer(load)
 
 
 @dataclass
@@ -83,7 +73,7 @@ class _RandomPlayer(Player):
 
 
 @dataclass
-class RandomPolicy:
+class RandomPolicy(Policy):
     """Picks uniformly among the valid actions, asking for help (`Actions.help_action`) excepted.
 
     The choices of an episode depend on (seed, task, sample) alone.
@@ -98,32 +88,21 @@ class RandomPolicy:
         asks_for_help = ActionSurface({} if template is None else {"help": template})
         return _RandomPlayer(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), asks_for_help)
 
-    async def close(self) -> None:
-        pass
-
 
 @dataclass
-class _ReplayPlayer(Player):
-    replies: Sequence[str]
-
-    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
-        if turn > len(self.replies):
-            raise PolicyStoppedError("the recorded episode is at its end")
-        return Reply(self.replies[turn - 1])
-
-
-@dataclass
-class ReplayPolicy:
+class ReplayPolicy(Policy):
     """Says again what the policy of an earlier run said."""
 
     replies: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
     """(task id, sample) -> raw replies in order."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
-        try:
-            return _ReplayPlayer(self.replies[task.id, sample])
-        except KeyError:
-            raise UserError(f"the replayed run has no episode of {task.id}, sample {sample}") from None
+        said = self.replies.get((task.id, sample))
+        if said is None:
+            raise UserError(f"the replayed run has no episode of {task.id}, sample {sample}")
+        replies = [Reply(text) for text in said]
 
-    async def close(self) -> None:
-        pass
+        async def load() -> list[Reply]:
+            return replies
+
+        return _ScriptPlayer(load)

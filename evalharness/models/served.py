@@ -119,9 +119,7 @@ async def describe(
             return served
         except TryFailedError as failure:
             if failure.status is None:
-                raise UnreachableError(
-                    f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
-                ) from None
+                raise _unreachable(base_url, failure) from None
             # Busy or being loaded. It may have a list, so it must not pass for a server that has none.
             if time.monotonic() - began + _PAUSE > wait_s:
                 raise NoAnswerError(
@@ -129,6 +127,12 @@ async def describe(
                 ) from None
             on_status(f"{base_url}/models: {failure}; asked again for {wait_s:.0f} s")
             await asyncio.sleep(_PAUSE)
+
+
+def _unreachable(base_url: str, failure: TryFailedError) -> UnreachableError:
+    return UnreachableError(
+        f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
+    )
 
 
 async def require_still(transport: Transport, base_url: str, expected: ServedModel) -> None:
@@ -183,16 +187,6 @@ def _undated(model: ServedModel | None) -> dict[str, str | int]:
 
 class _NotListedError(UserError):
     """The server lists models, and not the one that was named."""
-
-
-async def names_served(transport: Transport, base_url: str) -> list[str]:
-    """What `GET /models` lists, sorted; empty where an endpoint has no such route. Raises UserError."""
-    try:
-        return sorted(await _listed(transport, base_url) or ())
-    except TryFailedError as failure:
-        raise UnreachableError(
-            f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
-        ) from None
 
 
 async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, Any]] | None:
@@ -265,10 +259,13 @@ def with_served_name(policy: PolicyConfig) -> PolicyConfig:
 
 
 async def _names(url: str, key: str | None, timeout: float) -> list[str]:
+    """What `GET /models` lists, sorted; empty where an endpoint has no such route. Raises UserError."""
     from evalharness.models.transport import Transport
 
     transport = Transport(key, connections=1, timeout=timeout)
     try:
-        return await names_served(transport, url)
+        return sorted(await _listed(transport, url) or ())
+    except TryFailedError as failure:
+        raise _unreachable(url, failure) from None
     finally:
         await transport.close()

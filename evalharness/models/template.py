@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +40,6 @@ class Template:
     """Tokens at the end of a prompt that the next prompt does not begin with; a mean over the turns."""
     opens_reasoning: bool
     """The prompt itself begins the reasoning, so that a reply has no marker where it starts."""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     def notice(self) -> str | None:
         """One line for a person; None where there is nothing to say."""

@@ -7,16 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 
 from evalharness.base.timing import FamilyTimes, Latencies
-from evalharness.config import AgentConfig
+from evalharness.config import AgentConfig, LimitsConfig, PlaceConfig, PolicyConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
-from evalharness.models.base import Environment, Player, Policy, Reply, RequestForm
+from evalharness.models.base import Environment, Player, Reply, RequestForm
+from evalharness.models.opened import Opened
 from evalharness.models.template import Template
 from evalharness.models.tries import AbortedError
 from evalharness.play import loop
-from evalharness.play.budget import Budget
+from evalharness.play.budget import NO_LIMIT, Budget, TimeLimit
 from evalharness.play.history import History
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job
@@ -101,66 +103,80 @@ class SlotPlayer(Player):
         await self.player.confirm()
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a session has to play, and in which words."""
+
+    policy: PolicyConfig
+    agent: AgentConfig
+    limits: LimitsConfig
+    place: PlaceConfig
+    resolved: str
+    """`config.yaml` of the run's folder."""
+    specs: Mapping[str, EnvSpec]
+    prompts: Mapping[str, PromptFile]
+    surfaces: Mapping[str, PlayedSurface]
+    data: Path | None
+    jobs: Sequence[Job]
+    budget: Budget | None = None
+    clock: TimeLimit = NO_LIMIT
+
+
 @dataclass
 class Episodes:
     """Plays the jobs of one session, each in the environment it is given."""
 
-    agent: AgentConfig
-    scripted: bool
-    """No model answers: nothing waits for a slot, and nothing is learned for forecasts."""
-    specs: Mapping[str, EnvSpec]
-    prompts: Mapping[str, PromptFile]
-    surfaces: Mapping[str, PlayedSurface]
-    policy: Policy
+    work: Work
+    opened: Opened
     slots: AdaptiveConcurrency
     progress: Progress
     history: History
-    template: Template | None = None
-    """The chat template of the model's server, where it was looked at."""
-    budget: Budget | None = None
-    on_tokens: Callable[[str, int, list[TurnTokens | None]], None] = lambda task_id, sample, tokens: None
+    on_tokens: Callable[[str, int, list[TurnTokens | None]], None]
     """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
-    most_format_errors: float | None = None
-    """Share of replies, 0..1, above which the run ends (`--stop-on-format-errors`)."""
-    replies: Replies = field(default_factory=lambda: Replies(0))
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     longest_s: float = 0.0
     """What the longest would have taken alone, at the speed of the quickest replies."""
     _latencies: Latencies = field(default_factory=Latencies)
 
+    def __post_init__(self) -> None:
+        policy, chosen = self.work.policy, self.work.agent.chosen
+        # No model answers: nothing waits for a slot, and nothing is learned for forecasts.
+        self._scripted = policy.is_scripted
+        self._replies = Replies(policy.max_tokens, chosen.kind.calls_tools)
+
     def _look_at_form(self, turn: Turn) -> None:
         """Raises AbortedError where more replies are format errors than `--stop-on-format-errors` allows."""
-        replies = self.replies
+        replies = self._replies
         replies.add(turn)
         if replies.turns < ENOUGH:
             return
         self.progress.warning = replies.said()
-        most = self.most_format_errors
+        most = self.work.limits.stop_on_format_errors
         if most is not None and replies.share > most:
             why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
             raise AbortedError(f"{why} (--stop-on-format-errors {most:g})")
 
     async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
         """Infrastructure errors pass through."""
-        task, times = job.task, environment.times
+        task, times, work, budget = job.task, environment.times, self.work, self.work.budget
 
         def player(world: Environment) -> Player:
-            own = self.policy.player(task, job.sample, world)
+            own = self.opened.policy.player(task, job.sample, world)
             players.append(own)
-            if self.scripted:
+            if self._scripted:
                 return own
-            return SlotPlayer(own, self.slots, times, self._latencies, job, self.budget)
+            return SlotPlayer(own, self.slots, times, self._latencies, job, budget)
 
         players: list[Player] = []
         key, whole = job.key, False
 
         def on_turn(turn: Turn) -> None:
-            self.progress.count_turn(task.family, key, turn)
+            self.progress.count_turn(key, turn)
             self._look_at_form(turn)
 
         tokens: list[TurnTokens | None] = []
-        if self.budget:
-            self.budget.begin(key)
+        if budget:
+            budget.begin(key)
         self.progress.begin_episode(task.family, key)
         began = time.perf_counter()
         try:
@@ -168,12 +184,12 @@ class Episodes:
                 task,
                 environment,
                 player,
-                prompt=self.prompts[task.family],
-                surface=self.surfaces[task.family],
-                agent=self.agent.chosen.make(),
+                prompt=work.prompts[task.family],
+                surface=work.surfaces[task.family],
+                agent=work.agent.chosen.make(),
                 sample=job.sample,
-                max_turns=self.agent.turn_limit(self.specs[task.family]),
-                keep_thinking=self.agent.keeps_thinking,
+                max_turns=work.agent.turn_limit(work.specs[task.family]),
+                keep_thinking=work.agent.keeps_thinking,
                 on_turn=on_turn,
                 on_reply=lambda reply: tokens.append(reply.tokens),
             )
@@ -186,16 +202,18 @@ class Episodes:
             if not whole:
                 for own in players:
                     own.void()
-            if self.budget:
-                self.budget.end(key, whole=whole)
+            if budget:
+                budget.end(key, whole=whole)
             self.progress.end_episode(task.family, key)
             times.wall_s += time.perf_counter() - began
         if any(tokens):
             self.on_tokens(task.id, job.sample, tokens)
-        self.expected_hits.add(episode, self.template if self.agent.chosen.kind.appends else None, tokens)
+        self.expected_hits.add(
+            episode, self.opened.template if work.agent.chosen.kind.appends else None, tokens
+        )
         times.episodes += 1
         times.turns += len(episode.turns)
-        if not self.scripted:
+        if not self._scripted:
             self.history.note_episode(task, len(episode.turns))
             if episode.turns:
                 self.history.note_tokens(episode)

@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalharness.base.paths import write_whole
+from pydantic import TypeAdapter
+
+from evalharness.base.paths import cache_folder, write_whole
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.records.episode import Episode
 
@@ -25,8 +27,6 @@ _NEW = 0.5
 
 
 def history_path() -> Path:
-    from evalharness.base.paths import cache_folder
-
     return cache_folder() / "history.json"
 
 
@@ -46,16 +46,8 @@ class History:
         """What is not readable is as good as nothing: it is only remembered, never needed."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            if data["schema"] != _SCHEMA:
-                return cls()
-            turns, cost = data["turns"], data["turn_cpu_s"]
-            return cls(
-                {str(k): float(v) for k, v in turns.items()},
-                {str(k): float(v) for k, v in cost.items()},
-                {str(k): (float(a), float(b)) for k, (a, b) in data.get("turn_tokens", {}).items()},
-                {str(k): float(v) for k, v in data.get("pace", {}).items()},
-            )
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return TypeAdapter(cls).validate_python(data) if data["schema"] == _SCHEMA else cls()
+        except (OSError, ValueError, KeyError, TypeError):
             return cls()
 
     def expected_turns(self, task: Task, max_turns: int) -> float:

@@ -64,7 +64,7 @@ class Progress:
         self.families[family].running -= 1
         self.forecast.end(key)
 
-    def count_turn(self, family: str, key: Key, turn: Turn) -> None:
+    def count_turn(self, key: Key, turn: Turn) -> None:
         self.turns += 1
         self.prompt_tokens += turn.prompt_tokens or 0
         self.completion_tokens += turn.completion_tokens or 0

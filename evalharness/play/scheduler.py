@@ -13,7 +13,7 @@ from evalharness.base.machine import usable_cores
 from evalharness.envs.base import MAX_TURNS, Task
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.tries import AbortedError, Tries
-from evalharness.play.workers.pool import EnvironmentPool
+from evalharness.play.workers.pool import BUSY, EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment, WorkerStartError
 from evalharness.records.episode import Episode
 
@@ -186,7 +186,7 @@ class Scheduler:
                 used = sum(share * len(self.pools[family].workers) for family, share in at_work.items())
                 for family, queue in self._queues.items():
                     pool = self.pools[family]
-                    overworked = pool.is_overworked(at_work[family]) and used < self.cores
+                    overworked = at_work[family] > BUSY and used < self.cores
                     held_up = queue.in_flight >= pool.capacity and used < self.cores / 2 and self._has_slots()
                     if queue.jobs and (
                         (overworked and pool.grow()) or (held_up and pool.grow(cores_idle=True))

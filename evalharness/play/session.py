@@ -8,54 +8,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.machine import usable_cores
-from evalharness.config import AgentConfig, LimitsConfig, PlaceConfig, PolicyConfig
-from evalharness.envs.base import EnvSpec
 from evalharness.models.opened import Opened, Prepared, Reports
 from evalharness.models.serving.metrics import ServerInsight
 from evalharness.models.tries import AbortedError
-from evalharness.play import efficiency
-from evalharness.play.budget import NO_LIMIT, Budget, TimeLimit
 from evalharness.play.cluster import WorkerSite
-from evalharness.play.episodes import Episodes
+from evalharness.play.efficiency import Measured, report
+from evalharness.play.episodes import Episodes, Work
 from evalharness.play.history import History, history_path
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
-from evalharness.protocol.perturb import PlayedSurface
-from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
-from evalharness.records.format_trouble import Replies
 from evalharness.records.manifest import Manifest
 from evalharness.records.resolved import CONFIG
 from evalharness.records.store import RunStore, read_manifest, write_atomically
-from evalharness.records.summary import Event, Server, Timing
-
-
-@dataclass(frozen=True)
-class Work:
-    """What a session has to play, and in which words."""
-
-    policy: PolicyConfig
-    agent: AgentConfig
-    limits: LimitsConfig
-    place: PlaceConfig
-    resolved: str
-    """`config.yaml` of the run's folder."""
-    specs: Mapping[str, EnvSpec]
-    prompts: Mapping[str, PromptFile]
-    surfaces: Mapping[str, PlayedSurface]
-    data: Path | None
-    jobs: Sequence[Job]
-    budget: Budget | None = None
-    clock: TimeLimit = NO_LIMIT
+from evalharness.records.summary import Event, Timing
 
 
 @dataclass(frozen=True)
@@ -65,19 +40,6 @@ class SessionResult:
     stopped: str | None
     """Why it ended before every job was tried; None when it did not."""
     timing: Timing
-
-
-@dataclass(frozen=True)
-class _Spent:
-    """The time between the first episode's start and the last one's end."""
-
-    stopped: str | None
-    wall_s: float
-    client_cpu_s: float
-    allowed_slot_s: float
-    longest_episode_s: float
-    down_s: float
-    server: Server | None
 
 
 class Session:
@@ -109,8 +71,10 @@ class Session:
             write_atomically(self.store.folder / CONFIG, self.work.resolved)
             on_folder(self.store.folder)
             sessions = len(read_manifest(self.store.folder).sessions)
-            spent = await self._play_jobs(opened)
-        return SessionResult(spent.stopped, self._timing(spent, sessions))
+            stopped, measured = await self._play_jobs(opened)
+        # The workers' CPU time was looked at last when the pools were closed.
+        cpu_s = {family: pool.cpu_s for family, pool in self.pools.items()}
+        return SessionResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))
 
     @asynccontextmanager
     async def _opened(self, prepared: Prepared) -> AsyncIterator[Opened]:
@@ -141,29 +105,16 @@ class Session:
             self.history.note_cost(family, pool.cpu_s, pool.times.turns)
         self.history.save(history_path())
 
-    async def _play_jobs(self, opened: Opened) -> _Spent:
-        work, progress = self.work, self.progress
+    async def _play_jobs(self, opened: Opened) -> tuple[str | None, Measured]:
+        """Why it ended before every job was tried, and what it measured from the first episode's start to the last
+        one's end."""
+        work, progress, pools = self.work, self.progress, self.pools
         insight = ServerInsight(
             opened.metrics, on_saturated=self.slots.saturated, on_preempted=self.slots.preempted
         )
-        episodes = Episodes(
-            work.agent,
-            work.policy.is_scripted,
-            work.specs,
-            work.prompts,
-            work.surfaces,
-            opened.policy,
-            self.slots,
-            progress,
-            self.history,
-            opened.template,
-            work.budget,
-            self.store.append_tokens,
-            work.limits.stop_on_format_errors,
-            Replies(work.policy.max_tokens, work.agent.chosen.kind.calls_tools),
-        )
+        episodes = Episodes(work, opened, self.slots, progress, self.history, self.store.append_tokens)
         scheduler = Scheduler(
-            pools=self.pools,
+            pools=pools,
             play=episodes.play,
             on_episode=self._keep,
             on_failure=self._note_failure,
@@ -191,8 +142,24 @@ class Session:
                 await watching
         if not work.policy.is_scripted:
             self.history.note_pace(work.policy.display_name, progress.turns, wall_s)
-        server = insight.summary(wall_s, episodes.expected_hits.share)
-        return _Spent(stopped, wall_s, cpu_s, allowed_s, episodes.longest_s, down_s, server)
+        return stopped, Measured(
+            wall_s=wall_s,
+            cores=self.cores,
+            families={family: pool.times for family, pool in pools.items()},
+            environment_cpu_s={},
+            workers={family: pool.size for family, pool in pools.items()},
+            client_cpu_s=cpu_s,
+            longest_episode_s=episodes.longest_s,
+            allowed_slot_s=allowed_s,
+            concurrency=self.slots.limit,
+            highest_concurrency=self.slots.highest,
+            pinned=self.slots.pinned is not None,
+            down_s=down_s,
+            server=insight.summary(wall_s, episodes.expected_hits.share),
+            recycled_workers=sum(pool.recycled for pool in pools.values()),
+            overloads=self.slots.overloads,
+            events=self.events,
+        )
 
     def _halted(self) -> str | None:
         """Why no further episode begins."""
@@ -236,32 +203,13 @@ class Session:
             parts += [server, f"{insight.prompt_rate:.0f}+{insight.generation_rate:.0f} tokens/s"]
         return " · ".join(parts)
 
-    def _timing(self, spent: _Spent, sessions: int) -> Timing:
-        """Once the pools are closed: that is when the workers' CPU time was looked at last."""
-        measured = efficiency.Measured(
-            wall_s=spent.wall_s,
-            cores=self.cores,
-            families={family: pool.times for family, pool in self.pools.items()},
-            environment_cpu_s={family: pool.cpu_s for family, pool in self.pools.items()},
-            workers={family: pool.size for family, pool in self.pools.items()},
-            client_cpu_s=spent.client_cpu_s,
-            longest_episode_s=spent.longest_episode_s,
-            allowed_slot_s=spent.allowed_slot_s,
-            concurrency=self.slots.limit,
-            highest_concurrency=self.slots.highest,
-            pinned=self.slots.pinned is not None,
-            down_s=spent.down_s,
-            server=spent.server,
-            recycled_workers=sum(pool.recycled for pool in self.pools.values()),
-            overloads=self.slots.overloads,
-            events=self.events,
-        )
+    def _timing(self, measured: Measured, sessions: int) -> Timing:
         titles = {family: spec.title for family, spec in self.work.specs.items()}
-        performance = efficiency.report(measured, titles)
+        performance = report(measured, titles)
         budget = self.work.budget
         unfinished: dict[str, Any] = {"unfinished_tokens": budget.unfinished} if budget else {}
         return Timing(
-            wall_s=spent.wall_s,
+            wall_s=measured.wall_s,
             sessions=sessions,
             efficiency=performance.efficiency,
             performance=performance,

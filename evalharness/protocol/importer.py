@@ -6,9 +6,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import write_whole
 from evalharness.base.reading import parse_json, read_bytes
 from evalharness.protocol.published import FamilyImport, Imports, TextSource, load_protocol, protocol_names
-from evalharness.protocol.texts import FILE, texts_folder, texts_sha256
+from evalharness.protocol.texts import FILE, SLOT, texts_folder, texts_sha256
 
 _LARGEST = 1 << 20
 """Bytes of one of their files; the largest has 33 kB."""
@@ -141,15 +140,20 @@ def _require_texts(value: Any) -> None:
         raise _NotThereError(f"{type(value).__name__} where a text should be")
 
 
-def _constant(tree: ast.AST, name: str) -> str:
-    """The text that `name` is assigned, wherever that stands; `{name}` for each part of an f-string."""
+def _assigned(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """What `name` is assigned, wherever that stands."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == name for target in node.targets
         ):
-            found = _text(node.value)
-            if found is not None:
-                return found
+            yield node.value
+
+
+def _constant(tree: ast.AST, name: str) -> str:
+    """The text that `name` is assigned; `{name}` for each part of an f-string."""
+    for value in _assigned(tree, name):
+        if (found := _text(value)) is not None:
+            return found
     raise _NotThereError(f"no text {name}")
 
 
@@ -195,7 +199,7 @@ def _text_at(source: TextSource, tree: ast.AST, worded: ast.AST | None) -> str:
         text = _opening(tree, source.entry, worded)[source.opening]
     else:
         text = _containing(tree, str(source.containing))
-    if source.slots and sorted(set(re.findall(r"\{(\w+)\}", text))) != sorted(source.slots):
+    if source.slots and sorted(set(SLOT.findall(text))) != sorted(source.slots):
         raise _NotThereError(f"a template with other slots than {', '.join(source.slots)}")
     return text
 
@@ -247,12 +251,9 @@ def _containing(tree: ast.AST, words: str) -> str:
 
 
 def _literal(tree: ast.AST, name: str) -> Any:
-    """What `name` is assigned, wherever that stands, as a literal."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and any(
-            isinstance(target, ast.Name) and target.id == name for target in node.targets
-        ):
-            return ast.literal_eval(node.value)
+    """What `name` is assigned, as a literal."""
+    for value in _assigned(tree, name):
+        return ast.literal_eval(value)
     raise _NotThereError(f"no {name}")
 
 

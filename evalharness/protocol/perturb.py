@@ -334,6 +334,3 @@ def surfaces(
 ) -> dict[str, PlayedSurface]:
     """Family -> its surface. Raises UserError when a family does not have the perturbation."""
     return {family: PlayedSurface(specs[family], name) for family in families}
-
-
-__all__ = ["UNKNOWN_WORD", "PlayedSurface", "compose", "normal_name", "surfaces"]

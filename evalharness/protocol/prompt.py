@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +17,10 @@ from evalharness.base.paths import prompts_folder
 from evalharness.base.yaml_lines import M, load_model
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.envs.surface import ActionSurface
-from evalharness.protocol.texts import ImportedTexts, imported_texts
+from evalharness.protocol.texts import SLOT, ImportedTexts, imported_texts
 
 Message = dict[str, Any]
 """`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
-
-
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class _Strict(BaseModel):
@@ -167,7 +163,7 @@ class PromptFile(_Strict):
         variant = self.variants.get(kind)
         if variant is None:
             return self
-        return self.model_copy(update=variant.model_dump(exclude_none=True) | _examples_of(variant))
+        return self.model_copy(update={name: value for name, value in variant if value is not None})
 
     def instruction_text(self, surface: ActionSurface, max_turns: int = MAX_TURNS) -> str:
         """The instruction with its placeholders filled in."""
@@ -208,7 +204,7 @@ class PromptFile(_Strict):
         found = []
         for place, text in self._texts():
             known = {"actions", "max_turns"} if place.endswith("instruction") else set()
-            names = set(_PLACEHOLDER.findall(text))
+            names = set(SLOT.findall(text))
             found += [
                 f"{{{name}}} in {place} stands for nothing" for name in sorted(names - known - set(slots))
             ]
@@ -224,11 +220,6 @@ class PromptFile(_Strict):
             for name in ("system", "instruction", "format_rules"):
                 if (text := getattr(part, name)) is not None:
                     yield where + name, text
-
-
-def _examples_of(variant: Variant) -> dict[str, Any]:
-    own = {"example": variant.example, "more_examples": variant.more_examples}
-    return {key: value for key, value in own.items() if value is not None}
 
 
 def load_prompts(

@@ -14,7 +14,6 @@ from evalharness.base.yaml_lines import load_model
 
 DEFAULT = "agentrefine"
 """What a run without `--protocol` follows."""
-_LARGEST = 1 << 20
 
 
 class _Strict(BaseModel):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from evalharness.base.paths import data_folder
 from evalharness.base.reading import read_json
 
 FILE = "texts.json"
+SLOT = re.compile(r"\{(\w+)\}")
 _LARGEST = 4 << 20
 """Bytes: the longest is 60 kB."""
 
@@ -28,6 +30,11 @@ class ImportedTexts:
 
     texts: Mapping[str, Any]
     sha256: str
+
+
+def filled(template: str, **values: object) -> str:
+    """`template` with each `{name}` of `values` in its place, in one pass: a value may hold braces of its own."""
+    return SLOT.sub(lambda slot: str(values[slot[1]]) if slot[1] in values else slot[0], template)
 
 
 def texts_folder(protocol: str) -> Path:

@@ -23,10 +23,11 @@ from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.play.budget import Budget, TimeLimit
 from evalharness.play.cluster import worker_site
+from evalharness.play.episodes import Work
 from evalharness.play.history import History, history_path
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import Job
-from evalharness.play.session import Session, Work
+from evalharness.play.session import Session
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of

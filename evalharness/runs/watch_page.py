@@ -14,6 +14,7 @@ from aiohttp import web
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import lines_of, open_file
 from evalharness.base.terminal import say
+from evalharness.models.openenv.door import listening
 from evalharness.records.episode import read_episode
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, EpisodeKey, read_manifest
 from evalharness.results.run_labels import NamedRun, letter, run_labels
@@ -244,19 +245,9 @@ def application(viewed: Viewed) -> web.Application:
 
 async def serve_application(app: web.Application, port: int, ready: Callable[[str], Any]) -> None:
     """On loopback until cancelled; `ready` gets the address. Raises UserError when the port is taken."""
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    site = web.TCPSite(runner, HOST, port)
-    try:
-        await site.start()
-    except OSError as error:
-        await runner.cleanup()
-        raise UserError(f"cannot listen on {HOST}:{port}: {error.strerror}; choose another --port") from None
-    ready(f"http://{HOST}:{runner.addresses[0][1]}/")
-    try:
+    async with listening(app, HOST, port, flags="--port") as url:
+        ready(f"{url}/")
         await asyncio.Event().wait()
-    finally:
-        await runner.cleanup()
 
 
 def wait_for_run(

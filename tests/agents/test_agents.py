@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from evalharness.agents.act import ActAgent
 from evalharness.agents.agentboard import AgentBoardOptions
 from evalharness.agents.agentgym import AgentGymOptions
 from evalharness.agents.base import Agent, EpisodeStart, Said, TrialEnd
+from evalharness.agents.react import ActAgent
 from evalharness.agents.reflexion import ReflexionAgent, ReflexionOptions
 from evalharness.agents.registry import OF_PROTOCOLS, OURS, agent_named
 from evalharness.agents.summary import SummaryAgent, SummaryOptions

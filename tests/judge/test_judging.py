@@ -21,8 +21,7 @@ from made_runs import make_run
 from evalharness.cli import main
 from evalharness.judge.answers import read_verdict
 from evalharness.judge.draw import DrawnTurn, draw, load_turns
-from evalharness.judge.quoting import clipped, quoted
-from evalharness.judge.turn_prompt import load_turn_prompt, quoted_turn
+from evalharness.judge.turn_prompt import clipped, load_turn_prompt, quoted, quoted_turn
 
 from .runs import REFUSED, change_turn, make_judged_run
 from .scripted_judge import judge, sections, verdict

@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.judge.draw import load_turns
-from evalharness.judge.label_csv import guarded, read_labels_csv, unguarded
-from evalharness.judge.labels import LabelFolder, checked, read_labels
+from evalharness.judge.labels import (
+    LabelFolder,
+    checked,
+    guarded,
+    read_labels,
+    read_labels_csv,
+    unguarded,
+)
 from evalharness.judge.verdict import Verdict
 
 from .runs import change_turn, make_judged_run

@@ -15,7 +15,7 @@ from command_line import evalharness
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.judge.fastchat import load_fastchat_prompts
-from evalharness.judge.grading import load_grade_prompt, read_grade
+from evalharness.judge.grading import load_grade_prompt
 from evalharness.judge.mtbench import conversation
 from evalharness.judge.mtbench_scores import published_scores, scores
 from evalharness.judge.questions import TwoTurnQuestion, read_questions
@@ -265,7 +265,7 @@ def test_a_grade_is_read_strictly() -> None:
         ("Rating: [[7]]", None),
         ("", None),
     ):
-        assert read_grade(Answer("k", 1, reply)).rating == rating, reply
+        assert load_grade_prompt().read(Answer("k", 1, reply)).rating == rating, reply
 
 
 def test_scores_are_means_of_questions_with_intervals_over_them() -> None:

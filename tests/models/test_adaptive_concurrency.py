@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 
 from evalharness.models.adaptive_concurrency import (
     START,
@@ -49,28 +50,28 @@ def test_a_window_that_was_not_full_says_nothing() -> None:
     assert auto.limit == START
 
 
-def test_refusals_take_it_back_and_quiet_windows_bring_it_up_again() -> None:
+def test_after_a_step_back_quiet_windows_bring_it_up_again() -> None:
     auto = AutoLimit(512)
-    auto.overloaded(in_flight=20)
-    assert auto.limit == 14
-    auto.overloaded(in_flight=14)
+    auto.retreat(9)
     assert auto.limit == 9
     for _ in range(100):
         auto.window(Window(turns=100, seconds=100 / auto.limit, full=True))
     assert auto.limit > 64
 
 
-def test_it_never_falls_below_one() -> None:
-    auto = AutoLimit(512)
+def test_refusals_never_take_it_below_one() -> None:
+    slots = AdaptiveConcurrency(pinned=None, clock=count(step=10).__next__)
     for _ in range(50):
-        auto.overloaded(in_flight=1)
-    assert auto.limit == 1
+        slots.overloaded()
+    assert slots.limit == 1
 
 
 def test_a_queue_at_the_server_takes_it_back_to_what_runs() -> None:
-    auto = AutoLimit(512, start=256)
-    auto.saturated(running=200)
-    assert auto.limit == 200
+    slots = AdaptiveConcurrency(pinned=None)
+    slots.saturated(running=START - 5)
+    assert slots.limit == START - 5
+    slots.saturated(running=START)
+    assert slots.limit == START - 5
 
 
 async def test_a_pinned_number_of_requests_is_never_exceeded_and_all_are_served_in_turn() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections import Counter
 from pathlib import Path
 
 import chat_server as cs
 import pytest
+from against_server import asking, evaluated
 from chat_server import ChatServer
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +26,6 @@ from evalharness.models.completion import (
 )
 from evalharness.models.endpoint import ChatEndpoint, EndpointError, Sampling, merge_system, request_seed
 from evalharness.models.replicas import Replica, Replicas
-from evalharness.runs.evaluation import evaluate
 
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 
@@ -35,24 +34,18 @@ async def ask(
     server: ChatServer, *faults: cs.Fault, tries: int = 3, timeout: float = 20.0
 ) -> tuple[str, list[str]]:
     """The text of one reply and the reasons of the tries that failed."""
-    endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), tries=tries, timeout=timeout)
-    try:
-        await endpoint.start()
+    async with asking(server.url, tries=tries, timeout=timeout) as endpoint:
         server.faults = list(faults)
         reply = await endpoint.chat(MESSAGES, seed=5)
         return reply.text, [failed.error for failed in reply.failed_tries]
-    finally:
-        await endpoint.close()
 
 
 async def test_a_reply_with_its_counts() -> None:
-    async with ChatServer().running() as server:
-        endpoint = ChatEndpoint(
-            server.url, "toy", sampling=Sampling(temperature=0.5, max_tokens=9), api_key="secret"
-        )
-        await endpoint.start()
+    async with (
+        ChatServer().running() as server,
+        asking(server.url, sampling=Sampling(temperature=0.5, max_tokens=9), api_key="secret") as endpoint,
+    ):
         reply = await endpoint.chat(MESSAGES, seed=5)
-        await endpoint.close()
     assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == (
         "Thought: t\nAction: turn left",
         11,
@@ -101,12 +94,9 @@ async def test_a_stalled_answer_runs_into_the_deadline_and_is_tried_again() -> N
 @pytest.mark.slow
 async def test_every_failed_try_is_recorded_with_its_kind() -> None:
     faults = [cs.status(429, headers={"Retry-After": "0"}), cs.status(500, "boom"), cs.body("{")]
-    async with ChatServer().running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with ChatServer().running() as server, asking(server.url) as endpoint:
         server.faults = [*faults, cs.close_in_the_middle]
         reply = await endpoint.chat(MESSAGES, seed=5)
-        await endpoint.close()
     assert [failed.kind for failed in reply.failed_tries] == ["busy", "server_error", "invalid", "truncated"]
     assert reply.failed_tries[1].error == "HTTP 500: boom"
     assert all(failed.seconds >= 0 and failed.waited >= 0 for failed in reply.failed_tries)
@@ -257,10 +247,8 @@ async def test_a_wrong_model_name_lists_the_right_ones() -> None:
 async def test_a_template_without_system_role_gets_it_in_the_first_user_message() -> None:
     async with ChatServer().running() as server:
         server.faults = [cs.status(400, "System role not supported")]
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
-        await endpoint.chat(MESSAGES, seed=0)
-        await endpoint.close()
+        async with asking(server.url) as endpoint:
+            await endpoint.chat(MESSAGES, seed=0)
     assert server.requests[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
 
 
@@ -305,10 +293,7 @@ async def test_the_requests_of_an_episode_carry_one_key_and_other_episodes_anoth
 
 async def test_the_turns_of_a_run_carry_the_key_of_their_episode(clean_home: Path, tmp_path: Path) -> None:
     async with ChatServer().running() as server:
-        config = RunConfig.of(
-            model=server.url, model_name="toy", suite="open", tasks="babyai:0-1", max_turns=3, output=tmp_path / "run"
-        )  # fmt: skip
-        await asyncio.to_thread(evaluate, config)
+        await evaluated(server, tmp_path / "run", tasks="babyai:0-1", max_turns=3)
     told = [headers.get("X-Session-ID") for headers in server.headers]
     assert told[0] is None  # the first request of all belongs to no episode
     assert sorted(Counter(told[1:]).values()) == [3, 3]

@@ -8,6 +8,7 @@ from typing import Any
 
 import chat_server as cs
 import pytest
+from against_server import asking, evaluated
 from chat_server import ChatServer
 
 from evalharness.base.errors import UserError
@@ -15,7 +16,6 @@ from evalharness.config import SAMPLING, RunConfig, make_config
 from evalharness.models.endpoint import ChatEndpoint
 from evalharness.models.sampling import Sampling
 from evalharness.records.store import read_manifest
-from evalharness.runs.evaluation import evaluate
 
 WHOLE = {
     "temperature": 0.0, "top_p": 1.0, "top_k": -1, "min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0,
@@ -117,10 +117,8 @@ async def test_stop_sequences_may_be_refused() -> None:
 async def test_further_fields_are_in_every_request_and_never_in_place_of_ours() -> None:
     async with ChatServer().running() as server:
         fields = {"reasoning_effort": "low", "seed": 99}
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), extra_fields=fields)
-        await endpoint.start()
-        await endpoint.chat(MESSAGES, seed=3)
-        await endpoint.close()
+        async with asking(server.url, extra_fields=fields) as endpoint:
+            await endpoint.chat(MESSAGES, seed=3)
     assert [request["reasoning_effort"] for request in server.requests] == ["low", "low"]
     assert server.requests[-1]["seed"] == 3
 
@@ -128,17 +126,7 @@ async def test_further_fields_are_in_every_request_and_never_in_place_of_ours() 
 async def test_the_manifest_tells_how_the_server_was_asked(clean_home: Path, tmp_path: Path) -> None:
     server = ChatServer(choose_fault=refuses("what is {}?", "min_p"))
     async with server.running():
-        config = RunConfig.of(
-            model=server.url,
-            model_name="toy",
-            suite="open",
-            tasks="babyai:0",
-            max_turns=1,
-            output=tmp_path / "run",
-        )
-        import asyncio
-
-        await asyncio.to_thread(evaluate, config)
+        await evaluated(server, tmp_path / "run", tasks="babyai:0", max_turns=1)
     [asked] = read_manifest(tmp_path / "run").sessions[0].requests
     assert asked["left_out"] == ["min_p"]
     assert asked["sampling"]["repetition_penalty"] == 1.0

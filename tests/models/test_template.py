@@ -9,12 +9,13 @@ from typing import Any
 
 import chat_server as cs
 import pytest
+from against_server import asking, evaluated
 from chat_server import ChatServer, completion
 from empty_checkpoint import make_empty_checkpoint
 
-from evalharness.agents.tools import ToolsAgent
+from evalharness.agents.react import ToolsAgent
 from evalharness.base.errors import UserError
-from evalharness.config import RunConfig, make_config
+from evalharness.config import make_config
 from evalharness.envs import specs
 from evalharness.models.base import RequestForm
 from evalharness.models.endpoint import ChatEndpoint, Sampling
@@ -24,7 +25,6 @@ from evalharness.play.episodes import ExpectedHits
 from evalharness.protocol.tools import TOOL
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.records.tokens import TurnTokens
-from evalharness.runs.evaluation import evaluate
 
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 
@@ -63,11 +63,8 @@ async def test_a_template_that_refuses_a_system_message_in_any_words_works(messa
     def refuse(request: dict[str, Any]) -> cs.Fault | None:
         return cs.status(400, message) if request["messages"][0]["role"] == "system" else None
 
-    async with ChatServer(choose_fault=refuse).running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with ChatServer(choose_fault=refuse).running() as server, asking(server.url) as endpoint:
         await endpoint.chat(MESSAGES, seed=1)
-        await endpoint.close()
     assert server.requests[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
     assert endpoint.left_out == set()
     assert endpoint.facts()["system_in_first_message"]
@@ -90,11 +87,8 @@ async def test_whether_a_template_only_appends_is_seen_in_token_ids(
     template: Any, keep: bool, append_only: bool
 ) -> None:
     server = ChatServer(tokenize=lambda request: codes(template(request)), detokenize=text_of)
-    async with server.running():
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with server.running(), asking(server.url) as endpoint:
         found = await endpoint.examine_template(keep_thinking=keep)
-        await endpoint.close()
     assert found is not None
     assert (found.append_only, found.lost_tokens == 0, found.opens_reasoning) == (
         append_only,
@@ -118,11 +112,11 @@ async def test_a_run_by_tool_calls_is_examined_as_it_is_played() -> None:
             )
         )
 
-    async with ChatServer(tokenize=tokenize, detokenize=text_of).running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), turn_form=RequestForm(tools=True))
-        await endpoint.start()
+    async with (
+        ChatServer(tokenize=tokenize, detokenize=text_of).running() as server,
+        asking(server.url, turn_form=RequestForm(tools=True)) as endpoint,
+    ):
         found = await endpoint.examine_template(ToolsAgent)
-        await endpoint.close()
     assert found is not None
     assert not found.append_only
     assert all(request["tools"] == [TOOL] for request in asked)
@@ -139,11 +133,8 @@ def test_an_empty_block_that_only_the_last_prompt_has_is_lost_from_prompt_to_pro
 
 
 async def test_a_server_without_tokenizer_route_says_nothing() -> None:
-    async with ChatServer().running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with ChatServer().running() as server, asking(server.url) as endpoint:
         assert await endpoint.examine_template() is None
-        await endpoint.close()
 
 
 async def test_arguments_of_the_template_go_with_every_request_and_reasoning_stays_where_wanted(
@@ -160,11 +151,10 @@ async def test_arguments_of_the_template_go_with_every_request_and_reasoning_sta
         answer=lambda request: "<think>\nhm\n</think>\n\nThought: t\nAction: turn left", tokenize=tokenize
     )
     async with server.running():
-        config = RunConfig.of(
-            model=server.url, model_name="toy", suite="open", tasks="babyai:0", max_turns=2, output=tmp_path / "run",
+        outcome = await evaluated(
+            server, tmp_path / "run", tasks="babyai:0", max_turns=2,
             chat_template_kwargs={"enable_thinking": False}, history_thinking="keep",
-        )  # type: ignore[arg-type]  # fmt: skip
-        outcome = await asyncio.to_thread(evaluate, config)
+        )  # fmt: skip
     assert all(
         request["chat_template_kwargs"] == {"enable_thinking": False} for request in [*server.requests, *seen]
     )
@@ -230,14 +220,9 @@ def test_reasoning_that_the_prompt_has_begun_is_told_when_it_is_cut_off() -> Non
         server = ChatServer(
             answer=cut, tokenize=lambda request: codes(plain(request) + "<think>\n"), detokenize=text_of
         )
-        async with server.running():
-            endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-            await endpoint.start()
+        async with server.running(), asking(server.url) as endpoint:
             await endpoint.examine_template()
-            try:
-                return await endpoint.chat(MESSAGES, seed=1)
-            finally:
-                await endpoint.close()
+            return await endpoint.chat(MESSAGES, seed=1)
 
     found = asyncio.run(reply())
     assert (found.text, found.reasoning) == ("", "I go on and on. Action: look")
@@ -252,15 +237,7 @@ async def test_reasoning_told_apart_is_stored_apart(clean_home: Path, tmp_path: 
 
     server = ChatServer(answer=answer)
     async with server.running():
-        config = RunConfig.of(
-            model=server.url,
-            model_name="toy",
-            suite="open",
-            tasks="babyai:0",
-            max_turns=2,
-            output=tmp_path / "run",
-        )
-        outcome = await asyncio.to_thread(evaluate, config)
+        outcome = await evaluated(server, tmp_path / "run", tasks="babyai:0", max_turns=2)
     [episode] = read_episodes(tmp_path / "run")
     turn = episode.turns[0]
     assert (turn.reply, turn.thought, turn.action) == ("Thought: t\nAction: turn left", "t", "turn left")

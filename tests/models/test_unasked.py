@@ -12,6 +12,7 @@ from functools import partial
 import aiohttp
 import chat_server as cs
 import pytest
+from against_server import asking
 from chat_server import ChatServer, completion
 
 from evalharness.base.errors import UserError
@@ -112,14 +113,12 @@ async def attacked(unasked: bytes, time: str) -> AsyncIterator[tuple[RawServer, 
 @pytest.mark.parametrize("unasked", UNASKED)
 async def test_a_reply_that_nobody_asked_for_is_nobodys(unasked: str, time: str) -> None:
     async with attacked(UNASKED[unasked], time) as (server, send):
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
-        for word in ("first", "second", "third"):
-            reply = await endpoint.chat([{"role": "user", "content": word}], seed=1)
-            assert (reply.text, reply.failed_tries) == (word, ())
-            if word == "first":
-                send()
-        await endpoint.close()
+        async with asking(server.url) as endpoint:
+            for word in ("first", "second", "third"):
+                reply = await endpoint.chat([{"role": "user", "content": word}], seed=1)
+                assert (reply.text, reply.failed_tries) == (word, ())
+                if word == "first":
+                    send()
         assert server.asked[-3:] == ["first", "second", "third"]
 
 
@@ -179,13 +178,13 @@ SWITCHING = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgr
 )
 async def test_what_is_no_answer_is_asked_again(answer: bytes) -> None:
     broken = [answer, b""]
-    async with RawServer(
-        lambda content: [broken.pop(0), b""] if content == "u" and len(broken) > 1 else [says(content)]
-    ).running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with (
+        RawServer(
+            lambda content: [broken.pop(0), b""] if content == "u" and len(broken) > 1 else [says(content)]
+        ).running() as server,
+        asking(server.url) as endpoint,
+    ):
         reply = await endpoint.chat([{"role": "user", "content": "u"}], seed=1)
-        await endpoint.close()
     assert reply.text == "u"
     assert [failed.kind for failed in reply.failed_tries] == [
         "invalid" if answer[:12] == SWITCHING[:12] else "truncated"
@@ -195,11 +194,8 @@ async def test_what_is_no_answer_is_asked_again(answer: bytes) -> None:
 async def test_an_answer_may_come_in_pieces_after_a_100() -> None:
     whole = b"HTTP/1.1 100 Continue\r\n\r\n" + chunked("in pieces")
     pieces = [whole[at : at + 1] for at in range(len(whole))]
-    async with RawServer(lambda content: pieces).running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with RawServer(lambda content: pieces).running() as server, asking(server.url) as endpoint:
         assert (await endpoint.chat([{"role": "user", "content": "u"}], seed=1)).text == "in pieces"
-        await endpoint.close()
 
 
 async def test_an_answer_to_a_request_that_was_given_up_reaches_no_other() -> None:
@@ -211,9 +207,7 @@ async def test_an_answer_to_a_request_that_was_given_up_reaches_no_other() -> No
             return []
         return [says(content)]
 
-    async with RawServer(answer).running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with RawServer(answer).running() as server, asking(server.url) as endpoint:
         given_up = asyncio.create_task(endpoint.chat([{"role": "user", "content": "late"}], seed=1))
         await held.wait()
         given_up.cancel()
@@ -221,4 +215,3 @@ async def test_an_answer_to_a_request_that_was_given_up_reaches_no_other() -> No
             await given_up
         server.writers[-1].write(says("late"))
         assert (await endpoint.chat([{"role": "user", "content": "next"}], seed=1)).text == "next"
-        await endpoint.close()

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
 
 import chat_server as cs
+from against_server import evaluated
 from chat_server import ChatServer, completion
 
-from evalharness.config import RunConfig
 from evalharness.records.store import read_episodes
 from evalharness.results.behaviour.rows import behaviour_rows, load_behaviour
-from evalharness.runs.evaluation import Outcome, evaluate
+from evalharness.runs.evaluation import Outcome
 
 TOO_LONG = cs.status(400, "maximum context length is exceeded")
 
 
 async def played(server: ChatServer, folder: Path, tasks: str = "babyai:0-1", **options: Any) -> Outcome:
     async with server.running():
-        config = RunConfig.of(
-            model=server.url,
-            model_name="toy",
-            suite="open",
-            tasks=tasks,
-            output=folder,
-            concurrency=1,
-            **options,
-        )
-        return await asyncio.to_thread(evaluate, config)
+        return await evaluated(server, folder, tasks=tasks, concurrency=1, **options)
 
 
 async def test_a_head_that_does_not_fit_ends_that_episode_alone(clean_home: Path, tmp_path: Path) -> None:

@@ -96,10 +96,10 @@ def test_a_bar_moves_with_turns_and_is_full_only_when_episodes_are_finished() ->
     progress.begin_episode("pddl", key)
     assert counts.share == 0.0
     for _ in range(15):
-        progress.count_turn("pddl", key, TURN)
+        progress.count_turn(key, TURN)
     assert counts.share == pytest.approx(0.5)
     for _ in range(60):
-        progress.count_turn("pddl", key, TURN)
+        progress.count_turn(key, TURN)
     assert counts.share < 1.0
     progress.end_episode("pddl", key)
     assert counts.share == 0.0, "an episode that broke is played anew"
@@ -110,7 +110,7 @@ def test_episodes_given_up_and_finished_are_not_waited_for() -> None:
     progress.expect({("pddl/agentboard/000", 0): 30.0})
     progress.begin_episode("pddl", ("pddl/agentboard/000", 0))
     for _ in range(12):
-        progress.count_turn("pddl", ("pddl/agentboard/000", 0), TURN)
+        progress.count_turn(("pddl/agentboard/000", 0), TURN)
     assert progress.seconds_left is not None
     progress.give_up("pddl", "pddl/agentboard/000", 0)
     assert progress.seconds_left is None

@@ -11,6 +11,7 @@ from typing import Any
 
 import chat_server as cs
 import pytest
+from against_server import asking
 from chat_server import ChatServer
 from empty_checkpoint import make_empty_checkpoint, write_safetensors
 
@@ -18,7 +19,6 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.config import RunConfig
 from evalharness.envs import specs
-from evalharness.models.endpoint import ChatEndpoint, Sampling
 from evalharness.models.resolve import prepare
 from evalharness.models.served import one_model, served_model
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
@@ -141,16 +141,13 @@ async def test_an_interrupted_run_does_not_go_on_with_another_model(
 
 @pytest.mark.slow
 async def test_another_model_after_an_outage_in_the_middle_of_a_run_is_not_asked() -> None:
-    async with ChatServer(says=A).running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with ChatServer(says=A).running() as server, asking(server.url) as endpoint:
         server.faults = [cs.hang_up]
         assert (await endpoint.chat([{"role": "user", "content": "u"}], seed=1)).failed_tries
         server.faults, server.says = [cs.hang_up], B
         server.requests.clear()
         with pytest.raises(UserError, match=r"another model than when the run began:\n.*/ckpt/b"):
             await endpoint.chat([{"role": "user", "content": "u"}], seed=1)
-        await endpoint.close()
     assert len(server.requests) == 1  # the one that was hung up on
 
 

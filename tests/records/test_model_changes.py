@@ -13,6 +13,7 @@ from typing import Any
 import chat_server as cs
 import pytest
 import scripted_model
+from against_server import asking
 from chat_server import ChatServer
 
 from evalharness.base.errors import UserError
@@ -149,26 +150,20 @@ async def test_a_look_does_not_come_with_every_turn(closes: bool, clean_home: Pa
 
 
 async def test_one_look_serves_all_who_wait_for_one() -> None:
-    async with Swapped().running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with Swapped().running() as server, asking(server.url) as endpoint:
         before = server.lists
         await asyncio.gather(*(endpoint.confirm() for _ in range(50)))
-        await endpoint.close()
     assert 1 <= server.lists - before <= 2  # the second for those who came while the first was under way
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", [BUSY, BAD, cs.hang_up, cs.body("{"), cs.close_in_the_middle])
 async def test_after_every_fault_the_server_is_looked_at_before_it_is_asked_again(fault: cs.Fault) -> None:
-    async with Swapped().running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        await endpoint.start()
+    async with Swapped().running() as server, asking(server.url) as endpoint:
         before = server.lists
         server.between = (cs.hang_up,)  # the list is whole
         server.faults = [fault]
         assert len((await endpoint.chat([{"role": "user", "content": "u"}], seed=1)).failed_tries) == 1
-        await endpoint.close()
     assert server.lists == before + 1
 
 

@@ -12,8 +12,7 @@ from aiohttp import ClientError, WSMsgType, web
 from pydantic import BaseModel, ValidationError
 
 from evalharness.base.errors import EvalharnessError
-from evalharness.models.openenv.door import Door
-from evalharness.models.openenv.gate import FullError
+from evalharness.models.openenv.door import Door, FullError
 
 MOST_BYTES = 2 << 20
 """Of one message: replies are text, and the longest one that is taken fits in any script. Beyond that a connection is

@@ -8,8 +8,7 @@ from typing import Any
 from aiohttp import WSCloseCode, web
 
 from evalharness.base.version import __version__
-from evalharness.models.openenv.door import Door, given_token
-from evalharness.models.openenv.gate import Gate
+from evalharness.models.openenv.door import Door, Gate, given_token
 from evalharness.models.openenv.wire import (
     MOST_BYTES,
     Handler,
@@ -24,7 +23,7 @@ from evalharness.models.outside import messages
 from evalharness.models.outside.hub import MOST_REQUESTS, Hub, Offer, Seen
 from evalharness.models.outside.messages import Action
 
-_NAME = "evalharness"
+_DESCRIPTION = "Episodes of one evaluation, each given to one agent; which one is not the agent's choice."
 
 
 def shown(seen: Seen) -> dict[str, Any]:
@@ -136,17 +135,14 @@ def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Ap
             {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": text}}, status=501
         )
 
-    async def health(request: web.Request) -> web.Response:
-        return web.json_response({"status": "healthy"})
+    told = {
+        "/health": {"status": "healthy"},
+        "/metadata": {"name": "evalharness", "description": _DESCRIPTION, "version": __version__},
+        "/schema": messages.schemas(),
+    }
 
-    async def metadata(request: web.Request) -> web.Response:
-        described = (
-            "Episodes of one evaluation, each given to one agent; which one is not the agent's choice."
-        )
-        return web.json_response({"name": _NAME, "description": described, "version": __version__})
-
-    async def schema(request: web.Request) -> web.Response:
-        return web.json_response(messages.schemas())
+    async def tell(request: web.Request) -> web.Response:
+        return web.json_response(told[request.path])
 
     async def leave(app: web.Application) -> None:
         closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in list(sockets))
@@ -162,9 +158,7 @@ def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Ap
             web.post("/close", close),
             web.get("/state", state),
             web.post("/mcp", mcp or no_mcp),
-            web.get("/health", health),
-            web.get("/metadata", metadata),
-            web.get("/schema", schema),
+            *(web.get(path, tell) for path in told),
         ]
     )
     return app

@@ -99,15 +99,7 @@ class Offer:
 
     def said(self) -> Outside:
         """For the record."""
-        used = self.used
-        return Outside(
-            stopped=self.stopped,
-            handed_out=self.handed_out,
-            model=used.model,
-            prompt_tokens=used.prompt_tokens,
-            completion_tokens=used.completion_tokens,
-            cost=used.cost,
-        )
+        return Outside(stopped=self.stopped, handed_out=self.handed_out, **self.used.model_dump())
 
     # The agent's side.
 

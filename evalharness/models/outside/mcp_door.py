@@ -65,8 +65,9 @@ async def mcp_door(hub: Hub) -> AsyncIterator[Handler]:
             if asked.name != "act":
                 raise ValueError(f"there is one tool, act; not {asked.name[:40]!r}")
             answer, failed = await _act(hub, asked.arguments or {}), False
-        except (ValidationError, ValueError) as error:
-            answer, failed = {"code": "VALIDATION_ERROR", "detail": _why(error)}, True
+        except ValueError as error:
+            why = str(refused(error) if isinstance(error, ValidationError) else error)
+            answer, failed = {"code": "VALIDATION_ERROR", "detail": why}, True
         except Exception as error:
             wrong = refused(error)
             answer, failed = {"code": wrong.code, "detail": str(wrong)}, True
@@ -119,10 +120,6 @@ async def _act(hub: Hub, arguments: dict[str, Any]) -> dict[str, Any]:
         return {"session": offer.session, **shown(seen)}
     action = Action(text=arguments.get("command", ""), usage=arguments.get("usage"))
     return {"session": session, **shown(await hub.session(session).act(action))}
-
-
-def _why(error: ValidationError | ValueError) -> str:
-    return str(refused(error)) if isinstance(error, ValidationError) else str(error)
 
 
 async def _through(asgi: Any, request: web.Request) -> web.StreamResponse:

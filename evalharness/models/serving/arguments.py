@@ -78,7 +78,6 @@ def check_extra_arguments(extra: Sequence[str]) -> None:
 
 def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], dict[str, Any]]:
     """What is passed to vLLM besides the model, and what of it is part of the identity."""
-
     try:
         extra = shlex.split(config.vllm_args)
     except ValueError as error:

@@ -83,6 +83,16 @@ class CheckpointInfo:
         """Whether `identity` covers the weights whole: they are at most `FULL_HASH_BYTES`."""
         return self.weight_bytes <= FULL_HASH_BYTES
 
+    @property
+    def dtype(self) -> str:
+        """What its weights are kept in."""
+        config = read_json(self.path / "config.json")
+        text = config.get("text_config")
+        named = config.get("dtype") or config.get("torch_dtype")
+        if named is None and isinstance(text, dict):
+            named = text.get("dtype") or text.get("torch_dtype")
+        return named if named in ("float32", "bfloat16", "float16") else "float32"
+
     @cached_property
     def identity(self) -> str:
         """SHA-256 that tells checkpoints apart, the same wherever the folder lies. Reads every file it covers.
@@ -273,13 +283,8 @@ def _safetensors_size(path: Path, size: int) -> int | None:
 
 def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
     text = config.get("text_config")
-    sections = [text, config] if isinstance(text, dict) else [config]
-    lengths = [
-        section[key]
-        for section in sections[:1]
-        for key in _LENGTH_KEYS
-        if isinstance(section.get(key), int) and section[key] > 0
-    ]
+    section = text if isinstance(text, dict) else config
+    lengths = [section[key] for key in _LENGTH_KEYS if isinstance(section.get(key), int) and section[key] > 0]
     tokenizer = folder / "tokenizer_config.json"
     if lengths and tokenizer.is_file():
         limit = read_json(tokenizer).get("model_max_length")

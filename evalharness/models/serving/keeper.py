@@ -67,11 +67,10 @@ def start_kept(what: ToKeep, on_status: Callable[[str], None]) -> tuple[Kept, bo
 
 
 def _start(what: ToKeep, log: Path, on_status: Callable[[str], None]) -> Kept:
-    request = asdict(what) | {"key": what.key, "log": str(log)}
     log.unlink(missing_ok=True)
     with tempfile.TemporaryDirectory(prefix="evalharness-") as scratch:
         written = Path(scratch) / "request.json"
-        written.write_text(json.dumps(request), encoding="utf-8")
+        written.write_text(json.dumps(asdict(what) | {"log": str(log)}), encoding="utf-8")
         with log.open("ab") as output:
             # A session of its own: closing the terminal does not end it, nor does Ctrl-C once it is ready.
             process = subprocess.Popen(
@@ -82,29 +81,25 @@ def _start(what: ToKeep, log: Path, on_status: Callable[[str], None]) -> Kept:
                 start_new_session=True,
             )
         try:
-            started = _wait_ready(process, on_status)
+            return _wait_ready(process, on_status)
         except BaseException:
             process.send_signal(signal.SIGTERM)
             process.wait()
             raise
-        if isinstance(started, str):
-            process.wait()
-            raise UserError(started)
-        return started
 
 
-def _wait_ready(process: subprocess.Popen[bytes], on_status: Callable[[str], None]) -> Kept | str:
-    """The server once it is ready, else why it is not."""
+def _wait_ready(process: subprocess.Popen[bytes], on_status: Callable[[str], None]) -> Kept:
+    """The server once it is ready. Raises UserError, which says why it is not."""
     assert process.stdout is not None
     for line in process.stdout:
         said = json.loads(line)
         if "status" in said:
             on_status(said["status"])
         elif "failed" in said:
-            return str(said["failed"])
+            raise UserError(said["failed"])
         else:
             return Kept(**said["ready"])
-    return "the process that keeps the server ended before it was ready"
+    raise UserError("the process that keeps the server ended before it was ready")
 
 
 def _say(**what: Any) -> None:
@@ -113,20 +108,21 @@ def _say(**what: Any) -> None:
         print(json.dumps(what), flush=True)
 
 
-async def keep(request: dict[str, Any]) -> int:
+async def keep(log: str, **request: Any) -> int:
     import psutil
 
+    what = ToKeep(**request)
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
     server = ManagedServer(
-        command=find_server(request["vllm"]),
-        model=request["path"],
-        served_name=request["served_name"],
-        log_path=Path(request["log"]),
-        extra_args=request["extra"],
+        command=find_server(what.vllm),
+        model=what.path,
+        served_name=what.served_name,
+        log_path=Path(log),
+        extra_args=what.extra,
         on_status=lambda text: _say(status=text),
-        variables=request["variables"],
+        variables=what.variables,
     )
     starting = asyncio.create_task(server.start())
     stopping = asyncio.create_task(ended.wait())
@@ -136,11 +132,11 @@ async def keep(request: dict[str, Any]) -> int:
             return 1
         await starting
         kept = Kept(
-            key=request["key"],
-            model=request["model"],
-            served=request["path"],
-            served_name=request["served_name"],
-            identity=request["identity"],
+            key=what.key,
+            model=what.model,
+            served=what.path,
+            served_name=what.served_name,
+            identity=what.identity,
             base_url=server.base_url,
             version=server.version,
             argv=server.argv,
@@ -148,8 +144,8 @@ async def keep(request: dict[str, Any]) -> int:
             keeper_pid=os.getpid(),
             keeper_started=psutil.Process().create_time(),
             started=time.time(),
-            idle_s=request["idle_s"],
-            log=request["log"],
+            idle_s=what.idle_s,
+            log=log,
         )
         kept.write()
         try:
@@ -185,4 +181,4 @@ async def _until_unused(kept: Kept, server: ManagedServer, ended: asyncio.Event)
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(keep(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))))
+    sys.exit(asyncio.run(keep(**json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))))

@@ -32,12 +32,7 @@ _PHASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 def strip_prefix(line: str) -> str:
     """A log line without the process name, level, time and source in front of it."""
-    return line[_match_end(line) :].rstrip()
-
-
-def _match_end(line: str) -> int:
-    match = _PREFIX.match(line)
-    return match.end() if match else 0
+    return _PREFIX.sub("", line, count=1).rstrip()
 
 
 def phase_of(line: str) -> str | None:

@@ -29,6 +29,7 @@ from evalharness.models.serving.checkpoint import (
 )
 from evalharness.models.serving.find import ServerCommand
 from evalharness.models.serving.log import derived_max_model_len, ending, explain, phase_of
+from evalharness.models.serving.model_server import ModelServer
 from evalharness.models.serving.readiness import (
     context_length,
     first_request,
@@ -64,7 +65,7 @@ class _AttemptError(Exception):
         self.log = log
 
 
-class ManagedServer:
+class ManagedServer(ModelServer):
     """`async with ManagedServer(command=find_server(None), model=path, ...) as server: server.base_url`.
 
     Ready means that /health answers and that one real chat request was answered: some failures (an
@@ -158,11 +159,6 @@ class ManagedServer:
         if self._process is not None:
             await self._process.stop()
 
-    async def restart(self) -> None:
-        """Stop what is left and start again with the same arguments, on the same port if it is still free."""
-        await self.stop()
-        await self.start()
-
     async def start(self) -> None:
         """Start and wait until ready. Raises `CheckpointError` or `ServerStartError`, leaving no process."""
         context: int | None = default_context(self.model)
@@ -213,14 +209,12 @@ class ManagedServer:
         scratch = _socket_folder()
         env["VLLM_RPC_BASE_PATH"] = str(scratch)
         self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path, scratch=scratch)
-        ready = False
         try:
             await self._wait_ready(self._process)
             self._process.at_work()
-            ready = True
-        finally:
-            if not ready:
-                await self.stop()
+        except BaseException:
+            await self.stop()
+            raise
 
     async def _wait_ready(self, process: SupervisedProcess) -> None:
         import aiohttp

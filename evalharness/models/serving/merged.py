@@ -8,7 +8,6 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.locks import exclusive
@@ -56,7 +55,8 @@ def _make(
     on_line: Callable[[str], None],
     vllm: str | None,
 ) -> None:
-    dtype = _stored_dtype(base)
+    _refuse_quantised(base)
+    dtype = base.dtype
     _require_room(folder.parent, base, _BYTES[dtype])
     python = server_python("an adapter is merged", vllm)
     for leftover in folder.parent.glob("merging-*"):
@@ -83,18 +83,12 @@ def _make(
         work.replace(folder)
 
 
-def _stored_dtype(base: CheckpointInfo) -> str:
-    config: dict[str, Any] = read_json(base.path / "config.json")
-    if "quantization_config" in config:
+def _refuse_quantised(base: CheckpointInfo) -> None:
+    if "quantization_config" in read_json(base.path / "config.json"):
         raise MergeError(
             f"{base.path} is quantised; an adapter is merged into the model it was quantised from: give that as "
             "--model, or serve the adapter with vLLM, without merging: --lora-serve"
         )
-    inner = config.get("text_config")
-    named = config.get("dtype") or config.get("torch_dtype")
-    if named is None and isinstance(inner, dict):
-        named = inner.get("dtype") or inner.get("torch_dtype")
-    return named if named in _BYTES else "float32"
 
 
 def _require_room(folder: Path, base: CheckpointInfo, bytes_each: int) -> None:
@@ -120,8 +114,6 @@ def _failure(failed: ToolError, python: Path, adapter: Adapter) -> MergeError:
             f"the server's environment has no peft, which merges adapters; add it with: {command} "
             "(or serve the adapter with vLLM, without merging: --lora-serve)"
         )
-    errors = [line for line in failed.output if "rror" in line] or failed.output
     return MergeError(
-        f"{adapter.path} could not be merged: {errors[-1] if errors else failed}; vLLM can serve it "
-        "without merging: --lora-serve"
+        f"{adapter.path} could not be merged: {failed.reason}; vLLM can serve it without merging: --lora-serve"
     )

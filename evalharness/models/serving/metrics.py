@@ -105,10 +105,10 @@ class ServerInsight:
     """Tokens/s between the last two looks."""
     generation_rate: float = 0.0
     looks: int = 0
-    _first: dict[str, Reading] = field(default_factory=dict)
+    total: Reading = field(default_factory=Reading)
+    """Counters over this run: what was counted before we came is not ours."""
     _last: dict[str, Reading] = field(default_factory=dict)
-    _done: Reading = field(default_factory=Reading)
-    """What servers had counted that have since been restarted."""
+    """By address. Zeros for a server that is away: it begins anew."""
     _sums: dict[str, float] = field(default_factory=dict)
     _queued: int = 0
     _when: float = 0.0
@@ -133,42 +133,31 @@ class ServerInsight:
     async def look(self, http: ClientSession) -> bool:
         """Read every page once."""
         urls = list(self.urls())
-        for gone in self._last.keys() - set(urls):
-            self._restarted(gone)
+        self._last |= dict.fromkeys(self._last.keys() - set(urls), Reading())
         readings = await asyncio.gather(*(read_metrics(http, url) for url in urls))
         found = {url: r for url, r in zip(urls, readings, strict=True) if r is not None}
         if not found:
             return False
+        together = new = Reading()
         for url, reading in found.items():
-            last = self._last.get(url)
-            if last is not None and reading.generation_tokens < last.generation_tokens:
-                self._restarted(url)
-            self._first.setdefault(url, reading)
+            last = self._last.get(url, reading)
+            restarted = reading.generation_tokens < last.generation_tokens
+            new = new.plus(reading.since(Reading() if restarted else last))
+            together = together.plus(reading)
             self._last[url] = reading
-        self._add(found)
+        self.now = replace(together, kv_usage=together.kv_usage / len(found))
+        self._add(new)
         return True
 
-    def _restarted(self, url: str) -> None:
-        """Its counters begin anew; what it had counted before stays counted."""
-        self._done = self._done.plus(self._last.pop(url).since(self._first[url]))
-        self._first[url] = Reading()
-
-    def _add(self, found: dict[str, Reading]) -> None:
-        total = self.total
-        together = Reading()
-        for reading in found.values():
-            together = together.plus(reading)
-        self.now = replace(together, kv_usage=together.kv_usage / len(found))
-        moment = time.monotonic()
-        if total.preemptions > self._sums.get("preemptions", 0.0):
+    def _add(self, new: Reading) -> None:
+        """What was counted since the look before."""
+        assert self.now is not None
+        self.total = self.total.plus(new)
+        if new.preemptions > 0:
             self.on_preempted()
-        self._sums["preemptions"] = total.preemptions
-        if self.looks:
-            seconds = max(moment - self._when, 1e-6)
-            self.prompt_rate = (total.prompt_tokens - self._sums.get("prompt", 0.0)) / seconds
-            self.generation_rate = (total.generation_tokens - self._sums.get("generation", 0.0)) / seconds
-        self._sums["prompt"], self._sums["generation"] = total.prompt_tokens, total.generation_tokens
-        self._when = moment
+        moment = time.monotonic()
+        seconds, self._when = max(moment - self._when, 1e-6), moment
+        self.prompt_rate, self.generation_rate = new.prompt_tokens / seconds, new.generation_tokens / seconds
         self.looks += 1
         for name in _GAUGES:
             self._sums[name] = self._sums.get(name, 0.0) + getattr(self.now, name)
@@ -177,14 +166,6 @@ class ServerInsight:
         if self._queued >= 2:
             self._queued = 0
             self.on_saturated(int(self.now.running))
-
-    @property
-    def total(self) -> Reading:
-        """Counters over this run: what was counted before we came is not ours."""
-        whole = self._done
-        for url, last in self._last.items():
-            whole = whole.plus(last.since(self._first[url]))
-        return whole
 
     @property
     def prefix_hit_rate(self) -> float | None:

@@ -34,7 +34,10 @@ class ModelServer(Protocol):
     async def stop(self) -> None:
         """End it and all its processes. Idempotent."""
 
-    async def restart(self) -> None: ...
+    async def restart(self) -> None:
+        """Stop what is left and start again with the same arguments."""
+        await self.stop()
+        await self.start()
 
     async def kill(self) -> None:
         """End one that is alive and no longer answers; it counts as having died."""
@@ -106,9 +109,9 @@ class SharedServers:
             tell = (lambda text: self._status(text)) if on_status is not None else None
             self._servers[key] = make(log_path=self._folder / log_path.name, on_status=tell, **what)
             self._what[key] = made_of
-        return cast(ModelServer, _Lent(self._servers[key], self.there, self._make_room))
+        return cast(ModelServer, _Lent(self, self._servers[key]))
 
-    async def _make_room(self) -> None:
+    async def make_room(self) -> None:
         await asyncio.gather(*(server.stop() for server in self._replaced))
         self._replaced.clear()
 
@@ -141,42 +144,28 @@ class SharedServers:
 class _Lent:
     """A server as one run sees it: started if need be, and still there when the run is over."""
 
-    def __init__(
-        self,
-        server: ModelServer,
-        there: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]],
-        make_room: Callable[[], Coroutine[Any, Any, None]],
-    ) -> None:
-        self._server = server
-        self._make_room = make_room
-        self._there = there
+    def __init__(self, lender: SharedServers, server: ModelServer) -> None:
+        self._lender, self._server = lender, server
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._server, name)
 
-    async def __aenter__(self) -> _Lent:
-        await self.start()
-        return self
-
-    async def __aexit__(self, *exception: object) -> None:
-        await self.stop()
-
     async def start(self) -> None:
         if not self._server.alive():
-            await self._there(self._make_room())
-            await self._there(self._server.start())
+            await self._lender.there(self._lender.make_room())
+            await self._lender.there(self._server.start())
 
     async def stop(self) -> None:
         """It is not this run's to stop."""
 
     async def restart(self) -> None:
-        await self._there(self._server.restart())
+        await self._lender.there(self._server.restart())
 
     async def kill(self) -> None:
-        await self._there(self._server.kill())
+        await self._lender.there(self._server.kill())
 
     async def wait_dead(self) -> None:
-        await self._there(self._server.wait_dead())
+        await self._lender.there(self._server.wait_dead())
 
 
 def served_as(identity: str) -> str:

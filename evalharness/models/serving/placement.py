@@ -54,14 +54,17 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     chosen = environment.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None:
         return [name.strip() for name in chosen.split(",") if name.strip()]
-    program = shutil.which("nvidia-smi")
+    return _of_each_gpu("index", environment)
+
+
+def _of_each_gpu(what: str, environment: Mapping[str, str], *chosen: str) -> list[str]:
+    """What nvidia-smi says; empty where it shows none, or is not there."""
+    program = shutil.which("nvidia-smi", path=environment.get("PATH"))
     if program is None:
         return []
+    command = [program, f"--query-gpu={what}", "--format=csv,noheader", *chosen]
     try:
-        done = subprocess.run(
-            [program, "--query-gpu=index", "--format=csv,noheader"],
-            capture_output=True, text=True, timeout=60, check=True,
-        )  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
     return [line.strip() for line in done.stdout.splitlines() if line.strip()]
@@ -123,17 +126,11 @@ def batch_invariance(kind: Kind, capabilities: Sequence[float]) -> dict[str, str
 
 def compute_capabilities(environment: Mapping[str, str] = os.environ) -> list[float]:
     """Of the GPUs that a server may see; empty where none is shown."""
-    program = shutil.which("nvidia-smi", path=environment.get("PATH"))
-    if program is None:
-        return []
     chosen = environment.get("CUDA_VISIBLE_DEVICES")
-    command = [program, "--query-gpu=compute_cap", "--format=csv,noheader"]
-    if chosen is not None:
-        if not chosen.strip() or chosen.strip() == "-1":
-            return []
-        command.append(f"--id={chosen}")
+    if chosen is not None and chosen.strip() in ("", "-1"):
+        return []
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-        return [float(line) for line in done.stdout.splitlines() if line.strip()]
-    except (OSError, subprocess.SubprocessError, ValueError):
+        only = () if chosen is None else (f"--id={chosen}",)
+        return [float(line) for line in _of_each_gpu("compute_cap", environment, *only)]
+    except ValueError:
         return []

@@ -71,10 +71,6 @@ def read_install(root: Path) -> ServerInstall | None:
     return read_record(root / RECORD, ServerInstall)
 
 
-def write_install(root: Path, install: ServerInstall) -> None:
-    write_record(root / RECORD, install)
-
-
 def read_record(path: Path, kind: type[I]) -> I | None:
     """The installation that `path` records; None where it is damaged, or its environment is gone."""
     from pydantic import TypeAdapter

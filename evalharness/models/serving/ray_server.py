@@ -166,15 +166,13 @@ class RayServer:
             max_restarts=0, runtime_env={"env_vars": _SPARE_CHILDREN}, **self._resources.options()
         )
         self._actor = host.remote(self._vllm, self._what)
-        ready = False
         try:
             await self._start(self._actor)
-            ready = True
-        except RayError as error:
-            raise InfrastructureError(self._lost(error)) from None
-        finally:
-            if not ready:
-                await self.stop()
+        except BaseException as error:
+            await self.stop()
+            if isinstance(error, RayError):
+                raise InfrastructureError(self._lost(error)) from None
+            raise
 
     async def _start(self, actor: Any) -> None:
         self._node = await self._placed(actor)

@@ -185,8 +185,6 @@ def _join(ray: Any, address: str, staging: Path, install: bool) -> None:
     if address == "local":
         options |= {"include_dashboard": False, "_temp_dir": str(staging)}
     else:
-        from evalharness.play.cluster.connect import requirements, stage
-
         options["runtime_env"]["py_modules"] = stage(staging)
         if install:
             options["runtime_env"]["pip"] = requirements()

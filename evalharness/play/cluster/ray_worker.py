@@ -21,7 +21,7 @@ from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec
 from evalharness.models.serving.server_resources import CORES, result
-from evalharness.play.workers.process import Slots, Usage, WorkerError, WorkerProcess, WorkerStartError
+from evalharness.play.workers.process import Usage, WorkerError, WorkerProcess, WorkerStartError
 
 _START_TIMEOUT = 600.0
 """Seconds until an actor runs: a node may be started by an autoscaler, and install packages."""
@@ -70,7 +70,6 @@ class RayWorker:
         self.spec = spec
         self.data = data.absolute() if data else None
         self.broken = False
-        self.slots = Slots(spec.worker.envs_per_worker)
         self.answered = False
         self.last_call = CallTimes()
         self._usage = Usage()

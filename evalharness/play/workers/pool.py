@@ -18,7 +18,7 @@ _CHECK_EVERY = 5.0
 _GROWTH_FACTOR = 1.5
 _GROWTH_BYTES = 300 * 2**20
 """A worker is replaced when it holds half as much again as it did when warm, and this much on top."""
-_BUSY = 0.7
+BUSY = 0.7
 """Share of the time that a family's workers are at work from which one more is worth its start."""
 _SPARE_BYTES = 512 * 2**20
 _UNKNOWN_BYTES = 400 * 2**20
@@ -37,6 +37,8 @@ class _Held:
     """What the pool knows of one worker."""
 
     worker: Worker
+    free: list[int]
+    """Numbers of its environments that have no episode; the last is given out next."""
     episodes: int = 0
     warm_bytes: int | None = None
     checked: float = field(default_factory=time.monotonic)
@@ -125,42 +127,36 @@ class EnvironmentPool:
         self._last_look = (now, busy)
         return (busy - before) / max(now - then, 1e-6) / max(len(self._held), 1)
 
-    @staticmethod
-    def is_overworked(share: float) -> bool:
-        """Whether one more worker is worth its start, by what `look` returned."""
-        return share > _BUSY
-
     @contextlib.asynccontextmanager
     async def environment(self) -> AsyncIterator[RemoteEnvironment]:
         """Wait for a free environment and hold it for one episode."""
         async with self._changed:
             while (held := self._pick()) is None:
                 await self._changed.wait()
-            slot = held.worker.slots.take()
+            slot = held.free.pop()
         try:
             yield RemoteEnvironment(held.worker, slot, self.times)
         finally:
-            held.worker.slots.give_back(slot)
+            held.free.append(slot)
             held.episodes += 1
             self._check(held)
             async with self._changed:
                 self._changed.notify()
-
-    def _room(self, held: _Held) -> int:
-        return held.worker.slots.free - (self.spec.worker.envs_per_worker - self.per_worker)
 
     def _pick(self) -> _Held | None:
         """The least busy worker; a new one while there is room and every one is at work; None when all is full."""
         for held in [held for held in self._held if held.worker.broken]:
             self._drop(held)
         staying = [held for held in self._held if not held.retiring]
-        best = max(staying, key=self._room, default=None)
-        idle = best is not None and self._room(best) == self.per_worker
-        if best is not None and (idle or (len(staying) >= self.size and self._room(best) > 0)):
+        best = max(staying, key=lambda held: len(held.free), default=None)
+        full = len(staying) >= self.size
+        if best is not None and (len(best.free) == self.per_worker or (full and best.free)):
             return best
-        if len(staying) >= self.size:
-            return None
-        self._held.append(_Held(self.make_worker(self.spec, self.data, self.log)))
+        return None if full else self._add()
+
+    def _add(self) -> _Held:
+        worker = self.make_worker(self.spec, self.data, self.log)
+        self._held.append(_Held(worker, free=[*range(self.per_worker)][::-1]))
         return self._held[-1]
 
     def _drop(self, held: _Held) -> None:
@@ -180,7 +176,7 @@ class EnvironmentPool:
             return
         if not held.retiring and time.monotonic() - held.checked >= _CHECK_EVERY:
             self._weigh(held)
-        if held.retiring and held.worker.slots.all_free:
+        if held.retiring and len(held.free) == self.per_worker:
             self._sample_cpu(held)
             self._drop(held)
 
@@ -208,7 +204,7 @@ class EnvironmentPool:
     async def warm_up(self) -> None:
         """Start as many workers as are allowed now, all their imports included, before any episode asks for them."""
         while len(self._held) < self.size:
-            self._held.append(_Held(self.make_worker(self.spec, self.data, self.log)))
+            self._add()
         # What does not start is reported to the first episode that needs it.
         calls = (held.worker.call(0, "warm", self.spec.worker.reset_timeout) for held in self._held)
         await asyncio.gather(*calls, return_exceptions=True)

@@ -45,37 +45,12 @@ class Usage:
     rss_bytes: int | None = None
 
 
-class Slots:
-    """The environments of one worker by number; an episode takes one and gives it back."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        self._free = list(range(count - 1, -1, -1))
-
-    @property
-    def free(self) -> int:
-        return len(self._free)
-
-    @property
-    def all_free(self) -> bool:
-        return self.free == self.count
-
-    def take(self) -> int:
-        """The number of one that is free; there must be one."""
-        return self._free.pop()
-
-    def give_back(self, slot: int) -> None:
-        self._free.append(slot)
-
-
 class Worker(Protocol):
     """Holds up to `spec.worker.envs_per_worker` environments somewhere; carries out one call at a time."""
 
     spec: EnvSpec
     broken: bool
     """It has died or been killed and will never answer again."""
-    slots: Slots
-    """Its environments, and which of them have an episode."""
     answered: bool
     """It has started."""
     last_call: CallTimes
@@ -102,7 +77,6 @@ class WorkerProcess:
         self.data = data
         self.log = log
         self.broken = False
-        self.slots = Slots(spec.worker.envs_per_worker)
         self.answered = False
         self.last_call = CallTimes()
         self._errors: IO[bytes] | None = None

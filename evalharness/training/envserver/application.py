@@ -9,8 +9,7 @@ from typing import Any
 from aiohttp import WSCloseCode, web
 
 from evalharness.base.version import __version__
-from evalharness.models.openenv.door import Door
-from evalharness.models.openenv.gate import Gate
+from evalharness.models.openenv.door import Door, Gate
 from evalharness.models.openenv.wire import (
     MOST_BYTES,
     RefusedError,

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from evalharness.models.openenv.gate import Gate
+from evalharness.models.openenv.door import Gate
 from evalharness.training.envserver.messages import ResetManyRequest, StepManyRequest
 from evalharness.training.envserver.service import ClientSession
 

@@ -10,9 +10,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
 from evalharness.models.event_loop import run_to_end
-from evalharness.models.openenv.door import Door, is_loopback, is_one_of, token_of
-from evalharness.models.openenv.gate import Gate
-from evalharness.models.openenv.listening import listening
+from evalharness.models.openenv.door import Door, Gate, is_loopback, is_one_of, listening, token_of
 from evalharness.play.cluster import WorkerSite, worker_site
 from evalharness.protocol.drawn import fixed_name
 from evalharness.protocol.perturb import RANDOM, surfaces

@@ -99,13 +99,3 @@ def require_room(found: Estimate, folder: Path, *, gpu: bool) -> str | None:
     if whole > available:
         return f"{needed}, and {available / 1e9:.1f} GB are free now: {smaller}"
     return None
-
-
-def stored_dtype(base: CheckpointInfo) -> str:
-    """What the base's weights are kept in."""
-    config = read_json(base.path / "config.json")
-    text = config.get("text_config")
-    named = config.get("dtype") or config.get("torch_dtype")
-    if named is None and isinstance(text, dict):
-        named = text.get("dtype") or text.get("torch_dtype")
-    return named if named in ("float32", "bfloat16", "float16") else "float32"

@@ -17,7 +17,6 @@ from evalharness.base.paths import write_whole
 from evalharness.base.version import __version__
 from evalharness.models.serving.checkpoint import TOKENIZER_FILES
 from evalharness.runs.folders import TRAINING
-from evalharness.training.tune.estimate import stored_dtype
 from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
 from evalharness.training.tune.process import Event, follow
 from evalharness.training.tune.progress import TuningProgress
@@ -57,7 +56,7 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "data": str(planned.rows.resolve()),
         "out": str(planned.folder.resolve()),
         "dtype": planned.dtype,
-        "stored": stored_dtype(planned.base),
+        "stored": planned.base.dtype,
         "save_every": planned.save_every,
         "keep": planned.keep,
         "threads": usable_cores(),

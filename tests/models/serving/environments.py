@@ -8,6 +8,9 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from evalharness.base.paths import server_folder
+from evalharness.models.serving.private import RECORD, ServerInstall, write_record
+
 SCRIPT = """#!{python}
 import sys
 print("would serve", sys.argv[1:])
@@ -34,6 +37,18 @@ def make_environment(folder: Path, distribution: str | None, version: str) -> Pa
         script.write_text(SCRIPT.format(python=folder / "bin" / "python"))
         script.chmod(0o755)
     return folder
+
+
+def make_private(environment: Path) -> None:
+    """Have the private record name an environment that is linked into its root."""
+    root = server_folder()
+    root.mkdir(parents=True)
+    (root / "env-1").symlink_to(environment)
+    install = ServerInstall(
+        kind="cpu", vllm="0.32.0", torch="2.13.0+cpu", python="3.11", environment=root / "env-1",
+        installed_at="2026-01-01", seconds=1.0,
+    )  # fmt: skip
+    write_record(root / RECORD, install)
 
 
 def make_wheel(folder: Path, name: str, version: str, files: Mapping[str, str], requires: str = "") -> Path:

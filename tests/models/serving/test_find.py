@@ -9,30 +9,10 @@ import pytest
 from evalharness.base.errors import UserError
 from evalharness.base.paths import server_folder
 from evalharness.models.serving.find import ServerNotFound, find_server, install_command, server_candidates
-from evalharness.models.serving.private import ServerInstall, write_install
 
-from .environments import SCRIPT
+from .environments import SCRIPT, make_private
 
 MODULE = ("-m", "vllm.entrypoints.openai.api_server")
-
-
-def make_private(environment: Path) -> None:
-    """Have the private record name an environment that is linked into its root."""
-    root = server_folder()
-    root.mkdir(parents=True)
-    (root / "env-1").symlink_to(environment)
-    write_install(
-        root,
-        ServerInstall(
-            kind="cpu",
-            vllm="0.32.0",
-            torch="2.13.0+cpu",
-            python="3.11",
-            environment=root / "env-1",
-            installed_at="2026-01-01",
-            seconds=1.0,
-        ),
-    )
 
 
 def test_the_order_is_option_variable_private_path(

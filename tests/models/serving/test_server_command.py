@@ -12,9 +12,8 @@ from evalharness.cli import server as command
 from evalharness.cli.install_progress import condense, install_progress
 from evalharness.cli.parser import CommandParser, add_command
 from evalharness.models.serving import install as installing
-from evalharness.models.serving.private import ServerInstall, write_install
 
-from .environments import make_server_wheels
+from .environments import make_private, make_server_wheels
 
 
 def run(*words: str) -> int:
@@ -25,28 +24,10 @@ def run(*words: str) -> int:
     return status
 
 
-def make_private(home: Path, environment: Path) -> None:
-    root = home / "server"
-    root.mkdir(parents=True)
-    (root / "env-1").symlink_to(environment)
-    write_install(
-        root,
-        ServerInstall(
-            kind="cpu",
-            vllm="0.32.0",
-            torch="2.13.0+cpu",
-            python="3.11",
-            environment=root / "env-1",
-            installed_at="2026-01-01",
-            seconds=1.0,
-        ),
-    )
-
-
 def test_status_names_the_server_that_run_would_start_and_where_it_looked(
     home: Path, cpu_environment: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    make_private(home, cpu_environment)
+    make_private(cpu_environment)
     assert run("status") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "run would start: vLLM 0.32.0 (cpu) from the private environment"
@@ -66,7 +47,7 @@ def test_status_without_a_server_names_the_installing_command(
 
 
 def test_status_as_json(home: Path, cpu_environment: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    make_private(home, cpu_environment)
+    make_private(cpu_environment)
     assert run("status", "--json", "-", "--vllm", "/no/such/vllm") == 0
     result = json.loads(capsys.readouterr().out)
     # What is named explicitly is not passed over, although the private one would do.

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from command_line import EXAMPLE
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.envs.pddl import SPEC as PDDL
 from evalharness.play.workers.process import RemoteEnvironment, WorkerError, WorkerProcess, WorkerStartError
+from tests.play.test_scheduler import compass
 
+__all__ = ["compass"]
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def compass(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[EnvSpec]:
-    """The example environment, installed for this process and for its workers; two in one worker."""
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    monkeypatch.setenv("PYTHONPATH", str(EXAMPLE))
-    monkeypatch.setenv("COMPASS_FAULTS", str(tmp_path))
-    import compass
-
-    yield replace(compass.SPEC, worker=replace(compass.SPEC.worker, envs_per_worker=2))
-    del sys.modules["compass"]
 
 
 def task(index: int, wanted: str = "south") -> Task:

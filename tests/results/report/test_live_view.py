@@ -36,9 +36,9 @@ def going_on() -> Progress:
             progress.begin_episode(family, key)
     for _ in range(14):
         now += 6.0
-        for family, own in keys.items():
+        for own in keys.values():
             for key in own[:6]:
-                progress.count_turn(family, key, TURN)
+                progress.count_turn(key, TURN)
     progress.retries, progress.refusals = 17, 12
     progress.warning, progress.status, progress.engine = WARNING, STATUS, lambda: ENGINE
     progress.families["pddl"].failures = 2
