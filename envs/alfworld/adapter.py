@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from evalharness.envs.alfworld.actions import CHECK, LOOK, repaired, without_period
-from evalharness.envs.alfworld.households import Household, build_game
+from evalharness.envs.alfworld.households import build_game, household_of
 from evalharness.envs.alfworld.oracle import plan
 from evalharness.envs.alfworld.tasks import UNWRAPPED, read_game, sha256
 from evalharness.envs.alfworld.world import NOTHING_HAPPENS, World
@@ -154,13 +154,7 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
     if task.family != "alfworld" or not {"object", "target"} <= set(payload):
         raise InvalidTaskError(f"{task.id} is not a task of the family alfworld")
     if "household" in payload:
-        household = Household.from_json(
-            payload["household"],
-            kind=task.kind,
-            object_type=str(payload["object"]),
-            target_type=str(payload["target"]),
-        )
-        return dict(build_game(household))
+        return dict(build_game(household_of(task)))
     content = read_game(data, str(payload.get("game")))
     if sha256(content) != payload.get("sha256"):
         raise InvalidTaskError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalharness.envs.alfworld.facts import FactBase
 from evalharness.envs.alfworld.grammar import (
     Entity,
     Expression,
@@ -16,6 +15,7 @@ from evalharness.envs.alfworld.grammar import (
     Symbol,
     Term,
 )
+from evalharness.envs.alfworld.query import FactBase
 from evalharness.envs.base import InvalidTaskError
 
 

@@ -10,9 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.reading import read_text
-from evalharness.envs.alfworld.labels import KINDS
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
+KINDS = {
+    "pick_and_place_simple": "put",
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+    "look_at_obj_in_light": "examine",
+    "pick_two_obj_and_place": "puttwo",
+}
+"""ALFWorld's task type -> the benchmark's short name."""
 PUBLISHED_TASKS = 134
 UNWRAPPED = "unwrapped"
 """The suite of the published games in TextWorld's own words and by its own verdict, as other groups play them."""
@@ -98,3 +106,24 @@ def _task(data: Path | None, row: dict[str, Any]) -> Task:
             "target": target_type.lower(),
         },
     )
+
+
+def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
+    """Regular expressions over observations: the label file spells them out, and generated tasks get the same form.
+
+    `kind` is a short name; the types are lower-case words as in observations (`soapbar`, `countertop`).
+    The target is the receptacle to put things in, or the lamp to look by.
+    """
+    first = (rf"^(?=.* you see)(?=.*a {object_type} \d+)", rf"You pick up the {object_type} \d+")
+    match kind:
+        case "put":
+            return first
+        case "clean":
+            return (*first, rf"You clean the {object_type} \d+")
+        case "heat" | "cool":
+            return (*first, rf"You {kind} the {object_type} \d+ using the")
+        case "examine":
+            return (*first, rf"^(?=.* you see)(?=.*a {target_type})")
+        case "puttwo":
+            return (*first, rf"You put the {object_type} \d+ in/on the {target_type} \d+")
+    raise ValueError(f"no task of the kind {kind!r}")

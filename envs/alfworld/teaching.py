@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from evalharness.envs.alfworld.households import Household
+from evalharness.envs.alfworld.households import household_of
 from evalharness.envs.alfworld.oracle import kind_in
 from evalharness.envs.alfworld.searching import Searcher, places_in
 from evalharness.envs.base import Task
@@ -248,11 +248,7 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
 def _forms(task: Task) -> list[str]:
     if "household" not in task.payload:
         return content_form(task)
-    thing, target = str(task.payload["object"]), str(task.payload["target"])
-    home = Household.from_json(
-        task.payload["household"], kind=task.kind, object_type=thing, target_type=target
-    )
-    return [digest(json.dumps(home.shape()))]
+    return [digest(json.dumps(household_of(task).shape()))]
 
 
 def _seeker(task: Task) -> Searcher:

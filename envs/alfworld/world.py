@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from evalharness.envs.alfworld.facts import Arguments, FactBase
 from evalharness.envs.alfworld.grammar import (
     ActionText,
     Entity,
@@ -25,16 +24,15 @@ from evalharness.envs.alfworld.naming import readable_names
 from evalharness.envs.alfworld.narration import Context, Scene, derive
 from evalharness.envs.alfworld.pddl import (
     ROOT_TYPE,
-    And,
     Atom,
     Domain,
-    Not,
+    Literal,
     Problem,
     Schema,
     parse_domain,
     parse_problem,
 )
-from evalharness.envs.alfworld.query import Query
+from evalharness.envs.alfworld.query import Arguments, FactBase, Query
 from evalharness.envs.base import InvalidTaskError
 
 NOTHING_HAPPENS = "Nothing happens."
@@ -68,6 +66,7 @@ class _Household:
             schema.name: not _asks_about(self.grammar, self.text(schema).template, changing)
             for schema in schemas
         }
+        self.given = {schema.name: _given(schema) for schema in schemas}
         self.command_texts: dict[tuple[str, Arguments], str | None] = {}
         """Of those that no state changes."""
 
@@ -150,7 +149,7 @@ class World:
         if key in home.command_texts:
             return home.command_texts[key]
         text = None
-        if not _is_idle(schema, arguments):
+        if not _is_idle(schema, arguments, home.given[schema.name]):
             context = self._context(schema, arguments)
             text = derive(home.grammar, home.text(schema).template, context, self._scene())
         if text is None or home.fixed_template[schema.name]:
@@ -182,20 +181,26 @@ def _ground(atom: Atom, values: Mapping[str, str]) -> Atom:
     return Atom(atom.predicate, tuple(values[t[1:]] if t.startswith("?") else t for t in atom.terms))
 
 
-def _is_idle(schema: Schema, arguments: Arguments) -> bool:
+def _given(schema: Schema) -> set[Literal]:
+    """What its precondition says of its parameters in every case."""
+    names = {parameter.name for parameter in schema.parameters}
+    always = set.intersection(*map(set, schema.precondition.conjunctions or [()]))
+    return {literal for literal in always if literal.variables <= names}
+
+
+def _is_idle(schema: Schema, arguments: Arguments, given: set[Literal]) -> bool:
     """Every effect is already among the action's own preconditions, such as going to where one stands.
 
     A planner's translation drops such actions, so the game does not offer them.
     """
     values = _values(schema, arguments)
-    given = schema.precondition.parts if isinstance(schema.precondition, And) else (schema.precondition,)
-    true = {_ground(part, values) for part in given if isinstance(part, Atom)}
-    denied = [part.part for part in given if isinstance(part, Not)]
-    false = {_ground(part, values) for part in denied if isinstance(part, Atom)}
+    known = {(_ground(literal.atom, values), literal.positive) for literal in given}
     adds = {_ground(effect.atom, values) for effect in schema.effects if effect.adds}
     for effect in schema.effects:
         atom = _ground(effect.atom, values)
-        if effect.when is not None or atom not in (true if effect.adds else adds | false):
+        if effect.when is not None or not (
+            (atom, effect.adds) in known or (not effect.adds and atom in adds)
+        ):
             return False
     return True
 
