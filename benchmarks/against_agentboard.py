@@ -98,7 +98,7 @@ class Stock:
         import jericho
 
         from evalharness.envs.jericho.observation import clean
-        from evalharness.envs.jericho.open_suite import story_of
+        from evalharness.envs.jericho.generator import story_of
 
         game = jericho.FrotzEnv(str(story_of(task)))
         return clean(game.reset()[0]), lambda action: clean(game.step(action)[0])

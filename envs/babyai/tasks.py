@@ -20,7 +20,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite == AGENTGYM:
         return [_of_agentgym(index, level, seed) for index, level in enumerate(AGENTGYM_LEVELS)]
-    from evalharness.envs.babyai.open_suite import open_tasks  # with the generator
+    from evalharness.envs.babyai.generator import open_tasks
 
     return open_tasks(seed)
 

@@ -15,7 +15,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from evalharness.envs.pddl.open_suite import open_tasks  # with the generator
+    from evalharness.envs.pddl.generator import open_tasks
 
     return open_tasks(seed)
 

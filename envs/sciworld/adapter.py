@@ -154,8 +154,7 @@ class ScienceWorldEnv(TextEnv):
 def load_world(simulator: Simulator, task: Task) -> None:
     """Put `task` into the simulator. Raises InvalidTaskError when it is not one of the simulator's."""
     try:
-        payload = task.payload
-        simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]))
+        simulator.begin(task)
     except (KeyError, TypeError, ValueError, SimulatorFault) as error:
         raise InvalidTaskError(f"{task.id} is not a ScienceWorld task: {error}") from error
 

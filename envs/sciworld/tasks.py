@@ -21,7 +21,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite in (UNWRAPPED, AGENTGYM):
         return unwrapped_tasks(suite, seed)
-    from evalharness.envs.sciworld.open_suite import open_tasks  # with the generator
+    from evalharness.envs.sciworld.generator import open_tasks
 
     return open_tasks(seed)
 
