@@ -9,9 +9,9 @@ from typing import Any
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
 from evalharness.envs.sciworld import oracle
 from evalharness.envs.sciworld.actions import CHECK, carried_out
+from evalharness.envs.sciworld.kinds import EXPECTED, UNWRAPPED
 from evalharness.envs.sciworld.progress import LabelProgress, score_progress
 from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
-from evalharness.envs.sciworld.unwrapped import EXPECTED, UNWRAPPED
 
 _SAME_SCORE = 1e-9
 _RESET = "reset task"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene
+from evalharness.envs.sciworld import place
 from evalharness.envs.sciworld.finding import FIND, LIFESPAN, Finder
 from evalharness.envs.sciworld.generator import OpenCase
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED
@@ -15,9 +16,6 @@ from evalharness.envs.teaching import Detour, Teaching, digest
 _MOVES = frozenset({"go", "look_around"})
 _TASK = re.compile(r"Your task is to (.+?)[.\n]")
 _DOOR = re.compile(r"A door to the ([\w ]+?) \(that is open\)")
-_ROOM = re.compile(
-    r"(?:This (?:room|outside location|location) is called|You (?:move|teleport) to) the ([\w ]+?)[.\n]"
-)
 
 
 def _gist(scene: Scene) -> str:
@@ -27,8 +25,8 @@ def _gist(scene: Scene) -> str:
 
 def _where(scene: Scene) -> str | None:
     for text in (*(step.observation for step in reversed(scene.done)), scene.first_observation):
-        if match := _ROOM.search(text + "\n"):
-            return match[1]
+        if room := place("", text):
+            return room
     return None
 
 

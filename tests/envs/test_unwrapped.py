@@ -9,8 +9,9 @@ import pytest
 
 from evalharness.envs import specs
 from evalharness.envs.babyai.levels import LEVELS
+from evalharness.envs.sciworld.kinds import VARIATIONS
 from evalharness.envs.sciworld.simulator import Simulator
-from evalharness.envs.sciworld.unwrapped import VARIATIONS, unwrapped_tasks
+from evalharness.envs.sciworld.tasks import unwrapped_tasks
 from evalharness.suites.selection import family_tasks
 
 
