@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from evalharness.envs.babyai.labels import LabelProgress
 from evalharness.envs.babyai.mission import Cell, MissionProgress, cells_of, due_actions, object_cells
+from evalharness.envs.babyai.rules import LabelProgress
 from evalharness.envs.babyai.world import World
 
 

@@ -83,7 +83,7 @@ class Oracle:
                 verdict = rules.judge(outcome, describe(world.view))
                 budget -= 1
                 done_well = accomplished or outcome.succeeded
-                if verdict.success and rules.progress == 1:
+                if verdict.success and rules.rate == 1:
                     if done_well:
                         return _Plan(_sentences(said, node, sentence), accomplished=True)
                     if not best.sentences or (not best.accomplished and length + 1 < len(best.sentences)):
@@ -112,8 +112,8 @@ class Oracle:
 
     def _errand(self) -> Errand | None:
         if isinstance(self._rules, MissionRules):
-            return mission_errand(self._world, self._rules.milestones)
-        return label_errand(self._world, self._rules.labels)
+            return mission_errand(self._world, self._rules)
+        return label_errand(self._world, self._rules)
 
     def _distance(self, state: State, cells: tuple[Cell, ...]) -> int:
         held = state.carrying
