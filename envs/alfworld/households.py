@@ -183,7 +183,7 @@ def _problem(household: Household) -> str:
 
 
 def _identifiers(names: list[str]) -> dict[str, str]:
-    """Identifiers that read back as these names: the numbering of `naming.py` counts down, so these count up."""
+    """Identifiers that read back as these names: the numbering of `readable_names` counts down, so these count up."""
     most: dict[str, int] = {}
     for name in names:
         kind, _, number = name.rpartition(" ")

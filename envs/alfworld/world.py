@@ -1,13 +1,14 @@
 """A household in play: the state that a game's PDDL describes, and the text that its grammar gives.
 
-The rules are those of TextWorld's PDDL environment, which stays the measure (`textworld_world.py`; the tests walk
-both side by side). TextWorld takes 0.8 s to start a game and 30 to 50 ms a step, nearly all of it in grounding
+The rules are those of TextWorld's PDDL environment, which stays the measure (`benchmarks/textworld_game.py`; the tests
+walk both side by side). TextWorld takes 0.8 s to start a game and 30 to 50 ms a step, nearly all of it in grounding
 every action for a planner and in copying and parsing text symbols anew; nothing here needs a planner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +21,6 @@ from evalharness.envs.alfworld.grammar import (
     Symbol,
     parse_grammar,
 )
-from evalharness.envs.alfworld.naming import readable_names
 from evalharness.envs.alfworld.narration import Context, Scene, derive
 from evalharness.envs.alfworld.pddl import (
     ROOT_TYPE,
@@ -36,6 +36,8 @@ from evalharness.envs.alfworld.query import Arguments, FactBase, Query
 from evalharness.envs.base import InvalidTaskError
 
 NOTHING_HAPPENS = "Nothing happens."
+_BAR = "_bar_"
+"""How the games write the `|` between a scene object's kind and its coordinates."""
 
 
 class _Household:
@@ -234,3 +236,28 @@ def _asks_about(grammar: Grammar, parts: tuple[Part, ...], predicates: set[str])
         ):
             return True
     return False
+
+
+def kind_of(identifier: str) -> str:
+    kind = identifier.split(_BAR, 1)[0]
+    return kind + "basin" if "basin" in identifier else kind
+
+
+def readable_names(identifiers: Iterable[str]) -> dict[str, str]:
+    """Names that a person reads (`cabinet 3`) from a game's identifiers (`cabinet_bar__plus_01_dot_20_bar_...`).
+
+    ALFWorld's rule: the identifiers of a kind, in alphabetical order, are numbered from the highest down to 1; a
+    basin is a kind of its own (`sink_bar_..._bar_sinkbasin` is a `sinkbasin`); what has no position in the scene has
+    no number and keeps the blank before it.
+    """
+    ordered = sorted(set(identifiers))
+    left = Counter(kind_of(identifier) for identifier in ordered if _BAR in identifier)
+    names = {}
+    for identifier in ordered:
+        if _BAR in identifier:
+            kind = kind_of(identifier)
+            names[identifier] = f"{kind} {left[kind]}"
+            left[kind] -= 1
+        else:
+            names[identifier] = f"{identifier} "
+    return names

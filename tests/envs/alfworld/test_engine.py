@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textworld_game import TextWorldGame
 
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.adapter import ALFWorldEnv
 from evalharness.envs.alfworld.households import build_game, household_of
 from evalharness.envs.alfworld.tasks import read_game
-from evalharness.envs.alfworld.textworld_world import TextWorldGame
 from evalharness.envs.alfworld.world import World
 from evalharness.envs.base import InvalidTaskError
 
@@ -64,7 +64,7 @@ def test_published_games_play_the_same_on_textworld(kind: str, published_data: P
 @reference
 def test_the_adapter_answers_alike_on_either_engine_up_to_the_goal() -> None:
     task = next(task for task in SPEC.suites.load_tasks("open", None, 3) if task.kind == "heat")
-    ours, theirs = ALFWorldEnv(), ALFWorldEnv(engine="textworld")
+    ours, theirs = ALFWorldEnv(), ALFWorldEnv(engine=TextWorldGame)
     assert ours.reset(options={"task": task}) == theirs.reset(options={"task": task})
     plan = ours.oracle()
     assert plan == theirs.oracle()

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalharness.envs.alfworld.grammar import Entity, Symbol, parse_grammar
-from evalharness.envs.alfworld.naming import readable_names
 from evalharness.envs.alfworld.narration import Context, Scene, derive
 from evalharness.envs.alfworld.pddl import Tree, Variable, condition_of, parse_domain, parse_problem
 from evalharness.envs.alfworld.query import FactBase, Query
+from evalharness.envs.alfworld.world import readable_names
 from evalharness.envs.base import InvalidTaskError
 
 OBJECTS = {"ann": "person", "bob": "person", "hat": "thing", "cup": "thing", "jar": "thing"}
