@@ -150,12 +150,6 @@ class Simulator:
         with self._held():
             return int(self._server.getTaskMaxVariations(task))
 
-    def test_variations(self) -> list[int]:
-        """Those of the loaded task that are kept for tests."""
-        assert self._jvm is not None
-        with self._held(), self._jvm.borrowing() as borrow:
-            return [int(number) for number in borrow(self._server.getVariationsTest())]
-
     def close(self) -> None:
         """Release the Java process; the last simulator to close ends it."""
         if self._jvm is None:

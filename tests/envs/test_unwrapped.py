@@ -21,7 +21,7 @@ def test_the_table_of_variations_is_the_simulators() -> None:
         found = {}
         for kind in VARIATIONS:
             simulator.load(kind, 0, "")
-            found[kind] = (simulator.variations(kind), simulator.test_variations()[0])
+            found[kind] = (simulator.variations(kind), int(simulator._texts("getVariationsTest")[0]))
     finally:
         simulator.close()
     assert found == dict(VARIATIONS)
