@@ -1,12 +1,16 @@
-"""A* over a grounded world."""
+"""A* over a grounded world, and looking things up in a state without decoding it."""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
+from evalharness.envs.pddl.syntax import Atom
+
+T = TypeVar("T")
 
 DEAD = 1_000_000
 """A bound this large says that the goal is out of reach."""
@@ -72,3 +76,27 @@ def _way(came: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[Ground
         serial, action = came[serial]
         actions.append(action)
     return tuple(reversed(actions))
+
+
+def among(world: GroundedProblem, atoms: list[Atom], read: Callable[[list[Atom]], T]) -> Callable[[int], T]:
+    """`read` of those of `atoms` that are true, as a function of the state; each answer is worked out once."""
+    pairs = [(world.bit[atom], atom) for atom in sorted(atoms)]
+    mask = sum(bit for bit, _ in pairs)
+    seen: dict[int, T] = {}
+
+    def lookup(state: int) -> T:
+        part = state & mask
+        if part not in seen:
+            seen[part] = read([atom for bit, atom in pairs if part & bit])
+        return seen[part]
+
+    return lookup
+
+
+def naming(world: GroundedProblem, predicates: set[str], position: int, name: str) -> list[Atom]:
+    """The world's atoms of these predicates whose argument at `position` is `name`."""
+    return [
+        atom
+        for atom in world.atoms
+        if atom[0] in predicates and len(atom) > position + 1 and atom[position + 1] == name
+    ]
