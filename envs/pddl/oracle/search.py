@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
 from evalharness.envs.pddl.syntax import Atom
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 DEAD = 1_000_000
@@ -79,15 +80,19 @@ def _way(came: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[Ground
 
 
 def among(world: GroundedProblem, atoms: list[Atom], read: Callable[[list[Atom]], T]) -> Callable[[int], T]:
-    """`read` of those of `atoms` that are true, as a function of the state; each answer is worked out once."""
-    pairs = [(world.bit[atom], atom) for atom in sorted(atoms)]
+    """`read` of those of `atoms` that are true, as a function of the state."""
+    return remembered([(world.bit[atom], atom) for atom in sorted(atoms)], read)
+
+
+def remembered(pairs: Sequence[tuple[int, K]], read: Callable[[list[K]], T]) -> Callable[[int], T]:
+    """`read` of what belongs to the bits that a state has; each answer is worked out once, since few ever occur."""
     mask = sum(bit for bit, _ in pairs)
     seen: dict[int, T] = {}
 
     def lookup(state: int) -> T:
         part = state & mask
         if part not in seen:
-            seen[part] = read([atom for bit, atom in pairs if part & bit])
+            seen[part] = read([each for bit, each in pairs if part & bit])
         return seen[part]
 
     return lookup
