@@ -108,16 +108,17 @@ class Problem:
 @lru_cache(maxsize=4)
 def parse_domain(text: str) -> Domain:
     """All of a suite's games carry one domain, so it is parsed once a process."""
-    sections = _sections(text, "domain")
-    types = _typed(_flat(sections.get(":types", [])))
-    schemas = tuple(_schema(tree) for tree in _all_sections(text, ":action"))
+    parts = _sections(text, "domain")
+    sections = dict(parts)
     return Domain(
-        supertype=dict(types), constants=dict(_typed(_flat(sections.get(":constants", [])))), schemas=schemas
+        supertype=dict(_typed(_flat(sections.get(":types", [])))),
+        constants=dict(_typed(_flat(sections.get(":constants", [])))),
+        schemas=tuple(_schema(body) for name, body in parts if name == ":action"),
     )
 
 
 def parse_problem(text: str, domain: Domain) -> Problem:
-    sections = _sections(text, "problem")
+    sections = dict(_sections(text, "problem"))
     objects = {**domain.constants, **dict(_typed(_flat(sections.get(":objects", []))))}
     init = []
     for fact in sections.get(":init", []):
@@ -148,19 +149,11 @@ def _parse(text: str) -> Tree:
     return stack[0][0]
 
 
-def _definition(text: str, kind: str) -> list[list[Tree]]:
+def _sections(text: str, kind: str) -> list[tuple[str, list[Tree]]]:
     tree = _parse(text)
     if isinstance(tree, str) or len(tree) < 2 or tree[0] != "define" or tree[1][:1] != [kind]:
         raise InvalidTaskError(f"PDDL: expected (define ({kind} ...")
-    return [part for part in tree[2:] if isinstance(part, list) and part]
-
-
-def _sections(text: str, kind: str) -> dict[str, list[Tree]]:
-    return {str(part[0]): part[1:] for part in _definition(text, kind)}
-
-
-def _all_sections(text: str, name: str) -> list[list[Tree]]:
-    return [part for part in _definition(text, "domain") if part[0] == name]
+    return [(str(part[0]), part[1:]) for part in tree[2:] if isinstance(part, list) and part]
 
 
 def _flat(trees: Sequence[Tree]) -> list[str]:
@@ -270,12 +263,12 @@ def _effects(tree: Tree, parameters: Sequence[Variable], when: Condition | None 
 
 
 def _schema(section: Sequence[Tree]) -> Schema:
-    if len(section) < 2 or not isinstance(section[1], str):
+    if not section or not isinstance(section[0], str):
         raise InvalidTaskError("PDDL: an action without a name")
-    fields = {str(key): value for key, value in zip(section[2::2], section[3::2], strict=False)}
+    fields = {str(key): value for key, value in zip(section[1::2], section[2::2], strict=False)}
     parameters = _variables(fields.get(":parameters", []))
     return Schema(
-        name=section[1],
+        name=section[0],
         parameters=parameters,
         precondition=condition_of(fields.get(":precondition", []), parameters),
         effects=tuple(_effects(fields.get(":effect", []), parameters)),
