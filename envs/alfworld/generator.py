@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from evalharness.envs.alfworld.households import Household, household_of
+from evalharness.envs.alfworld.households import Household, household_of, subgoals
 from evalharness.envs.alfworld.oracle import TREATED_AT, errand, kind_in
 from evalharness.envs.alfworld.rooms import (
     CLEANABLE,
@@ -25,7 +25,6 @@ from evalharness.envs.alfworld.rooms import (
     LAMP,
     ROOMS,
 )
-from evalharness.envs.alfworld.tasks import subgoals
 from evalharness.envs.base import MAX_TURNS, MIN_TURNS, Task, distractor_rooms
 from evalharness.envs.difficulty import difficulty, search_bits
 from evalharness.envs.frozen import FROZEN_SEED

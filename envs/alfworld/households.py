@@ -128,6 +128,27 @@ def household_of(task: Task) -> Household:
     return found
 
 
+def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
+    """Regular expressions over observations: the label file spells them out, and generated tasks get the same form.
+
+    `kind` is a short name; the types are lower-case words as in observations (`soapbar`, `countertop`).
+    The target is the receptacle to put things in, or the lamp to look by.
+    """
+    first = (rf"^(?=.* you see)(?=.*a {object_type} \d+)", rf"You pick up the {object_type} \d+")
+    match kind:
+        case "put":
+            return first
+        case "clean":
+            return (*first, rf"You clean the {object_type} \d+")
+        case "heat" | "cool":
+            return (*first, rf"You {kind} the {object_type} \d+ using the")
+        case "examine":
+            return (*first, rf"^(?=.* you see)(?=.*a {target_type})")
+        case "puttwo":
+            return (*first, rf"You put the {object_type} \d+ in/on the {target_type} \d+")
+    raise ValueError(f"no task of the kind {kind!r}")
+
+
 def build_game(household: Household) -> dict[str, str]:
     """What a `game.tw-pddl` file holds; TextWorld plays it too."""
     return {

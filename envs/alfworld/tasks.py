@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.published import MEND, folder_of, label_rows
 
 KINDS = {
     "pick_and_place_simple": "put",
@@ -26,7 +25,6 @@ UNWRAPPED = "unwrapped"
 """The suite of the published games in TextWorld's own words and by its own verdict, as other groups play them."""
 
 _GAME_NAME = re.compile(r"[A-Za-z_]+-[\w.]+-[\w.]+-[\w.]+-\d+/trial_[\w.]+")
-_MEND = "bring it in with: evalharness data import DIR (or: evalharness data fetch)"
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -66,22 +64,17 @@ def sha256(game: bytes) -> str:
 
 
 def _folder(data: Path | None) -> Path:
-    if data is None:
-        raise MissingDataError("the published ALFWorld tasks need the benchmark's data")
-    return data / "agentboard" / "alfworld"
+    return folder_of(data, "alfworld", "ALFWorld")
 
 
 def _published(data: Path | None) -> list[Task]:
-    path = _folder(data) / "test.jsonl"
-    try:
-        rows = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
-    except FileNotFoundError:
-        raise MissingDataError(f"ALFWorld's labels are not at {path}") from None
-    except ValueError as error:
-        raise InvalidTaskError(f"{path} is not JSON Lines ({error}); {_MEND}") from None
+    folder = _folder(data)
+    rows = label_rows(folder, "ALFWorld")
     rows.sort(key=lambda row: int(row["id"]))
     if [row["id"] for row in rows] != list(range(PUBLISHED_TASKS)):
-        raise InvalidTaskError(f"{path} should hold the labels 0 to {PUBLISHED_TASKS - 1}; {_MEND}")
+        raise InvalidTaskError(
+            f"{folder / 'test.jsonl'} should hold the labels 0 to {PUBLISHED_TASKS - 1}; {MEND}"
+        )
     return [_task(data, row) for row in rows]
 
 
@@ -106,24 +99,3 @@ def _task(data: Path | None, row: dict[str, Any]) -> Task:
             "target": target_type.lower(),
         },
     )
-
-
-def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
-    """Regular expressions over observations: the label file spells them out, and generated tasks get the same form.
-
-    `kind` is a short name; the types are lower-case words as in observations (`soapbar`, `countertop`).
-    The target is the receptacle to put things in, or the lamp to look by.
-    """
-    first = (rf"^(?=.* you see)(?=.*a {object_type} \d+)", rf"You pick up the {object_type} \d+")
-    match kind:
-        case "put":
-            return first
-        case "clean":
-            return (*first, rf"You clean the {object_type} \d+")
-        case "heat" | "cool":
-            return (*first, rf"You {kind} the {object_type} \d+ using the")
-        case "examine":
-            return (*first, rf"^(?=.* you see)(?=.*a {target_type})")
-        case "puttwo":
-            return (*first, rf"You put the {object_type} \d+ in/on the {target_type} \d+")
-    raise ValueError(f"no task of the kind {kind!r}")
