@@ -21,7 +21,7 @@ from evalharness.envs.alfworld.grammar import (
     Symbol,
     parse_grammar,
 )
-from evalharness.envs.alfworld.narration import Context, Scene, derive
+from evalharness.envs.alfworld.narration import Filled, Scene, derive
 from evalharness.envs.alfworld.pddl import (
     ROOT_TYPE,
     Atom,
@@ -104,7 +104,7 @@ class World:
         self.facts = self._household.initial.copy()
         self._denied = FactBase()
         self._commands = None
-        return derive(self._household.grammar, (Symbol("intro"),), Context({}, {}), self._scene())
+        return derive(self._household.grammar, (Symbol("intro"),), {}, self._scene())
 
     def step(self, command: str) -> str:
         action = self.commands().get(command.strip())
@@ -112,8 +112,8 @@ class World:
             return NOTHING_HAPPENS
         schema, arguments = action
         self._apply(schema, arguments)
-        context = self._context(schema, arguments)
-        return derive(self._household.grammar, self._household.text(schema).feedback, context, self._scene())
+        feedback = self._household.text(schema).feedback
+        return derive(self._household.grammar, feedback, _filled(schema, arguments), self._scene())
 
     @property
     def won(self) -> bool:
@@ -138,13 +138,6 @@ class World:
     def _scene(self) -> Scene:
         return Scene(self.facts, self._denied, self._household.entities, self.problem.is_a)
 
-    def _context(self, schema: Schema, arguments: Arguments) -> Context:
-        pairs = list(zip(schema.parameters, arguments, strict=True))
-        return Context(
-            {(parameter.name, parameter.type): value for parameter, value in pairs},
-            {parameter.name: self._household.entities[value] for parameter, value in pairs},
-        )
-
     def _command(self, schema: Schema, arguments: Arguments) -> str | None:
         """The command a ground action answers to; None for an action that cannot change anything."""
         home, key = self._household, (schema.name, arguments)
@@ -152,8 +145,8 @@ class World:
             return home.command_texts[key]
         text = None
         if not _is_idle(schema, arguments, home.given[schema.name]):
-            context = self._context(schema, arguments)
-            text = derive(home.grammar, home.text(schema).template, context, self._scene())
+            filled = _filled(schema, arguments)
+            text = derive(home.grammar, home.text(schema).template, filled, self._scene())
         if text is None or home.fixed_template[schema.name]:
             home.command_texts[key] = text
         return text
@@ -173,6 +166,11 @@ class World:
             self.facts.add(atom.predicate, atom.terms)
             self._denied.discard(atom.predicate, atom.terms)
         self._commands = None
+
+
+def _filled(schema: Schema, arguments: Arguments) -> Filled:
+    pairs = zip(schema.parameters, arguments, strict=True)
+    return {(parameter.name, parameter.type): value for parameter, value in pairs}
 
 
 def _values(schema: Schema, arguments: Arguments) -> dict[str, str]:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalharness.envs.alfworld.grammar import Entity, Symbol, parse_grammar
-from evalharness.envs.alfworld.narration import Context, Scene, derive
+from evalharness.envs.alfworld.narration import Scene, derive
 from evalharness.envs.alfworld.pddl import Tree, Variable, condition_of, parse_domain, parse_problem
 from evalharness.envs.alfworld.query import FactBase, Query
 from evalharness.envs.alfworld.world import readable_names
@@ -189,15 +189,15 @@ def _scene(*owned: str) -> Scene:
     ],
 )
 def test_a_list_is_alphabetical_and_in_words(owned: tuple[str, ...], text: str) -> None:
-    assert derive(parse_grammar(GRAMMAR), (Symbol("intro"),), Context({}, {}), _scene(*owned)) == text
+    assert derive(parse_grammar(GRAMMAR), (Symbol("intro"),), {}, _scene(*owned)) == text
 
 
 def test_the_first_rule_whose_condition_holds_is_used() -> None:
     grammar, scene = parse_grammar(GRAMMAR), _scene("hat")
     for thing, text in (("hat", "Still yours."), ("cup", "cup is gone.")):
-        context = Context({("t", "thing"): thing}, {"t": scene.entities[thing]})
-        assert derive(grammar, grammar.actions["give"].feedback, context, scene) == text
-        assert derive(grammar, grammar.actions["give"].template, context, scene) == f"give {thing}"
+        filled = {("t", "thing"): thing}
+        assert derive(grammar, grammar.actions["give"].feedback, filled, scene) == text
+        assert derive(grammar, grammar.actions["give"].template, filled, scene) == f"give {thing}"
 
 
 @pytest.mark.parametrize(
