@@ -82,8 +82,9 @@ class Stock:
         return str(first), lambda action: str(self._science.step(action)[0])
 
     def _alfworld(self, task: Task) -> tuple[str, Step]:
+        from textworld_game import TextWorldGame
+
         from evalharness.envs.alfworld.adapter import _game
-        from evalharness.envs.alfworld.textworld_world import TextWorldGame
 
         world = TextWorldGame(_game(task, None))
 
@@ -97,8 +98,8 @@ class Stock:
     def _jericho(self, task: Task) -> tuple[str, Step]:
         import jericho
 
+        from evalharness.envs.jericho.generator import story_of
         from evalharness.envs.jericho.observation import clean
-        from evalharness.envs.jericho.open_suite import story_of
 
         game = jericho.FrotzEnv(str(story_of(task)))
         return clean(game.reset()[0]), lambda action: clean(game.step(action)[0])

@@ -16,9 +16,10 @@ import random
 import time
 from pathlib import Path
 
+from textworld_game import TextWorldGame
+
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.tasks import read_game
-from evalharness.envs.alfworld.textworld_world import TextWorldGame
 from evalharness.envs.alfworld.world import World
 
 

@@ -67,10 +67,11 @@ class _Ours:
 
 class _StockAlfworld:
     def reset(self, task: Task) -> object:
-        from evalharness.envs.alfworld.adapter import _game
-        from evalharness.envs.alfworld.textworld_world import TextWorldWorld
+        from textworld_game import TextWorldGame
 
-        self.world = TextWorldWorld(_game(task, None))
+        from evalharness.envs.alfworld.adapter import _game
+
+        self.world = TextWorldGame(_game(task, None))
         return self.world.reset()
 
     def step(self, action: str) -> object:

@@ -9,62 +9,26 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
-from evalharness.envs.task import (
-    MAX_TURNS,
-    MIN_TURNS,
-    Difficulty,
-    ImportRefusedError,
-    Info,
-    InvalidTaskError,
-    LabelSource,
-    MissingDataError,
-    NoEpisodeError,
-    OptionalInfo,
-    Suite,
-    SuiteExhaustedError,
-    Task,
-    task_of,
-    tasks_hash,
-)
+from evalharness.envs.task import MAX_TURNS as MAX_TURNS
+from evalharness.envs.task import MIN_TURNS as MIN_TURNS
+from evalharness.envs.task import Difficulty as Difficulty
+from evalharness.envs.task import ImportRefusedError as ImportRefusedError
+from evalharness.envs.task import Info as Info
+from evalharness.envs.task import InvalidTaskError as InvalidTaskError
+from evalharness.envs.task import LabelSource as LabelSource
+from evalharness.envs.task import MissingDataError as MissingDataError
+from evalharness.envs.task import NoEpisodeError as NoEpisodeError
+from evalharness.envs.task import OptionalInfo as OptionalInfo
+from evalharness.envs.task import Suite as Suite
+from evalharness.envs.task import SuiteExhaustedError as SuiteExhaustedError
+from evalharness.envs.task import Task as Task
+from evalharness.envs.task import task_of as task_of
+from evalharness.envs.task import tasks_hash as tasks_hash
 
 if TYPE_CHECKING:
     from evalharness.envs.teaching import Teaching
-    from evalharness.envs.text_env import AnyText, TextEnv
-
-__all__ = [
-    "GENERAL",
-    "MAX_TURNS",
-    "MIN_TURNS",
-    "Actions",
-    "AnyText",
-    "Difficulty",
-    "Draw",
-    "EnvSpec",
-    "ImportProgress",
-    "ImportRefusedError",
-    "Info",
-    "InvalidTaskError",
-    "LabelSource",
-    "MissingDataError",
-    "NoEpisodeError",
-    "OptionalInfo",
-    "OwnBenchmark",
-    "Perturbation",
-    "PublishedTable",
-    "ScoreNames",
-    "Suite",
-    "SuiteExhaustedError",
-    "Task",
-    "TaskSuites",
-    "TextEnv",
-    "Wording",
-    "WorkerNeeds",
-    "distractor_rooms",
-    "lazily",
-    "task_of",
-    "tasks_hash",
-    "teaching_of",
-]
+    from evalharness.envs.text_env import AnyText as AnyText
+    from evalharness.envs.text_env import TextEnv as TextEnv
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -35,9 +36,14 @@ class FrozenSuite(Generic[Case]):
         """Read once a process. Raises InvalidTaskError where they do not match their content hash."""
         return _read(self)
 
-    def write(self, cases: Sequence[Case]) -> None:
-        head = {"suite_seed": FROZEN_SEED, "version": self.version, "sha256": content_hash(cases)}
-        write_table(self.file, head, "cases", map(asdict, cases))
+    def write(self, cases: Iterable[Case]) -> None:
+        """As they come; says each on standard error, since finding them all can take minutes."""
+        found = []
+        for case in cases:
+            print(case, file=sys.stderr)
+            found.append(case)
+        head = {"suite_seed": FROZEN_SEED, "version": self.version, "sha256": content_hash(found)}
+        write_table(self.file, head, "cases", map(asdict, found))
 
 
 @cache

@@ -26,7 +26,7 @@ SPEC = EnvSpec(
         expected={"agentboard": 134, "open": 134, "unwrapped": 134},
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.generator:generate"),
-        distract=lazily(f"{__name__}.distractors:distract"),
+        distract=lazily(f"{__name__}.generator:distract"),
         open_version=2,
         own_words=lazily(f"{__name__}.tasks:unwrapped"),
     ),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from evalharness.envs.alfworld.actions import CHECK, LOOK, repaired, without_period
-from evalharness.envs.alfworld.households import Household, build_game
+from evalharness.envs.alfworld.households import build_game, household_of
 from evalharness.envs.alfworld.oracle import plan
 from evalharness.envs.alfworld.tasks import UNWRAPPED, read_game, sha256
 from evalharness.envs.alfworld.world import NOTHING_HAPPENS, World
@@ -21,7 +21,7 @@ _TASK_LINE = "Your task is to: "
 
 
 class Engine(Protocol):
-    """What plays a game: `World`, or TextWorld itself (`textworld_world.TextWorldGame`)."""
+    """What plays a game: `World`, or TextWorld itself (`benchmarks/textworld_game.py`)."""
 
     def reset(self) -> str: ...
     def step(self, command: str) -> str: ...
@@ -56,11 +56,11 @@ class ALFWorldEnv(TextEnv):
     """
 
     def __init__(
-        self, data: Path | None = None, *, engine: Literal["native", "textworld"] = "native"
+        self, data: Path | None = None, *, engine: Callable[[Mapping[str, Any]], Engine] = World
     ) -> None:
-        """`engine="textworld"` plays the same games on TextWorld's own PDDL environment, far slower."""
+        """`engine`: what plays a game, which TextWorld's own PDDL environment can, far slower."""
         super().__init__(data=data)
-        self._engine_name = engine
+        self._engine = engine
         self._current: _Episode | None = None
 
     def reset(
@@ -68,7 +68,7 @@ class ALFWorldEnv(TextEnv):
     ) -> tuple[str, dict[str, Any]]:
         task = task_of(options)
         game = _game(task, self.data)
-        engine = self._start(game)
+        engine = self._engine(game)
         opening = engine.reset()
         room, goal = _introduction(opening)
         if task.suite == UNWRAPPED:
@@ -127,13 +127,6 @@ class ALFWorldEnv(TextEnv):
         episode = self._episode
         return self.info(progress=episode.progress, success=episode.won, valid=valid, completed=completed)
 
-    def _start(self, game: dict[str, Any]) -> Engine:
-        if self._engine_name == "native":
-            return World(game)
-        from evalharness.envs.alfworld.textworld_world import TextWorldGame
-
-        return TextWorldGame(game)
-
 
 def _play(episode: _Episode, action: str) -> str:
     engine = episode.engine
@@ -154,13 +147,7 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
     if task.family != "alfworld" or not {"object", "target"} <= set(payload):
         raise InvalidTaskError(f"{task.id} is not a task of the family alfworld")
     if "household" in payload:
-        household = Household.from_json(
-            payload["household"],
-            kind=task.kind,
-            object_type=str(payload["object"]),
-            target_type=str(payload["target"]),
-        )
-        return dict(build_game(household))
+        return dict(build_game(household_of(task)))
     content = read_game(data, str(payload.get("game")))
     if sha256(content) != payload.get("sha256"):
         raise InvalidTaskError(

@@ -6,7 +6,7 @@ with `#symbol#`, `{expression | query}` and `[{expression | query}]` (a list in 
 of typed predicates. `narration.py` turns a grammar into text.
 
 Expressions in game files are read by a small interpreter (names, the attributes of an entity, strings, `+`,
-`or`, `and`). TextWorld hands them to Python's `eval`; a downloaded game must not run code here.
+`or`). TextWorld hands them to Python's `eval`; a downloaded game must not run code here.
 """
 
 from __future__ import annotations
@@ -111,8 +111,7 @@ def parse_grammar(text: str) -> Grammar:
             _expect(tokens, "mark", "{")
             fields: dict[str, str] = {}
             while (key := next(tokens, ("end", ""))) != ("mark", "}"):
-                wanted = "block" if key[1] in ("grammar", "pddl") else "string"
-                fields[key[1]] = _field(tokens, wanted)
+                fields[key[1]] = _field(tokens, "block" if key[1] == "grammar" else "string")
             if not {"template", "feedback"} <= set(fields):
                 raise InvalidTaskError(f"grammar: action {name} needs a template and a feedback")
             actions[name.lower()] = ActionText(_parts(fields["template"]), _parts(fields["feedback"]))
@@ -229,9 +228,7 @@ def _value(node: ast.expr) -> Callable[[Mapping[str, Entity]], Any]:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             first, second = _value(left), _value(right)
             return lambda variables: str(first(variables)) + str(second(variables))
-        case ast.BoolOp(op=operator, values=[left, right]):
+        case ast.BoolOp(op=ast.Or(), values=[left, right]):
             first, second = _value(left), _value(right)
-            if isinstance(operator, ast.Or):
-                return lambda variables: first(variables) or second(variables)
-            return lambda variables: first(variables) and second(variables)
+            return lambda variables: first(variables) or second(variables)
     raise InvalidTaskError(f"grammar: the expression {ast.unparse(node)!r} is not supported")

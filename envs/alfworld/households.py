@@ -25,7 +25,7 @@ from evalharness.envs.alfworld.rooms import (
     VESSELS,
     Room,
 )
-from evalharness.envs.base import InvalidTaskError
+from evalharness.envs.base import InvalidTaskError, Task
 
 _GOALS = {
     "put": ("put a {object} in {target}.", "put some {object} on {target}."),
@@ -84,43 +84,69 @@ class Household:
         )
         return (self.room, self.kind, self.object_type, self.target_type, tuple(filled))
 
-    def to_json(self) -> dict[str, Any]:
+    def payload(self) -> dict[str, Any]:
+        """Of a task that it is the household of; the task's kind is said elsewhere."""
         return {
-            "room": self.room,
-            "receptacles": dict(self.receptacles),
-            "contents": {place: list(things) for place, things in self.contents.items()},
-            "wording": self.wording,
+            "household": {
+                "room": self.room,
+                "receptacles": dict(self.receptacles),
+                "contents": {place: list(things) for place, things in self.contents.items()},
+                "wording": self.wording,
+            },
+            "object": self.object_type,
+            "target": self.target_type,
         }
 
-    @classmethod
-    def from_json(
-        cls, data: Mapping[str, Any], *, kind: str, object_type: str, target_type: str
-    ) -> Household:
-        try:
-            found = cls(
-                room=str(data["room"]),
-                receptacles={str(name): int(count) for name, count in data["receptacles"].items()},
-                contents={str(place): tuple(map(str, things)) for place, things in data["contents"].items()},
-                kind=kind,
-                object_type=object_type,
-                target_type=target_type,
-                wording=int(data["wording"]),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidTaskError(f"not the description of a household: {error!r}") from None
-        things = [thing for inside in found.contents.values() for thing in inside]
-        words = [*found.receptacles, object_type, target_type]
-        if (
-            found.room not in ROOMS
-            or kind not in _GOALS
-            or found.wording not in (0, 1)
-            or not set(found.contents) <= set(found.places)
-            or len(set(things)) != len(things)
-            or not all(_THING.fullmatch(thing) for thing in things)
-            or not all(_WORD.fullmatch(word) for word in words)
-        ):
-            raise InvalidTaskError("a household's description does not fit together")
-        return found
+
+def household_of(task: Task) -> Household:
+    """The one that an open task describes, checked: it may come from anywhere."""
+    try:
+        data = task.payload["household"]
+        found = Household(
+            room=str(data["room"]),
+            receptacles={str(name): int(count) for name, count in data["receptacles"].items()},
+            contents={str(place): tuple(map(str, things)) for place, things in data["contents"].items()},
+            kind=task.kind,
+            object_type=str(task.payload["object"]),
+            target_type=str(task.payload["target"]),
+            wording=int(data["wording"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidTaskError(f"not the description of a household: {error!r}") from None
+    things = [thing for inside in found.contents.values() for thing in inside]
+    words = [*found.receptacles, found.object_type, found.target_type]
+    if (
+        found.room not in ROOMS
+        or found.kind not in _GOALS
+        or found.wording not in (0, 1)
+        or not set(found.contents) <= set(found.places)
+        or len(set(things)) != len(things)
+        or not all(_THING.fullmatch(thing) for thing in things)
+        or not all(_WORD.fullmatch(word) for word in words)
+    ):
+        raise InvalidTaskError("a household's description does not fit together")
+    return found
+
+
+def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
+    """Regular expressions over observations: the label file spells them out, and generated tasks get the same form.
+
+    `kind` is a short name; the types are lower-case words as in observations (`soapbar`, `countertop`).
+    The target is the receptacle to put things in, or the lamp to look by.
+    """
+    first = (rf"^(?=.* you see)(?=.*a {object_type} \d+)", rf"You pick up the {object_type} \d+")
+    match kind:
+        case "put":
+            return first
+        case "clean":
+            return (*first, rf"You clean the {object_type} \d+")
+        case "heat" | "cool":
+            return (*first, rf"You {kind} the {object_type} \d+ using the")
+        case "examine":
+            return (*first, rf"^(?=.* you see)(?=.*a {target_type})")
+        case "puttwo":
+            return (*first, rf"You put the {object_type} \d+ in/on the {target_type} \d+")
+    raise ValueError(f"no task of the kind {kind!r}")
 
 
 def build_game(household: Household) -> dict[str, str]:
@@ -178,7 +204,7 @@ def _problem(household: Household) -> str:
 
 
 def _identifiers(names: list[str]) -> dict[str, str]:
-    """Identifiers that read back as these names: the numbering of `naming.py` counts down, so these count up."""
+    """Identifiers that read back as these names: the numbering of `readable_names` counts down, so these count up."""
     most: dict[str, int] = {}
     for name in names:
         kind, _, number = name.rpartition(" ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalharness.envs.alfworld.facts import FactBase
 from evalharness.envs.alfworld.grammar import (
     Entity,
     Expression,
@@ -16,6 +15,7 @@ from evalharness.envs.alfworld.grammar import (
     Symbol,
     Term,
 )
+from evalharness.envs.alfworld.query import FactBase
 from evalharness.envs.base import InvalidTaskError
 
 
@@ -31,77 +31,65 @@ class Scene:
     """(type, wanted type)"""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    mapping: Mapping[Placeholder, str]
-    variables: Mapping[str, Entity]
+Filled = Mapping[Placeholder, str]
+"""Placeholders -> entities."""
 
 
-def derive(grammar: Grammar, parts: Sequence[Part], context: Context, scene: Scene) -> str:
+def derive(grammar: Grammar, parts: Sequence[Part], filled: Filled, scene: Scene) -> str:
     """The text of `parts`. Of a symbol's rules the first whose condition has an answer is used."""
     pieces = []
     for part in parts:
         if isinstance(part, Literal):
             pieces.append(part.text)
         elif isinstance(part, Symbol):
-            pieces.append(_symbol(grammar, part, context, scene))
+            pieces.append(_symbol(grammar, part, filled, scene))
         else:
-            contexts = _answers(part.query, context, scene) if part.query else [context]
-            items = [_inner(grammar, part.inner, found, scene) for found in contexts]
-            pieces.append(_listing(grammar, items, context, scene) if part.as_list else "".join(items))
+            answers = assignments(part.query, filled, scene)
+            items = [_inner(grammar, part.inner, found, scene) for found in answers]
+            pieces.append(_listing(grammar, items, filled, scene) if part.as_list else "".join(items))
     return "".join(pieces)
 
 
-def _symbol(grammar: Grammar, symbol: Symbol, context: Context, scene: Scene) -> str:
+def _symbol(grammar: Grammar, symbol: Symbol, filled: Filled, scene: Scene) -> str:
     for rule in grammar.rules.get(symbol.name, ()):
-        if not rule.condition or next(assignments(rule.condition, context.mapping, scene), None) is not None:
-            return derive(grammar, rule.parts, context, scene)
+        if next(assignments(rule.condition, filled, scene), None) is not None:
+            return derive(grammar, rule.parts, filled, scene)
     raise InvalidTaskError(f"grammar: no rule for #{symbol.name}#")
 
 
-def _inner(grammar: Grammar, inner: Symbol | Expression, context: Context, scene: Scene) -> str:
+def _inner(grammar: Grammar, inner: Symbol | Expression, filled: Filled, scene: Scene) -> str:
     if isinstance(inner, Symbol):
-        return _symbol(grammar, inner, context, scene)
+        return _symbol(grammar, inner, filled, scene)
     try:
-        return str(inner.value(context.variables))
+        return str(inner.value({name: scene.entities[value] for (name, _), value in filled.items()}))
     except KeyError as error:
         raise InvalidTaskError(f"grammar: {inner.source!r} mentions the unknown {error}") from None
 
 
-def _listing(grammar: Grammar, items: Sequence[str], context: Context, scene: Scene) -> str:
+def _listing(grammar: Grammar, items: Sequence[str], filled: Filled, scene: Scene) -> str:
     if not items:
-        return _symbol(grammar, Symbol("list_empty"), context, scene)
+        return _symbol(grammar, Symbol("list_empty"), filled, scene)
     if len(items) == 1:
         return items[0]
-    separator = _symbol(grammar, Symbol("list_separator"), context, scene)
-    last = _symbol(grammar, Symbol("list_last_separator"), context, scene)
+    separator = _symbol(grammar, Symbol("list_separator"), filled, scene)
+    last = _symbol(grammar, Symbol("list_last_separator"), filled, scene)
     return separator.join(items[:-1]) + last + items[-1]
 
 
-def _answers(query: tuple[Term, ...], context: Context, scene: Scene) -> list[Context]:
-    answers = []
-    for found in assignments(query, context.mapping, scene):
-        variables = {name: scene.entities[value] for (name, _), value in found.items()}
-        answers.append(Context(found, {**context.variables, **variables}))
-    return answers
-
-
-def assignments(
-    query: Sequence[Term], mapping: Mapping[Placeholder, str], scene: Scene
-) -> Iterator[dict[Placeholder, str]]:
+def assignments(query: Sequence[Term], filled: Filled, scene: Scene) -> Iterator[dict[Placeholder, str]]:
     """Every way to fill a query's placeholders: facts in alphabetical order, no entity under two placeholders.
 
-    A placeholder is its name and its type: one of another type than in `mapping` is a new one (TextWorld's rule).
+    A placeholder is its name and its type: one of another type than in `filled` is a new one (TextWorld's rule).
     """
     if not query:
-        yield dict(mapping)
+        yield dict(filled)
         return
     first, rest = query[0], query[1:]
     negated = first.predicate.startswith("not_")
     source = scene.denied if negated else scene.facts
-    pattern = [mapping.get(placeholder) for placeholder in first.placeholders]
+    pattern = [filled.get(placeholder) for placeholder in first.placeholders]
     for arguments in sorted(source.match(first.predicate.removeprefix("not_"), pattern)):
-        found = dict(mapping)
+        found = dict(filled)
         for placeholder, value in zip(first.placeholders, arguments, strict=True):
             if not scene.is_a(scene.entities[value].type, placeholder[1]):
                 break

@@ -1,4 +1,4 @@
-"""PDDL text to typed conditions and action schemas: the ADL subset that household domains use.
+"""PDDL text to conditions and action schemas: the ADL subset that household domains use (no universal quantifiers).
 
 Tokens are what white space and parentheses separate, nothing else, as in Fast Downward, on which TextWorld
 stands. It matters: ALFWorld's domain writes `(?l - location, ?r - receptacle)`, whose first type is thus
@@ -8,9 +8,10 @@ called `location,`; nothing is of that type, so an object that is not held can n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, product
 from typing import TypeAlias
 
 from evalharness.envs.base import InvalidTaskError
@@ -39,33 +40,22 @@ class Atom:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
-    part: Condition
+class Literal:
+    atom: Atom
+    positive: bool
+
+    @property
+    def variables(self) -> set[str]:
+        return {term[1:] for term in self.atom.terms if term.startswith("?")}
 
 
 @dataclass(frozen=True, slots=True)
-class And:
-    parts: tuple[Condition, ...]
+class Condition:
+    """In disjunctive normal form: one of the conjunctions must hold, for some values of the lifted variables."""
 
-
-@dataclass(frozen=True, slots=True)
-class Or:
-    parts: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Exists:
-    variables: tuple[Variable, ...]
-    part: Condition
-
-
-@dataclass(frozen=True, slots=True)
-class Forall:
-    variables: tuple[Variable, ...]
-    part: Condition
-
-
-Condition: TypeAlias = Atom | Not | And | Or | Exists | Forall
+    conjunctions: tuple[tuple[Literal, ...], ...]
+    lifted: tuple[Variable, ...]
+    """Those of existential quantifiers, each by a name of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +108,17 @@ class Problem:
 @lru_cache(maxsize=4)
 def parse_domain(text: str) -> Domain:
     """All of a suite's games carry one domain, so it is parsed once a process."""
-    sections = _sections(text, "domain")
-    types = _typed(_flat(sections.get(":types", [])))
-    schemas = tuple(_schema(tree) for tree in _all_sections(text, ":action"))
+    parts = _sections(text, "domain")
+    sections = dict(parts)
     return Domain(
-        supertype=dict(types), constants=dict(_typed(_flat(sections.get(":constants", [])))), schemas=schemas
+        supertype=dict(_typed(_flat(sections.get(":types", [])))),
+        constants=dict(_typed(_flat(sections.get(":constants", [])))),
+        schemas=tuple(_schema(body) for name, body in parts if name == ":action"),
     )
 
 
 def parse_problem(text: str, domain: Domain) -> Problem:
-    sections = _sections(text, "problem")
+    sections = dict(_sections(text, "problem"))
     objects = {**domain.constants, **dict(_typed(_flat(sections.get(":objects", []))))}
     init = []
     for fact in sections.get(":init", []):
@@ -138,7 +129,7 @@ def parse_problem(text: str, domain: Domain) -> Problem:
     goals = sections.get(":goal", [])
     if len(goals) != 1:
         raise InvalidTaskError("PDDL: a problem needs exactly one goal")
-    return Problem(objects, tuple(dict.fromkeys(init)), _condition(goals[0]), domain.supertype)
+    return Problem(objects, tuple(dict.fromkeys(init)), condition_of(goals[0]), domain.supertype)
 
 
 def _parse(text: str) -> Tree:
@@ -158,19 +149,11 @@ def _parse(text: str) -> Tree:
     return stack[0][0]
 
 
-def _definition(text: str, kind: str) -> list[list[Tree]]:
+def _sections(text: str, kind: str) -> list[tuple[str, list[Tree]]]:
     tree = _parse(text)
     if isinstance(tree, str) or len(tree) < 2 or tree[0] != "define" or tree[1][:1] != [kind]:
         raise InvalidTaskError(f"PDDL: expected (define ({kind} ...")
-    return [part for part in tree[2:] if isinstance(part, list) and part]
-
-
-def _sections(text: str, kind: str) -> dict[str, list[Tree]]:
-    return {str(part[0]): part[1:] for part in _definition(text, kind)}
-
-
-def _all_sections(text: str, name: str) -> list[list[Tree]]:
-    return [part for part in _definition(text, "domain") if part[0] == name]
+    return [(str(part[0]), part[1:]) for part in tree[2:] if isinstance(part, list) and part]
 
 
 def _flat(trees: Sequence[Tree]) -> list[str]:
@@ -207,31 +190,60 @@ def _atom(tree: Sequence[Tree]) -> Atom:
     return Atom(predicate, tuple(terms))
 
 
-def _condition(tree: Tree) -> Condition:
+def condition_of(tree: Tree, parameters: Sequence[Variable] = ()) -> Condition:
+    """The lifted variables are named unlike the parameters."""
+    types = {variable.name: variable.type for variable in parameters}
+    conjunctions = _conjunctions(tree, True, {}, types)
+    lifted = [Variable(name, type_name) for name, type_name in list(types.items())[len(parameters) :]]
+    return Condition(tuple(conjunctions), tuple(lifted))
+
+
+def _conjunctions(
+    tree: Tree, positive: bool, names: Mapping[str, str], types: dict[str, str]
+) -> list[tuple[Literal, ...]]:
+    """`names`: of quantified variables, as they are called in `types`, where they are entered."""
     if isinstance(tree, str):
         raise InvalidTaskError(f"PDDL: expected a condition, found {tree!r}")
-    if not tree:
-        return And(())
-    head, rest = tree[0], tree[1:]
+    head, rest = tree[0] if tree else "and", tree[1:]
     match head, len(rest):
-        case "and", _:
-            return And(tuple(_condition(part) for part in rest))
-        case "or", _:
-            return Or(tuple(_condition(part) for part in rest))
+        case (("and" | "or"), _):
+            options = [_conjunctions(part, positive, names, types) for part in rest]
+            if (head == "and") is positive:
+                return [tuple(chain(*choice)) for choice in product(*options)]
+            return list(chain(*options))
         case "not", 1:
-            return Not(_condition(rest[0]))
+            return _conjunctions(rest[0], not positive, names, types)
         case "imply", 2:
-            return Or((Not(_condition(rest[0])), _condition(rest[1])))
-        case "exists", 2:
-            return Exists(_variables(rest[0]), _condition(rest[1]))
-        case "forall", 2:
-            return Forall(_variables(rest[0]), _condition(rest[1]))
-        case (("and" | "or" | "not" | "imply" | "exists" | "forall"), _):
-            raise InvalidTaskError(f"PDDL: `{head}` with {len(rest)} parts")
-    return _atom(tree)
+            return _conjunctions(["or", ["not", rest[0]], rest[1]], positive, names, types)
+        case "exists", 2 if positive:
+            return _existential(_variables(rest[0]), rest[1], names, types)
+        case (("not" | "imply" | "exists" | "forall"), _):
+            raise InvalidTaskError(f"PDDL: this form of `{head}` is not supported in a condition")
+    atom = _atom(tree)
+    if atom.predicate == "=" and len(atom.terms) != 2:
+        raise InvalidTaskError("PDDL: `=` compares two terms")
+    terms = tuple("?" + names.get(t[1:], t[1:]) if t.startswith("?") else t for t in atom.terms)
+    return [(Literal(Atom(atom.predicate, terms), positive),)]
 
 
-def _effects(tree: Tree, when: Condition | None = None) -> Iterator[Effect]:
+def _existential(
+    variables: Sequence[Variable], part: Tree, names: Mapping[str, str], types: dict[str, str]
+) -> list[tuple[Literal, ...]]:
+    own = {}
+    for variable in variables:
+        name = variable.name
+        while name in types:
+            name += "'"
+        types[name], own[variable.name] = variable.type, name
+    # `v = v` for what a conjunction leaves out: nothing of an empty type exists, whatever is said of it.
+    same = {name: Literal(Atom("=", (f"?{name}", f"?{name}")), True) for name in own.values()}
+    return [
+        (*found, *(same[name] for name in same if not any(name in literal.variables for literal in found)))
+        for found in _conjunctions(part, True, {**names, **own}, types)
+    ]
+
+
+def _effects(tree: Tree, parameters: Sequence[Variable], when: Condition | None = None) -> Iterator[Effect]:
     if isinstance(tree, str):
         raise InvalidTaskError(f"PDDL: expected an effect, found {tree!r}")
     if not tree:
@@ -239,9 +251,9 @@ def _effects(tree: Tree, when: Condition | None = None) -> Iterator[Effect]:
     head, rest = tree[0], tree[1:]
     if head == "and":
         for part in rest:
-            yield from _effects(part, when)
+            yield from _effects(part, parameters, when)
     elif head == "when" and len(rest) == 2 and when is None:
-        yield from _effects(rest[1], _condition(rest[0]))
+        yield from _effects(rest[1], parameters, condition_of(rest[0], parameters))
     elif head == "not" and len(rest) == 1 and isinstance(rest[0], list):
         yield Effect(_atom(rest[0]), adds=False, when=when)
     elif head in ("when", "not", "forall"):
@@ -251,12 +263,13 @@ def _effects(tree: Tree, when: Condition | None = None) -> Iterator[Effect]:
 
 
 def _schema(section: Sequence[Tree]) -> Schema:
-    if len(section) < 2 or not isinstance(section[1], str):
+    if not section or not isinstance(section[0], str):
         raise InvalidTaskError("PDDL: an action without a name")
-    fields = {str(key): value for key, value in zip(section[2::2], section[3::2], strict=False)}
+    fields = {str(key): value for key, value in zip(section[1::2], section[2::2], strict=False)}
+    parameters = _variables(fields.get(":parameters", []))
     return Schema(
-        name=section[1],
-        parameters=_variables(fields.get(":parameters", [])),
-        precondition=_condition(fields.get(":precondition", [])),
-        effects=tuple(_effects(fields.get(":effect", []))),
+        name=section[0],
+        parameters=parameters,
+        precondition=condition_of(fields.get(":precondition", []), parameters),
+        effects=tuple(_effects(fields.get(":effect", []), parameters)),
     )

@@ -2,46 +2,38 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from evalharness.envs.base import GENERAL, Perturbation, Wording
 
-_PUBLISHED = "AgentRefine (arXiv 2501.01702)"
+_published = partial(Perturbation, source="AgentRefine (arXiv 2501.01702)", published=True)
 
 WORDING = Wording(
     perturbations={
-        "P1": Perturbation(
+        "P1": _published(
             "clean, heat and cool `using` instead of `with` a place",
             {verb: verb + " {object} using {receptacle}" for verb in ("clean", "heat", "cool")},
-            source=_PUBLISHED,
-            published=True,
             in_first_average=True,
         ),
-        "P2": Perturbation(
+        "P2": _published(
             "`move to` instead of `go to`",
             {"go": "move to {receptacle}"},
-            source=_PUBLISHED,
-            published=True,
             in_first_average=True,
         ),
-        "P3": Perturbation(
+        "P3": _published(
             "`from` a place `take` a thing",
             {"take": "from {receptacle} take {object}"},
-            source=_PUBLISHED,
-            published=True,
             in_first_average=True,
         ),
         # The published version added columns P4 and P5. Their numbers are at hand, their wording is not.
-        "P4": Perturbation(
+        "P4": _published(
             "no space between a name and its number (cup1)",
             join_numbers=True,
-            source=_PUBLISHED,
-            published=True,
             recalled=True,
         ),
-        "P5": Perturbation(
+        "P5": _published(
             "the emphasised format rules are left out",
             drop_format_rules=True,
-            source=_PUBLISHED,
-            published=True,
             recalled=True,
         ),
         "verbs": Perturbation(

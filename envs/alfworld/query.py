@@ -1,18 +1,83 @@
 """Which bindings of its free variables make a PDDL condition true: a small conjunctive query engine.
 
-Each conjunction of a condition's normal form is ordered once, so that every look-up finds as much bound as
+Each conjunction of a condition is ordered once, so that every look-up finds as much bound as
 possible. The order decides the time, not the answer: all applicable actions of a household take about 0.3 ms,
 where grounding every action beforehand, as a planner does, takes 200 ms a game.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from evalharness.envs.alfworld.facts import FactBase
-from evalharness.envs.alfworld.normal import Conjunct, Literal, Never, normal_form, variables_of
-from evalharness.envs.alfworld.pddl import Atom, Condition, Variable
-from evalharness.envs.base import InvalidTaskError
+from evalharness.envs.alfworld.pddl import Atom, Condition, Literal, Variable
+
+Arguments = tuple[str, ...]
+
+
+class FactBase:
+    """The set of ground atoms that are true, indexed by predicate and by each argument."""
+
+    def __init__(self) -> None:
+        # Dictionaries as ordered sets: iteration must not depend on the hash seed.
+        self._all: dict[str, dict[Arguments, None]] = {}
+        self._by_argument: dict[tuple[str, int, str], dict[Arguments, None]] = {}
+
+    def copy(self) -> FactBase:
+        other = FactBase()
+        other._all = {key: facts.copy() for key, facts in self._all.items()}
+        other._by_argument = {key: facts.copy() for key, facts in self._by_argument.items()}
+        return other
+
+    def add(self, predicate: str, arguments: Arguments) -> None:
+        known = self._all.setdefault(predicate, {})
+        if arguments in known:
+            return
+        known[arguments] = None
+        for position, value in enumerate(arguments):
+            self._by_argument.setdefault((predicate, position, value), {})[arguments] = None
+
+    def discard(self, predicate: str, arguments: Arguments) -> None:
+        known = self._all.get(predicate, {})
+        if arguments not in known:
+            return
+        del known[arguments]
+        for position, value in enumerate(arguments):
+            del self._by_argument[predicate, position, value][arguments]
+
+    def holds(self, predicate: str, arguments: Arguments) -> bool:
+        return arguments in self._all.get(predicate, {})
+
+    def of(self, predicate: str) -> Iterable[Arguments]:
+        return self._all.get(predicate, {})
+
+    def candidates(self, predicate: str, pattern: Sequence[str | None]) -> Iterable[Arguments]:
+        """A superset of the facts that fit the pattern (None = anything): those of its rarest argument."""
+        best: dict[Arguments, None] | None = None
+        for position, value in enumerate(pattern):
+            if value is not None:
+                found = self._by_argument.get((predicate, position, value))
+                if not found:
+                    return ()
+                if best is None or len(found) < len(best):
+                    best = found
+        return self._all.get(predicate, {}) if best is None else best
+
+    def match(self, predicate: str, pattern: Sequence[str | None]) -> list[Arguments]:
+        """The facts that fit the pattern."""
+        return [
+            arguments
+            for arguments in self.candidates(predicate, pattern)
+            if len(arguments) == len(pattern)
+            and all(wanted in (None, value) for wanted, value in zip(pattern, arguments, strict=True))
+        ]
+
+    def count(self, predicate: str) -> int:
+        return len(self._all.get(predicate, {}))
+
+    def distinct(self, predicate: str, position: int) -> int:
+        """How many different values this argument takes."""
+        return len({arguments[position] for arguments in self.of(predicate) if position < len(arguments)})
+
 
 Binding = dict[str, str]
 Step = Callable[[FactBase, Binding], Iterator[None]]
@@ -34,11 +99,11 @@ class Query:
         self._free = tuple(variable.name for variable in free)
         self._members = members
         self._facts = facts
-        types = {variable.name: variable.type for variable in (*free, *bound)}
+        types = {variable.name: variable.type for variable in (*free, *bound, *condition.lifted)}
         known = frozenset(variable.name for variable in bound)
         self._alternatives: list[tuple[Step, ...]] = []
-        for conjunction in normal_form(condition, True, {}, types):
-            mentioned = {name for part in conjunction for name in variables_of(part)}
+        for conjunction in condition.conjunctions:
+            mentioned = set[str]().union(*(literal.variables for literal in conjunction))
             wanted = [name for name in types if name in mentioned or name in self._free]
             if all(members.get(types[name]) for name in wanted):
                 self._alternatives.append(self._order(conjunction, wanted, known, types))
@@ -60,7 +125,7 @@ class Query:
 
     def _order(
         self,
-        conjunction: Sequence[Conjunct],
+        conjunction: Sequence[Literal],
         wanted: Sequence[str],
         known: frozenset[str],
         types: Mapping[str, str],
@@ -69,7 +134,7 @@ class Query:
         bound = set(known)
         waiting = list(conjunction)
         while waiting:
-            costs = [(self._cost(part, bound), position) for position, part in enumerate(waiting)]
+            costs = [(self._cost(literal, bound), position) for position, literal in enumerate(waiting)]
             cost, position = min(costs)
             if cost == _IMPOSSIBLE:
                 # Only tests are left, and they mention a variable that no positive literal binds.
@@ -77,43 +142,26 @@ class Query:
                 steps.append(_enumerate(name, self._members[types[name]]))
                 bound.add(name)
                 continue
-            part = waiting.pop(position)
-            steps.append(self._step(part, bound, types))
-            if isinstance(part, Literal):
-                bound.update(variables_of(part))
-        for name in wanted:
-            if name not in bound:
-                steps.append(_enumerate(name, self._members[types[name]]))
-                bound.add(name)
+            literal = waiting.pop(position)
+            fresh = literal.variables - bound
+            allowed = {name: frozenset(self._members[types[name]]) for name in fresh}
+            steps.append(_bind(literal.atom, allowed) if fresh else _test(literal))
+            bound |= fresh
+        steps += [_enumerate(name, self._members[types[name]]) for name in wanted if name not in bound]
         return tuple(steps)
 
-    def _cost(self, part: Conjunct, bound: set[str]) -> float:
+    def _cost(self, literal: Literal, bound: set[str]) -> float:
         """Expected number of matches; tests come first, but only once everything they mention is bound."""
-        if variables_of(part) <= bound:
+        predicate, terms = literal.atom.predicate, literal.atom.terms
+        if literal.variables <= bound:
             return 0.0
-        if isinstance(part, Never) or not part.positive or part.atom.predicate == "=":
+        if not literal.positive or predicate == "=":
             return _IMPOSSIBLE
-        expected = float(self._facts.count(part.atom.predicate))
-        for position, term in enumerate(part.atom.terms):
+        expected = float(self._facts.count(predicate))
+        for position, term in enumerate(terms):
             if not term.startswith("?") or term[1:] in bound:
-                expected /= max(1, self._facts.distinct(part.atom.predicate, position))
+                expected /= max(1, self._facts.distinct(predicate, position))
         return 1.0 + expected
-
-    def _step(self, part: Conjunct, bound: set[str], types: Mapping[str, str]) -> Step:
-        if isinstance(part, Never):
-            outer = [Variable(name, types[name]) for name in sorted(variables_of(part))]
-            inner = Query(
-                part.part, free=part.variables, bound=outer, members=self._members, facts=self._facts
-            )
-            return _none_of(inner)
-        if variables_of(part) <= bound:
-            return _equal(part) if part.atom.predicate == "=" else _test(part)
-        allowed = {
-            term[1:]: frozenset(self._members[types[term[1:]]])
-            for term in part.atom.terms
-            if term.startswith("?") and term[1:] not in bound
-        }
-        return _bind(part.atom, allowed)
 
 
 _IMPOSSIBLE = float("inf")
@@ -137,20 +185,8 @@ def _test(literal: Literal) -> Step:
 
     def step(facts: FactBase, values: Binding) -> Iterator[None]:
         arguments = tuple(constant if name is None else values[name] for name, constant in terms)
-        if facts.holds(predicate, arguments) is positive:
-            yield
-
-    return step
-
-
-def _equal(literal: Literal) -> Step:
-    if len(literal.atom.terms) != 2:
-        raise InvalidTaskError("PDDL: `=` compares two terms")
-    positive, terms = literal.positive, _getters(literal.atom)
-
-    def step(facts: FactBase, values: Binding) -> Iterator[None]:
-        left, right = (constant if name is None else values[name] for name, constant in terms)
-        if (left == right) is positive:
+        true = arguments[0] == arguments[1] if predicate == "=" else facts.holds(predicate, arguments)
+        if true is positive:
             yield
 
     return step
@@ -183,13 +219,5 @@ def _enumerate(name: str, members: Sequence[str]) -> Step:
             values[name] = value
             yield
         values.pop(name, None)
-
-    return step
-
-
-def _none_of(query: Query) -> Step:
-    def step(facts: FactBase, values: Binding) -> Iterator[None]:
-        if not query.holds(facts, values):
-            yield
 
     return step

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.reading import read_text
-from evalharness.envs.alfworld.labels import KINDS
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.published import MEND, folder_of, label_rows
 
+KINDS = {
+    "pick_and_place_simple": "put",
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+    "look_at_obj_in_light": "examine",
+    "pick_two_obj_and_place": "puttwo",
+}
+"""ALFWorld's task type -> the benchmark's short name."""
 PUBLISHED_TASKS = 134
 UNWRAPPED = "unwrapped"
 """The suite of the published games in TextWorld's own words and by its own verdict, as other groups play them."""
 
 _GAME_NAME = re.compile(r"[A-Za-z_]+-[\w.]+-[\w.]+-[\w.]+-\d+/trial_[\w.]+")
-_MEND = "bring it in with: evalharness data import DIR (or: evalharness data fetch)"
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -58,22 +64,17 @@ def sha256(game: bytes) -> str:
 
 
 def _folder(data: Path | None) -> Path:
-    if data is None:
-        raise MissingDataError("the published ALFWorld tasks need the benchmark's data")
-    return data / "agentboard" / "alfworld"
+    return folder_of(data, "alfworld", "ALFWorld")
 
 
 def _published(data: Path | None) -> list[Task]:
-    path = _folder(data) / "test.jsonl"
-    try:
-        rows = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
-    except FileNotFoundError:
-        raise MissingDataError(f"ALFWorld's labels are not at {path}") from None
-    except ValueError as error:
-        raise InvalidTaskError(f"{path} is not JSON Lines ({error}); {_MEND}") from None
+    folder = _folder(data)
+    rows = label_rows(folder, "ALFWorld")
     rows.sort(key=lambda row: int(row["id"]))
     if [row["id"] for row in rows] != list(range(PUBLISHED_TASKS)):
-        raise InvalidTaskError(f"{path} should hold the labels 0 to {PUBLISHED_TASKS - 1}; {_MEND}")
+        raise InvalidTaskError(
+            f"{folder / 'test.jsonl'} should hold the labels 0 to {PUBLISHED_TASKS - 1}; {MEND}"
+        )
     return [_task(data, row) for row in rows]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from evalharness.envs.alfworld.households import Household
+from evalharness.envs.alfworld.households import household_of
 from evalharness.envs.alfworld.oracle import kind_in
 from evalharness.envs.alfworld.searching import Searcher, places_in
 from evalharness.envs.base import Task
@@ -42,72 +42,93 @@ def _seen_at(scene: Scene, thing: str, place: str) -> bool:
     return any(mentions(s.observation, thing) and mentions(s.observation, place) for s in scene.done)
 
 
+_THOUGHTS = {
+    "open to take": (
+        "I look for {kind}, and {place} is closed. I open it.",
+        "The {place} is closed. I open it to look for a {kind}.",
+        "I cannot see into the {place}. A {kind} may be in it, so I open it.",
+    ),
+    "open to use": ("I hold {held} and look for {target}, and {place} is closed. I open it.",),
+    "open": (
+        "I hold {held}, {state}, and {place} is closed. I open it.",
+        "The {place} is closed. I open it before I put the {held} in.",
+        "I have to open the {place} to put the {held} in.",
+    ),
+    "take": (
+        "I look for {thing}, and it is here. I take it.",
+        "Here is {thing}, and the goal asks for a {kind}. I take it.",
+        "I see {thing}. It is the {kind} that I need, so I take it.",
+        "The {thing} is here. I need a {kind}, so I take it.",
+    ),
+    "treat": (
+        "I hold {thing}, {state}, and am at {place}.",
+        "I hold {thing} and am at {place}, which {does} it.",
+        "The {thing} must be {done} first. I am at {place}, so I do it now.",
+    ),
+    "put": (
+        "I hold {thing}, {state}, and am at {place}. I put it here.",
+        "I am at {place} with {thing}. The goal wants it in a {target}, so I put it here.",
+        "This is a {target}, where {thing} belongs. I put it down.",
+    ),
+    "use": (
+        "I hold {held} and look for {thing}, and it is here. I switch it on.",
+        "I hold {held}, and {thing} is here. I switch it on to look at the {kind}.",
+        "Here is {thing}. I use it to examine {held}.",
+    ),
+    "treat there": (
+        "I hold {held}, {state}, and {place} {does} things. I go there.",
+        "I have {held}. It must be {done}, and {place} {does} things. I go there.",
+        "Before I bring {held} away it must be {done}. I go to {place}.",
+    ),
+    "bring": (
+        "I hold {held}, {state}. I go to {place}.",
+        "I have {held}. It belongs in a {target}, so I go to {place}.",
+        "Now {held} goes into a {target}. I go to {place}.",
+    ),
+    "go back": (
+        "I look for {thing}, which I saw at {place}. I go there.",
+        "I saw {thing} at {place}. I go back for it.",
+        "I need a {kind}, and {thing} is at {place}.",
+    ),
+    "search": (
+        "I look for {kind}, and I have seen none yet. It may be at {place}.",
+        "I need a {kind}, and none is in sight. I look at {place}.",
+        "I have no {kind} yet. A {kind} could be at {place}, so I go there.",
+    ),
+    "go back to use": ("I hold {held} and look for {thing}, which I saw at {place}. I go there.",),
+    "other": ("The next step to the goal is: {action}.",),
+}
+"""What is done -> wordings. The first wording of a search names the kind of thing before it says whether one is here:
+what a small model says next is what it finds behind that word in the last observation, a number, or nothing."""
+
+
 def _thoughts(scene: Scene) -> list[str]:
     kind, target = str(scene.task.payload["object"]), str(scene.task.payload["target"])
     action, held = scene.next, _held(scene)
     purpose = scene.ahead(_MOVES)[1]
-    state = _state(scene, held, target)
+    said = {"kind": kind, "target": target, "held": held, "action": scene.action}
     if action is None or purpose is None:
-        return [
-            f"The next step to the goal is: {scene.action}.",
-        ]
-    slots = action.arguments
+        return _worded("other", said)
+    said["state"] = _state(scene, held, target)
+    said["place"] = action.arguments.get("receptacle")
+    said["thing"] = purpose.arguments.get("object")
+    said["does"], said["done"] = _DOES.get(purpose.name), _DONE.get(purpose.name)
     match action.name:
         case "go":
-            return _going(
-                scene, slots["receptacle"], purpose.name, dict(purpose.arguments), kind, target, held, state
-            )
+            return _going(scene, purpose.name, said)
         case "open" if purpose.name == "take" and held is None:
-            place = slots["receptacle"]
-            return [
-                f"I look for {kind}, and {place} is closed. I open it.",
-                f"The {place} is closed. I open it to look for a {kind}.",
-                f"I cannot see into the {place}. A {kind} may be in it, so I open it.",
-            ]
+            return _worded("open to take", said)
         case "open" if purpose.name == "use":
-            place = slots["receptacle"]
-            return [
-                f"I hold {held} and look for {target}, and {place} is closed. I open it.",
-            ]
-        case "open":
-            place = slots["receptacle"]
-            return [
-                f"I hold {held}, {state}, and {place} is closed. I open it.",
-                f"The {place} is closed. I open it before I put the {held} in.",
-                f"I have to open the {place} to put the {held} in.",
-            ]
-        case "take":
-            thing = slots["object"]
-            return [
-                f"I look for {thing}, and it is here. I take it.",
-                f"Here is {thing}, and the goal asks for a {kind}. I take it.",
-                f"I see {thing}. It is the {kind} that I need, so I take it.",
-                f"The {thing} is here. I need a {kind}, so I take it.",
-            ]
+            return _worded("open to use", said)
         case "clean" | "heat" | "cool":
-            thing, place = slots["object"], slots["receptacle"]
-            return [
-                f"I hold {thing}, {state}, and am at {place}.",
-                f"I hold {thing} and am at {place}, which {_DOES[action.name]} it.",
-                f"The {thing} must be {_DONE[action.name]} first. I am at {place}, so I do it now.",
-            ]
-        case "put":
-            thing, place = slots["object"], slots["receptacle"]
-            return [
-                f"I hold {thing}, {state}, and am at {place}. I put it here.",
-                f"I am at {place} with {thing}. The goal wants it in a {target}, so I put it here.",
-                f"This is a {target}, where {thing} belongs. I put it down.",
-            ]
-        case "use":
-            lamp = slots["object"]
-            return [
-                f"I hold {held} and look for {lamp}, and it is here. I switch it on.",
-                f"I hold {held}, and {lamp} is here. I switch it on to look at the {kind}.",
-                f"Here is {lamp}. I use it to examine {held}.",
-            ]
-    return [
-        f"The next step to the goal is: {scene.action}.",
-    ]
+            return _worded("treat", said)
+        case "open" | "take" | "put" | "use":
+            return _worded(action.name, said)
+    return _worded("other", said)
+
+
+def _worded(what: str, said: Mapping[str, str | None]) -> list[str]:
+    return [text.format(**said) for text in _THOUGHTS[what]]
 
 
 def _state(scene: Scene, held: str | None, target: str) -> str:
@@ -120,27 +141,12 @@ def _state(scene: Scene, held: str | None, target: str) -> str:
     return f"which must be {_DONE[kind]}"
 
 
-def _going(
-    scene: Scene,
-    place: str,
-    purpose: str,
-    slots: dict[str, str],
-    kind: str,
-    target: str,
-    held: str | None,
-    state: str,
-) -> list[str]:
-    """The first wording of a search names the kind of thing before it says whether one is here: what a small model
-    says next is what it finds behind that word in the last observation, a number, or nothing."""
-    here = _last_place(scene, "go")
-    if purpose == "take" and held is None:
-        thing = slots["object"]
-        if _seen_at(scene, thing, place):
-            return [
-                f"I look for {thing}, which I saw at {place}. I go there.",
-                f"I saw {thing} at {place}. I go back for it.",
-                f"I need a {kind}, and {thing} is at {place}.",
-            ]
+def _going(scene: Scene, purpose: str, said: Mapping[str, str | None]) -> list[str]:
+    kind, target, place, held = (str(said[what]) for what in ("kind", "target", "place", "held"))
+    here, seen = _last_place(scene, "go"), _seen_at(scene, str(said["thing"]), place)
+    if purpose == "take" and said["held"] is None:
+        if seen:
+            return _worded("go back", said)
         if here is not None and _looked_in_vain(scene, kind):
             reasons = _onward(scene, here, place, kind)
             return [f"{no} {why}" for why in reasons for no in (
@@ -151,31 +157,16 @@ def _going(
                 f"I look for {kind}, and no other is in sight. I was at {last}. {why}"
                 for why in _onward(scene, last, place, kind)
             ]
-        return [
-            f"I look for {kind}, and I have seen none yet. It may be at {place}.",
-            f"I need a {kind}, and none is in sight. I look at {place}.",
-            f"I have no {kind} yet. A {kind} could be at {place}, so I go there.",
-        ]
+        return _worded("search", said)
     if purpose in _DOES:
-        return [
-            f"I hold {held}, {state}, and {place} {_DOES[purpose]} things. I go there.",
-            f"I have {held}. It must be {_DONE[purpose]}, and {place} {_DOES[purpose]} things. I go there.",
-            f"Before I bring {held} away it must be {_DONE[purpose]}. I go to {place}.",
-        ]
-    if purpose == "use":
-        if _seen_at(scene, slots["object"], place):
-            return [
-                f"I hold {held} and look for {slots['object']}, which I saw at {place}. I go there.",
-            ]
-        last = here or place
-        return [
-            f"I hold {held} and look for {target}, and none is here. {why}"
-            for why in _onward(scene, last, place, target)
-        ]
+        return _worded("treat there", said)
+    if purpose != "use":
+        return _worded("bring", said)
+    if seen:
+        return _worded("go back to use", said)
     return [
-        f"I hold {held}, {state}. I go to {place}.",
-        f"I have {held}. It belongs in a {target}, so I go to {place}.",
-        f"Now {held} goes into a {target}. I go to {place}.",
+        f"I hold {held} and look for {target}, and none is here. {why}"
+        for why in _onward(scene, here or place, place, target)
     ]
 
 
@@ -248,11 +239,7 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
 def _forms(task: Task) -> list[str]:
     if "household" not in task.payload:
         return content_form(task)
-    thing, target = str(task.payload["object"]), str(task.payload["target"])
-    home = Household.from_json(
-        task.payload["household"], kind=task.kind, object_type=thing, target_type=target
-    )
-    return [digest(json.dumps(home.shape()))]
+    return [digest(json.dumps(household_of(task).shape()))]
 
 
 def _seeker(task: Task) -> Searcher:

@@ -1,17 +1,17 @@
 """A household in play: the state that a game's PDDL describes, and the text that its grammar gives.
 
-The rules are those of TextWorld's PDDL environment, which stays the measure (`textworld_world.py`; the tests walk
-both side by side). TextWorld takes 0.8 s to start a game and 30 to 50 ms a step, nearly all of it in grounding
+The rules are those of TextWorld's PDDL environment, which stays the measure (`benchmarks/textworld_game.py`; the tests
+walk both side by side). TextWorld takes 0.8 s to start a game and 30 to 50 ms a step, nearly all of it in grounding
 every action for a planner and in copying and parsing text symbols anew; nothing here needs a planner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from evalharness.envs.alfworld.facts import Arguments, FactBase
 from evalharness.envs.alfworld.grammar import (
     ActionText,
     Entity,
@@ -21,23 +21,23 @@ from evalharness.envs.alfworld.grammar import (
     Symbol,
     parse_grammar,
 )
-from evalharness.envs.alfworld.naming import readable_names
-from evalharness.envs.alfworld.narration import Context, Scene, derive
+from evalharness.envs.alfworld.narration import Filled, Scene, derive
 from evalharness.envs.alfworld.pddl import (
     ROOT_TYPE,
-    And,
     Atom,
     Domain,
-    Not,
+    Literal,
     Problem,
     Schema,
     parse_domain,
     parse_problem,
 )
-from evalharness.envs.alfworld.query import Query
+from evalharness.envs.alfworld.query import Arguments, FactBase, Query
 from evalharness.envs.base import InvalidTaskError
 
 NOTHING_HAPPENS = "Nothing happens."
+_BAR = "_bar_"
+"""How the games write the `|` between a scene object's kind and its coordinates."""
 
 
 class _Household:
@@ -68,6 +68,7 @@ class _Household:
             schema.name: not _asks_about(self.grammar, self.text(schema).template, changing)
             for schema in schemas
         }
+        self.given = {schema.name: _given(schema) for schema in schemas}
         self.command_texts: dict[tuple[str, Arguments], str | None] = {}
         """Of those that no state changes."""
 
@@ -103,7 +104,7 @@ class World:
         self.facts = self._household.initial.copy()
         self._denied = FactBase()
         self._commands = None
-        return derive(self._household.grammar, (Symbol("intro"),), Context({}, {}), self._scene())
+        return derive(self._household.grammar, (Symbol("intro"),), {}, self._scene())
 
     def step(self, command: str) -> str:
         action = self.commands().get(command.strip())
@@ -111,8 +112,8 @@ class World:
             return NOTHING_HAPPENS
         schema, arguments = action
         self._apply(schema, arguments)
-        context = self._context(schema, arguments)
-        return derive(self._household.grammar, self._household.text(schema).feedback, context, self._scene())
+        feedback = self._household.text(schema).feedback
+        return derive(self._household.grammar, feedback, _filled(schema, arguments), self._scene())
 
     @property
     def won(self) -> bool:
@@ -137,22 +138,15 @@ class World:
     def _scene(self) -> Scene:
         return Scene(self.facts, self._denied, self._household.entities, self.problem.is_a)
 
-    def _context(self, schema: Schema, arguments: Arguments) -> Context:
-        pairs = list(zip(schema.parameters, arguments, strict=True))
-        return Context(
-            {(parameter.name, parameter.type): value for parameter, value in pairs},
-            {parameter.name: self._household.entities[value] for parameter, value in pairs},
-        )
-
     def _command(self, schema: Schema, arguments: Arguments) -> str | None:
         """The command a ground action answers to; None for an action that cannot change anything."""
         home, key = self._household, (schema.name, arguments)
         if key in home.command_texts:
             return home.command_texts[key]
         text = None
-        if not _is_idle(schema, arguments):
-            context = self._context(schema, arguments)
-            text = derive(home.grammar, home.text(schema).template, context, self._scene())
+        if not _is_idle(schema, arguments, home.given[schema.name]):
+            filled = _filled(schema, arguments)
+            text = derive(home.grammar, home.text(schema).template, filled, self._scene())
         if text is None or home.fixed_template[schema.name]:
             home.command_texts[key] = text
         return text
@@ -174,6 +168,11 @@ class World:
         self._commands = None
 
 
+def _filled(schema: Schema, arguments: Arguments) -> Filled:
+    pairs = zip(schema.parameters, arguments, strict=True)
+    return {(parameter.name, parameter.type): value for parameter, value in pairs}
+
+
 def _values(schema: Schema, arguments: Arguments) -> dict[str, str]:
     return {parameter.name: value for parameter, value in zip(schema.parameters, arguments, strict=True)}
 
@@ -182,20 +181,26 @@ def _ground(atom: Atom, values: Mapping[str, str]) -> Atom:
     return Atom(atom.predicate, tuple(values[t[1:]] if t.startswith("?") else t for t in atom.terms))
 
 
-def _is_idle(schema: Schema, arguments: Arguments) -> bool:
+def _given(schema: Schema) -> set[Literal]:
+    """What its precondition says of its parameters in every case."""
+    names = {parameter.name for parameter in schema.parameters}
+    always = set.intersection(*map(set, schema.precondition.conjunctions or [()]))
+    return {literal for literal in always if literal.variables <= names}
+
+
+def _is_idle(schema: Schema, arguments: Arguments, given: set[Literal]) -> bool:
     """Every effect is already among the action's own preconditions, such as going to where one stands.
 
     A planner's translation drops such actions, so the game does not offer them.
     """
     values = _values(schema, arguments)
-    given = schema.precondition.parts if isinstance(schema.precondition, And) else (schema.precondition,)
-    true = {_ground(part, values) for part in given if isinstance(part, Atom)}
-    denied = [part.part for part in given if isinstance(part, Not)]
-    false = {_ground(part, values) for part in denied if isinstance(part, Atom)}
+    known = {(_ground(literal.atom, values), literal.positive) for literal in given}
     adds = {_ground(effect.atom, values) for effect in schema.effects if effect.adds}
     for effect in schema.effects:
         atom = _ground(effect.atom, values)
-        if effect.when is not None or atom not in (true if effect.adds else adds | false):
+        if effect.when is not None or not (
+            (atom, effect.adds) in known or (not effect.adds and atom in adds)
+        ):
             return False
     return True
 
@@ -229,3 +234,28 @@ def _asks_about(grammar: Grammar, parts: tuple[Part, ...], predicates: set[str])
         ):
             return True
     return False
+
+
+def kind_of(identifier: str) -> str:
+    kind = identifier.split(_BAR, 1)[0]
+    return kind + "basin" if "basin" in identifier else kind
+
+
+def readable_names(identifiers: Iterable[str]) -> dict[str, str]:
+    """Names that a person reads (`cabinet 3`) from a game's identifiers (`cabinet_bar__plus_01_dot_20_bar_...`).
+
+    ALFWorld's rule: the identifiers of a kind, in alphabetical order, are numbered from the highest down to 1; a
+    basin is a kind of its own (`sink_bar_..._bar_sinkbasin` is a `sinkbasin`); what has no position in the scene has
+    no number and keeps the blank before it.
+    """
+    ordered = sorted(set(identifiers))
+    left = Counter(kind_of(identifier) for identifier in ordered if _BAR in identifier)
+    names = {}
+    for identifier in ordered:
+        if _BAR in identifier:
+            kind = kind_of(identifier)
+            names[identifier] = f"{kind} {left[kind]}"
+            left[kind] -= 1
+        else:
+            names[identifier] = f"{identifier} "
+    return names

@@ -42,7 +42,7 @@ class BabyAIEnv(TextEnv):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         task = self.playing(self._task)
-        before = self._rules.progress
+        before = self._rules.rate
         completed: tuple[int, ...] = ()
         done = False
         sentence = action.lower().strip()
@@ -70,7 +70,7 @@ class BabyAIEnv(TextEnv):
             self._success = self._success or success
         no_effect = self._valid and "check" not in sentence and self._situation() == situation
         info = self._info(completed, no_effect=no_effect)
-        return self._shown(observation), self._rules.progress - before, done, False, info
+        return self._shown(observation), self._rules.rate - before, done, False, info
 
     def _shown(self, observation: str) -> str:
         """AgentGym lists the actions at every turn."""
@@ -123,7 +123,7 @@ class BabyAIEnv(TextEnv):
 
     def _info(self, completed: tuple[int, ...] = (), *, no_effect: bool = False) -> dict[str, Any]:
         return self.info(
-            progress=self._rules.progress,
+            progress=self._rules.rate,
             success=self._success,
             solved=self._solved,
             valid=self._valid,

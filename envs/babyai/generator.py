@@ -6,6 +6,9 @@ progress in 3 to 20 turns. No task begins like another of its suite, like one of
 never the same goal with the same first observation. A level of `FEW_STARTS` has too few starts for that: its tasks
 begin unlike all others of their suite alone, and none has the plan of one of seed 0. Levels that fit into a few steps
 are made in larger rooms.
+
+Suite seed 0 is frozen in `open_suite.json`; `python -m evalharness.envs.babyai.generator` makes that file anew
+(minutes).
 """
 
 from __future__ import annotations
@@ -106,6 +109,16 @@ class OpenCase:
 
 FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase, OPEN_VERSION)
 """The cases of suite seed 0."""
+
+
+def open_tasks(suite_seed: int) -> list[Task]:
+    """All tasks in order; for another seed than 0 that takes minutes the first time in a process."""
+    return [case.to_task(index) for index, case in enumerate(_cases(suite_seed))]
+
+
+@cache
+def _cases(suite_seed: int) -> tuple[OpenCase, ...]:
+    return FROZEN.cases() if suite_seed == FROZEN_SEED else tuple(generate_cases(suite_seed))
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
@@ -219,3 +232,7 @@ def start_choices(world: World) -> int:
 
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+if __name__ == "__main__":
+    FROZEN.write(generate_cases(FROZEN_SEED))

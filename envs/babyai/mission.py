@@ -100,26 +100,35 @@ def milestones(world: World) -> list[Milestone]:
     return [milestone for number, milestone in enumerate(found) if number in progress.remaining]
 
 
-class MissionProgress:
-    """Which milestones of a mission in play have been reached; once reached, they stay so."""
+class Progress:
+    """Which of a task's subgoals are open, by number; once reached, they stay so."""
 
-    def __init__(self, world: World, wanted: Iterable[Milestone]) -> None:
-        self._world = world
-        self.wanted = list(wanted)
-        self._open = set(range(len(self.wanted)))
-        self.update(accomplished=False)
-
-    @property
-    def remaining(self) -> tuple[int, ...]:
-        return tuple(sorted(self._open))
-
-    def restore(self, remaining: Iterable[int]) -> None:
-        """Go back to a value of `remaining`."""
-        self._open = set(remaining)
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._open = list(range(total))
 
     @property
     def rate(self) -> float:
-        return (len(self.wanted) - len(self._open)) / len(self.wanted) if self.wanted else 0.0
+        return (self._total - len(self._open)) / self._total if self._total else 0.0
+
+    @property
+    def remaining(self) -> tuple[int, ...]:
+        """In order; hashable."""
+        return tuple(self._open)
+
+    def restore(self, remaining: Iterable[int]) -> None:
+        """Go back to a value of `remaining`."""
+        self._open = list(remaining)
+
+
+class MissionProgress(Progress):
+    """The milestones of a mission in play."""
+
+    def __init__(self, world: World, wanted: Iterable[Milestone]) -> None:
+        self.wanted = list(wanted)
+        super().__init__(len(self.wanted))
+        self._world = world
+        self.update(accomplished=False)
 
     def update(self, *, accomplished: bool) -> tuple[int, ...]:
         """Look at the world again; returns the milestones reached since, in order."""
@@ -128,10 +137,10 @@ class MissionProgress:
         )
         reached = tuple(
             number
-            for number in sorted(self._open)
+            for number in self._open
             if self._holds(self.wanted[number], *actions[self.wanted[number].clause])
         )
-        self._open.difference_update(reached)
+        self._open = [number for number in self._open if number not in reached]
         return reached
 
     def _holds(self, milestone: Milestone, action: Any, turn: Standing) -> bool:

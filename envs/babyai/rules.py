@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 from evalharness.envs.babyai.actions import Moves
-from evalharness.envs.babyai.labels import LabelProgress
-from evalharness.envs.babyai.mission import Milestone, MissionProgress
+from evalharness.envs.babyai.mission import MissionProgress, Progress
 from evalharness.envs.babyai.world import Outcome, World
 
 
@@ -19,24 +20,44 @@ class StepResult(NamedTuple):
     success: bool
 
 
-class PublishedRules:
+_WILDCARD = re.compile(r"\*+")
+
+
+@cache
+def _pieces(pattern: str) -> tuple[str, ...]:
+    return tuple(_WILDCARD.split(pattern.strip(".")))
+
+
+def matches(pattern: str, sentences: Sequence[str]) -> bool:
+    """Whether all the pieces between the wildcards occur, in any order, in one sentence of an observation."""
+    pieces = _pieces(pattern)
+    return any(all(piece in sentence for piece in pieces) for sentence in sentences)
+
+
+class LabelProgress(Progress):
+    """AgentBoard's labels: sentences with wildcards that an observation is searched for; at most one counts a step.
+
+    `alternatives` are whole label lists of the same length: position i counts when the i-th pattern of any list
+    matches.
+    """
+
+    def __init__(self, alternatives: Sequence[Sequence[str]]) -> None:
+        self.alternatives = [tuple(patterns) for patterns in alternatives]
+        super().__init__(len(self.alternatives[0]))
+
+    def observe(self, observation: str) -> tuple[int, ...]:
+        """The positions that this observation completes: none or one."""
+        sentences = observation.split(".")
+        for patterns in self.alternatives:
+            for position in self._open:
+                if matches(patterns[position], sentences):
+                    self._open.remove(position)
+                    return (position,)
+        return ()
+
+
+class PublishedRules(LabelProgress):
     """AgentBoard's rules, with their known defects (see docs/environments/babyai.md)."""
-
-    def __init__(self, alternatives: list[tuple[str, ...]]) -> None:
-        self.labels = LabelProgress(alternatives)
-
-    @property
-    def progress(self) -> float:
-        return self.labels.rate
-
-    @property
-    def remaining(self) -> tuple[int, ...]:
-        """The open subgoals by position; hashable."""
-        return self.labels.remaining
-
-    def restore(self, remaining: Iterable[int]) -> None:
-        """Go back to a value of `remaining`."""
-        self.labels.restore(remaining)
 
     def perform(self, world: World, moves: Moves) -> Outcome:
         """Moves go on after the mission's end."""
@@ -44,33 +65,16 @@ class PublishedRules:
 
     def announces_completion(self, outcome: Outcome) -> bool:
         """Any end at the last move counts as completion in the text, even a failure; so does full progress."""
-        return outcome.ended or self.labels.rate == 1
+        return outcome.ended or self.rate == 1
 
     def judge(self, outcome: Outcome, observation: str) -> StepResult:
-        completed = self.labels.observe(observation)
-        rate = self.labels.rate
-        done = (outcome.ended and rate > 0.5) or rate == 1
+        completed = self.observe(observation)
+        done = (outcome.ended and self.rate > 0.5) or self.rate == 1
         return StepResult(completed, done, done)
 
 
-class MissionRules:
+class MissionRules(MissionProgress):
     """The mission as the simulator verifies it: milestones for progress, its accomplishment for success."""
-
-    def __init__(self, world: World, wanted: list[Milestone]) -> None:
-        self.milestones = MissionProgress(world, wanted)
-
-    @property
-    def progress(self) -> float:
-        return self.milestones.rate
-
-    @property
-    def remaining(self) -> tuple[int, ...]:
-        """The open milestones by number; hashable."""
-        return self.milestones.remaining
-
-    def restore(self, remaining: Iterable[int]) -> None:
-        """Go back to a value of `remaining`."""
-        self.milestones.restore(remaining)
 
     def perform(self, world: World, moves: Moves) -> Outcome:
         """The world stops with the mission's end."""
@@ -80,7 +84,7 @@ class MissionRules:
         return outcome.succeeded
 
     def judge(self, outcome: Outcome, observation: str) -> StepResult:
-        completed = self.milestones.update(accomplished=outcome.succeeded)
+        completed = self.update(accomplished=outcome.succeeded)
         return StepResult(completed, outcome.succeeded or outcome.failed, outcome.succeeded)
 
 
@@ -88,14 +92,9 @@ class AgentGymRules:
     """AgentGym's rules: minigrid's reward, and no end where that is 0.5 or less. A mission accomplished is a success
     here; there a success asks for a reward of 1, which no mission pays."""
 
-    remaining: tuple[int, ...] = ()
-
     def __init__(self, world: World) -> None:
         self.world = world
-        self.progress = 0.0
-
-    def restore(self, remaining: Iterable[int]) -> None:
-        """There is nothing to go back to."""
+        self.rate = 0.0
 
     def perform(self, world: World, moves: Moves) -> Outcome:
         """Moves go on after the mission's end."""
@@ -108,7 +107,7 @@ class AgentGymRules:
     def judge(self, outcome: Outcome, observation: str) -> StepResult:
         success = outcome.ended and outcome.succeeded  # its reward is that of the last move
         if success:
-            self.progress = 1.0
+            self.rate = 1.0
         return StepResult((), success and self.world.reward > 0.5, success)
 
 
@@ -119,6 +118,6 @@ class PlannedForAgentGym(MissionRules):
         return world.perform(moves)
 
     def judge(self, outcome: Outcome, observation: str) -> StepResult:
-        completed = self.milestones.update(accomplished=outcome.succeeded and outcome.ended)
         success = outcome.ended and outcome.succeeded
+        completed = self.update(accomplished=success)
         return StepResult(completed, success or outcome.failed, success)

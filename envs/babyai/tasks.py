@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.reading import read_text
 from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, FAMILY, LEVELS, SEEDS
-from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.base import InvalidTaskError, Suite, Task
+from evalharness.envs.published import folder_of, label_rows
 
 AGENTGYM = "agentgym"
 """AgentGym's tasks (agentenv-babyai at commit 3ef9235): of suite seed N those of its numbers 40 N to 40 N + 39."""
@@ -20,18 +19,9 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite == AGENTGYM:
         return [_of_agentgym(index, level, seed) for index, level in enumerate(AGENTGYM_LEVELS)]
-    from evalharness.envs.babyai.open_suite import open_tasks  # with the generator
+    from evalharness.envs.babyai.generator import open_tasks
 
     return open_tasks(seed)
-
-
-def _label_file(data: Path | None) -> Path:
-    if data is None:
-        raise MissingDataError("the published BabyAI tasks need the benchmark's labels")
-    path = data / "agentboard" / FAMILY / "test.jsonl"
-    if not path.is_file():
-        raise MissingDataError(f"BabyAI labels are not at {path}")
-    return path
 
 
 def _of_agentgym(index: int, level: str, seed: int) -> Task:
@@ -55,14 +45,14 @@ def published_goal(mission: str) -> str:
 
 
 def _published(data: Path | None) -> list[Task]:
-    path = _label_file(data)
-    lines = [line for line in read_text(path).splitlines() if line.strip()]
+    folder = folder_of(data, FAMILY, "BabyAI")
+    rows = label_rows(folder, "BabyAI")
     cases = [(level, seed) for level in LEVELS for seed in SEEDS]
-    if len(lines) != len(cases):
-        raise InvalidTaskError(f"{path} has {len(lines)} tasks, expected {len(cases)}")
+    if len(rows) != len(cases):
+        raise InvalidTaskError(f"{folder / 'test.jsonl'} has {len(rows)} tasks, expected {len(cases)}")
     return [
-        _published_task(index, level, seed, json.loads(line), path)
-        for index, ((level, seed), line) in enumerate(zip(cases, lines, strict=True))
+        _published_task(index, level, seed, row, folder / "test.jsonl")
+        for index, ((level, seed), row) in enumerate(zip(cases, rows, strict=True))
     ]
 
 

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, TextEnv, task_of
-from evalharness.envs.hotpotqa import oracle
 from evalharness.envs.hotpotqa.actions import INVALID, NO_MORE, Reader, parse
+from evalharness.envs.hotpotqa.generator import plan_of
 from evalharness.envs.hotpotqa.score import exact_match, f1
 from evalharness.envs.hotpotqa.tasks import LIVE, OFFICIAL, store_of
 
@@ -83,18 +83,8 @@ class HotpotQAEnv(TextEnv):
     def oracle(self) -> list[str]:
         task = self.playing(self._task)
         if task.suite in (OFFICIAL, LIVE):
-            # It knows the labels: no program reads these questions.
             return [*(f"search[{title}]" for title in self._supporting), f"finish[{self._answer}]"]
-        plan: list[str] = []
-        reader = Reader(self._reader.store)
-
-        def act(action: str) -> str:
-            plan.append(action)
-            what, argument = parse(action) or ("", "")
-            return reader.search(argument) if what == "search" else reader.lookup(argument)
-
-        answer = oracle.solve(task.goal, act)
-        return [] if answer is None else [*plan, f"finish[{answer}]"]
+        return list(plan_of(task))
 
     def _newly_opened(self) -> tuple[int, ...]:
         """Indices of the supporting pages that this search has opened for the first time."""

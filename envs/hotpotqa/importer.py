@@ -151,7 +151,7 @@ def _import_contexts(
         return [f"{store} holds {other}: it is kept, and the paragraphs of this file are left out (to use "
                 "them, remove it and import again)"]  # fmt: skip
     wanted = {title for row in rows for title, _ in row.get("supporting_facts", ())}
-    done = _store(source, store, progress, "paragraphs", [_Batch(1, pages, [], 0, None)])
+    done = _store(source, store, progress, "paragraphs", lambda _: [_Batch(1, pages, [], 0, None)])
     if missing := len(wanted - {page.title for page in pages}):
         done.append(
             f"{missing:,} of {len(wanted):,} supporting pages are not among the paragraphs: this is not the "
@@ -187,8 +187,7 @@ def _store(source: Path, store: Path, progress: ImportProgress, kind: str, batch
     try:
         with writing(store, f"{origin}, {_identity(source)}") as writer:
             done = [f"going on after {writer.done:,} parts that are in already"] if writer.done else []
-            listed: Iterable[_Batch] = batches(writer.done) if callable(batches) else batches
-            for batch in listed:
+            for batch in batches(writer.done):
                 if batch.done <= writer.done:
                     continue
                 writer.add(batch.pages)

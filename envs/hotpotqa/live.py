@@ -11,7 +11,7 @@ import json
 import os
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -127,6 +127,3 @@ def _fetch(query: str) -> str:
 def provenance(record: Path) -> dict[str, Any]:
     """What a run's manifest says of its pages."""
     return {"source": "live Wikipedia, answers recorded", "address": address(), "record": record.name}
-
-
-__all__: Sequence[str] = ("RECORDED_ONLY", "VARIABLE", "LivePages", "address", "provenance")

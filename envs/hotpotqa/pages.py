@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -149,14 +149,6 @@ class PageStore:
         query = glue.join(f'"{term}"' for term in terms)
         sql = f"SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY {order} LIMIT ?"
         return [row[0] for row in self._rows(sql, (query, most))]
-
-    def pages(self) -> Iterator[Page]:
-        """Every page in the order in which it was put in."""
-        for title, sentences in self._connection.execute("SELECT title, sentences FROM pages ORDER BY id"):
-            yield Page(title, tuple(json.loads(sentences)))
-
-    def redirects(self) -> Iterator[tuple[str, str]]:
-        yield from self._connection.execute("SELECT title, target FROM redirects ORDER BY id")
 
     def _titled(self, title: str) -> Page | None:
         rows = self._rows("SELECT title, sentences FROM pages WHERE key = ? ORDER BY title", (key_of(title),))

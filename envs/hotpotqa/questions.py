@@ -1,7 +1,6 @@
-"""Two-hop questions about a generated world, and how they are worded.
+"""Two-hop questions about a generated world, how they are worded, and how they are answered.
 
-A question is made of a mention (what it starts from), relations, and nothing else; wordings are data, so that the
-oracle can read a question back. Every question needs two pages.
+A question is made of a mention (what it starts from), relations, and nothing else. Every question needs two pages.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ import random
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from string import Formatter
 
 from evalharness.envs.hotpotqa.actions import SHOWN_SENTENCES
 from evalharness.envs.hotpotqa.score import normal
-from evalharness.envs.hotpotqa.world import OCCUPATIONS, Encyclopedia, Thing
+from evalharness.envs.hotpotqa.world import OCCUPATIONS, Encyclopedia, Thing, sentence_form
 
 BRIDGES, COMPARISONS, CLOSED = 210, 50, 40
 
@@ -91,15 +92,47 @@ CALLED = {"person": "the {kind} {name}", "work": "the {kind} {name}", "event": "
 
 
 @dataclass(frozen=True)
+class Fact:
+    """What must be read of a thing."""
+
+    thing: Thing
+    relation: str
+    name: str
+    """What the question, or the page before, calls the thing."""
+
+    def plan(self) -> list[str]:
+        """A search, another where the name is shared, lookups where the sentence is not among those that a search
+        shows. The keyword is the longest run of words in the sentence that does not depend on the thing."""
+        thing, at = self.thing, self.thing.shown[self.relation]
+        actions = [f"search[{self.name}]"]
+        if thing.title != thing.name:
+            actions.append(f"search[{thing.title}]")
+        if at >= SHOWN_SENTENCES:
+            form = sentence_form(thing, self.relation)
+            keyword = max((literal.strip(" .,") for literal, *_ in Formatter().parse(form)), key=len)
+            found = sum(keyword.lower() in sentence.lower() for sentence in thing.sentences[: at + 1])
+            actions += [f"lookup[{keyword}]"] * found
+        return actions
+
+
+@dataclass(frozen=True)
 class Question:
     text: str
     answer: str
     kind: str
     """`bridge`, `comparison` or `yes/no`."""
-    supporting: tuple[str, ...]
-    """Titles of the pages that answer it, in the order in which they are needed."""
-    turns: int
-    """Of the oracle: what must be searched, chosen among namesakes, looked up; the answer included."""
+    facts: tuple[Fact, Fact]
+    """What answers it, in the order in which it is needed."""
+
+    @property
+    def supporting(self) -> tuple[str, ...]:
+        """Titles of the pages that answer it."""
+        return tuple(fact.thing.title for fact in self.facts)
+
+    @cached_property
+    def plan(self) -> list[str]:
+        """The oracle's: every name that it searches for stands in the question or in an answer of the page store."""
+        return [*(action for fact in self.facts for action in fact.plan()), f"finish[{self.answer}]"]
 
 
 def called(thing: Thing, name: str | None = None) -> str:
@@ -113,12 +146,6 @@ def bare(value: str, relation: str) -> str:
         for occupation in OCCUPATIONS:
             value = value.removeprefix(f"{occupation} ")
     return value
-
-
-def reading_turns(thing: Thing, relation: str) -> int:
-    """Turns to read one fact: a search, another where the name is shared, a lookup where the sentence is not among
-    those that a search shows."""
-    return 1 + (thing.title != thing.name) + (thing.shown[relation] >= SHOWN_SENTENCES)
 
 
 def make_questions(world: Encyclopedia, unlike: Container[str] = ()) -> list[Question]:
@@ -170,8 +197,8 @@ def _bridge(
     answer = bare(middle.facts[second], second)
     if _stands_in(answer, text) or _stands_in(middle.name, text) or start is middle:
         return None
-    turns = reading_turns(start, first) + reading_turns(middle, second) + 1
-    return Question(text, answer, "bridge", (start.title, middle.title), turns)
+    facts = Fact(start, first, start.name), Fact(middle, second, middle.name)
+    return Question(text, answer, "bridge", facts)
 
 
 def _stands_in(words: str, text: str) -> bool:
@@ -191,13 +218,10 @@ def _pairs(
                 yield one, other, relation
 
 
-def _names(one: Thing, other: Thing, stream: random.Random) -> tuple[str, str]:
-    """Mentions of both; a town that older books call otherwise is named so, now and then."""
-    mentions = []
-    for thing in (one, other):
-        former = thing.facts.get("former") if thing.sort == "town" and stream.random() < 0.3 else None
-        mentions.append(called(thing, former))
-    return mentions[0], mentions[1]
+def _named(thing: Thing, relation: str, stream: random.Random) -> Fact:
+    """A town that older books call otherwise is named so, now and then."""
+    former = thing.facts.get("former") if thing.sort == "town" and stream.random() < 0.3 else None
+    return Fact(thing, relation, former or thing.name)
 
 
 def _comparisons(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
@@ -210,12 +234,9 @@ def _comparisons(world: Encyclopedia, stream: random.Random) -> Iterator[Questio
             continue
         if ((a > b) == larger) != first_wins:
             one, other = other, one
-        first, second = (called(thing) for thing in (one, other))
-        winner = one if first_wins else other
-        turns = reading_turns(one, relation) + reading_turns(other, relation) + 1
-        yield Question(
-            form.format(x=first, y=second), winner.name, "comparison", (one.title, other.title), turns
-        )
+        facts = Fact(one, relation, one.name), Fact(other, relation, other.name)
+        text = form.format(x=called(one), y=called(other))
+        yield Question(text, (one if first_wins else other).name, "comparison", facts)
         first_wins = not first_wins
 
 
@@ -234,15 +255,10 @@ def _closed(world: Encyclopedia, stream: random.Random) -> Iterator[Question | N
             other = stream.choice(same)
         elif one.facts[relation] == other.facts[relation]:
             continue
-        first, second = _names(one, other, stream)
-        turns = reading_turns(one, relation) + reading_turns(other, relation) + 1
-        yield Question(
-            SAME[one.sort][relation].format(x=first, y=second),
-            "yes" if yes else "no",
-            "yes/no",
-            (one.title, other.title),
-            turns,
-        )
+        facts = _named(one, relation, stream), _named(other, relation, stream)
+        x, y = (called(fact.thing, fact.name) for fact in facts)
+        text = SAME[one.sort][relation].format(x=x, y=y)
+        yield Question(text, "yes" if yes else "no", "yes/no", facts)
         yes = not yes
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from evalharness.envs.base import ImportProgress
 from evalharness.envs.hotpotqa.pages import LONGEST_TITLE, Page, clean, content_hash, key_of, words_of
 
 SCHEMA = 1
@@ -26,13 +27,6 @@ CREATE INDEX pages_by_key ON pages (key);
 CREATE INDEX redirects_by_key ON redirects (key);
 """
 _BATCH = 10_000
-
-Stage = Callable[[str, int, int | None], None]
-"""(what is being done, how far, of how many where that is known)"""
-
-
-def no_stage(what: str, done: int, of: int | None) -> None:
-    pass
 
 
 class StoreWriter:
@@ -122,7 +116,7 @@ class StoreWriter:
         self._set("done", str(done))
         self._connection.commit()
 
-    def finish(self, stage: Stage = no_stage, **facts: str) -> str:
+    def finish(self, stage: ImportProgress = lambda what, done, of: None, **facts: str) -> str:
         """Index everything, give the file its name, return the corpus's hash. `facts` are kept in it as well."""
         connection = self._connection
         connection.commit()
@@ -161,7 +155,7 @@ class StoreWriter:
             " AND other.title = pages.title AND other.id < pages.id)"
         )
 
-    def _index_words(self, stage: Stage, count: int) -> None:
+    def _index_words(self, stage: ImportProgress, count: int) -> None:
         connection = self._connection
         connection.execute("CREATE VIRTUAL TABLE titles USING fts5(words, content='')")
         last, done = 0, 0
@@ -182,7 +176,7 @@ class StoreWriter:
         connection.execute("INSERT INTO terms SELECT term, doc FROM temp.vocabulary ORDER BY term")
         connection.execute("DROP TABLE temp.vocabulary")
 
-    def _pages(self, stage: Stage, count: int) -> Iterator[Page]:
+    def _pages(self, stage: ImportProgress, count: int) -> Iterator[Page]:
         rows = self._connection.execute("SELECT title, sentences FROM pages ORDER BY id")
         for done, (title, sentences) in enumerate(rows, 1):
             if done % _BATCH == 0:

@@ -8,10 +8,9 @@ from typing import Any
 
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from evalharness.envs.hotpotqa.generator import FAMILY, generate, pages_to_open
+from evalharness.envs.hotpotqa.generator import FAMILY, generate, open_store_of, pages_to_open
 from evalharness.envs.hotpotqa.live import LivePages
 from evalharness.envs.hotpotqa.live import provenance as live_provenance
-from evalharness.envs.hotpotqa.open_suite import open_store_of
 from evalharness.envs.hotpotqa.pages import Pages, PageStore, PageStoreError, open_store
 from evalharness.envs.hotpotqa.world import make_encyclopedia
 

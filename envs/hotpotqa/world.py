@@ -297,3 +297,11 @@ def _write(stream: random.Random, thing: Thing) -> None:
     ordered = [said[0], *rest]
     thing.sentences = tuple(sentence for _, sentence in ordered)
     thing.shown = {relation: i for i, (relation, _) in enumerate(ordered) if relation}
+
+
+def sentence_form(thing: Thing, relation: str) -> str:
+    """The sentence that states a fact; of people and works, which are told apart by it, with what they are."""
+    form = SENTENCES[thing.sort][relation]
+    if thing.sort in ("person", "work"):
+        form = form.replace("{kind}", thing.kind).replace("{made}", MAKERS.get(thing.kind, ("", "{made}"))[1])
+    return form

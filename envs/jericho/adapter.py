@@ -9,8 +9,8 @@ from typing import Any
 from evalharness.envs.base import TextEnv, task_of
 from evalharness.envs.jericho.actions import CHECK, acts, is_check, published_cut
 from evalharness.envs.jericho.candidates import valid_commands
+from evalharness.envs.jericho.generator import RANDOM_SEED, story_of
 from evalharness.envs.jericho.interpreter import Interpreter
-from evalharness.envs.jericho.labels import game_labels
 from evalharness.envs.jericho.observation import (
     CHECK_PREFIX,
     clean,
@@ -19,8 +19,7 @@ from evalharness.envs.jericho.observation import (
     room_titles,
     understood,
 )
-from evalharness.envs.jericho.open_suite import RANDOM_SEED, story_of
-from evalharness.envs.jericho.tasks import UNWRAPPED, published_story
+from evalharness.envs.jericho.tasks import UNWRAPPED, game_labels, published_story
 
 
 class LabelProgress:

@@ -8,16 +8,7 @@ from functools import lru_cache
 from random import Random
 
 from evalharness.envs.base import Task, distractor_rooms
-from evalharness.envs.jericho.quests import (
-    DIRECTIONS,
-    OPPOSITE,
-    Item,
-    Quest,
-    Room,
-    neighbour,
-    quests_of,
-    themes,
-)
+from evalharness.envs.jericho.quests import Item, Quest, add_room, free_sides, quests_of, themes
 
 
 def distract(task: Task, count: int) -> Task | None:
@@ -43,25 +34,8 @@ def quest_with(seed: int, number: int, count: int) -> Quest:
     named = {room.name for room in rooms}
     unused = [entry for entry in quest.words["rooms"] if entry["name"] not in named]
     for entry in random.sample(unused, min(distractor_rooms(count), len(unused))):
-        spots = {room.spot for room in rooms}
-        free = [
-            (near, direction)
-            for near, room in enumerate(rooms)
-            for direction in DIRECTIONS
-            if neighbour(room, direction) not in spots
-        ]
-        near, direction = random.choice(free)
-        room = rooms[near]
-        room.exits[direction] = len(rooms)
-        rooms.append(
-            Room(
-                entry["name"],
-                entry["text"],
-                neighbour(room, direction),
-                room.region,
-                {OPPOSITE[direction]: near},
-            )
-        )
+        near, direction = random.choice(free_sides(rooms, range(len(rooms))))
+        add_room(rooms, near, direction, entry, rooms[near].region)
     text = themes()[quest.theme]["treasure"]["others"]["text"]
     words, items = dict(quest.words), dict(quest.items)
     for which, name in enumerate(_other_names(quest, random)[:count], start=1):

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from evalharness.envs.jericho.quests import DIRECTIONS, OPPOSITE
 from evalharness.envs.teaching import Decision
 
 Spot = tuple[int, int]
-BACK: Final = {"north": "south", "south": "north", "east": "west", "west": "east"}
-_STEP: Final[Mapping[str, Spot]] = {"north": (0, 1), "south": (0, -1), "east": (1, 0), "west": (-1, 0)}
 _WAY = r"(north|south|east|west)"
 _EXITS = re.compile(rf"The way out is {_WAY}\.|Ways lead ((?:{_WAY}|, | and )+)\.")
 _DOOR = re.compile(rf"The ([\w' -]+?) is to the {_WAY}\.")
@@ -152,7 +151,7 @@ class Explorer:
         if action in self._jobs:
             self._jobs.remove(action)
         self._done.add((self._here, action))
-        if way in BACK:
+        if way in OPPOSITE:
             self._moved(way, after)
             return
         if verb in ("take", "search", "look", "get") and not _REFUSED.search(after):
@@ -177,13 +176,13 @@ class Explorer:
         if read_room(after) is None:  # something is in the way
             self._route = []
             return
-        dx, dy = _STEP[way]
+        dx, dy = DIRECTIONS[way]
         self._here = (self._here[0] + dx, self._here[1] + dy)
-        self._tried.add((self._here, BACK[way]))
+        self._tried.add((self._here, OPPOSITE[way]))
         if self._back[:1] == [way]:
             self._back.pop(0)
         else:
-            self._back.insert(0, BACK[way])
+            self._back.insert(0, OPPOSITE[way])
         self._route = self._route[1:] if self._route[:1] == [way] else []
         self._arrive(after)
 
@@ -238,7 +237,7 @@ class Explorer:
             if any((spot, way) not in self._tried for way in ways):
                 return walk
             for way in ways:
-                there = (spot[0] + _STEP[way][0], spot[1] + _STEP[way][1])
+                there = (spot[0] + DIRECTIONS[way][0], spot[1] + DIRECTIONS[way][1])
                 if there in self._rooms and there not in seen:
                     seen.add(there)
                     queue.append((there, [*walk, way]))

@@ -66,22 +66,25 @@ class Interpreter:
         """`seed` None is Jericho's own for the game; for a story that it does not know it is the clock."""
         self._story, self._seed = story, seed
         with story.open("rb") as file:
-            self._version = file.read(1)[0]
-        self._frotz = _Frotz(str(story), seed)
-        self.opening: str = self._frotz.reset()[0]
+            self.version = file.read(1)[0]
+            """Of the Z-machine: 3 for Infocom's, 5 or 8 for Inform's."""
+        self.frotz = _Frotz(str(story), seed)
+        """The library's own object, for reading the world; stepping it past `send` is unsafe."""
+        self.opening: str = self.frotz.reset()[0]
         self._forbid_saving()
         self.over = False
         self.changed = False
         """The line sent last moved a thing, changed a thing's state or the score, or ended the game; by the object
         tree and, in Jericho's own games, the memory that matters. What a clock in the game did counts too."""
-        self._won = False
+        self.victory = False
+        """The game says that the player has won the whole of it."""
 
     def _forbid_saving(self) -> None:
         """Empty the save file's name, so that SAVE and RESTORE fail in the game's own words.
 
         Frotz would write `<story>.qzl` into the working directory, where another episode could restore it.
         """
-        setup = _Setup.in_dll(self._frotz.frotz_lib, "f_setup")
+        setup = _Setup.in_dll(self.frotz.frotz_lib, "f_setup")
         name = ctypes.string_at(setup.save_name) if setup.save_name else b""
         if name != f"{self._story.stem}.qzl".encode():
             raise RuntimeError("this build of jericho hides its save file's name; install jericho==3.3.1")
@@ -94,33 +97,18 @@ class Interpreter:
             # A transcript goes to a file named after the very line that asked for it; Frotz refuses a name of
             # more than 80 characters, and spaces at the end change nothing else.
             line = line.ljust(_LONGER_THAN_A_FILE_NAME)
-        score = self._frotz.get_score()
+        score = self.frotz.get_score()
         # A lone backslash starts an interpreter escape: some write files, an unknown one never returns.
-        text, _, over, _ = self._frotz.step(line.replace("\\", "\\\\"))
-        known = self._frotz.is_fully_supported
-        self._won = bool(self._frotz.victory()) if known else _WON in text
-        self.over = bool(over) if known else self._won or _LOST in text
-        self.changed = self.over or bool(self._frotz._world_changed()) or self._frotz.get_score() != score
+        text, _, over, _ = self.frotz.step(line.replace("\\", "\\\\"))
+        known = self.frotz.is_fully_supported
+        self.victory = bool(self.frotz.victory()) if known else _WON in text
+        self.over = bool(over) if known else self.victory or _LOST in text
+        self.changed = self.over or bool(self.frotz._world_changed()) or self.frotz.get_score() != score
         return str(text)
 
     @property
-    def victory(self) -> bool:
-        """The game says that the player has won the whole of it."""
-        return self._won
-
-    @property
     def awaits_key(self) -> bool:
-        return int(self._frotz.frotz_lib.get_opcode()) != READ_LINE
-
-    @property
-    def version(self) -> int:
-        """Z-machine version: 3 for Infocom's, 5 or 8 for Inform's."""
-        return self._version
-
-    @property
-    def frotz(self) -> jericho.FrotzEnv:
-        """The library's own object, for reading the world; stepping it past `send` is unsafe."""
-        return self._frotz
+        return int(self.frotz.frotz_lib.get_opcode()) != READ_LINE
 
     def fork(self) -> Interpreter:
         """A second interpreter in the same state, to try things in. Undo cannot go back past the fork."""
@@ -129,8 +117,8 @@ class Interpreter:
         return twin
 
     def snapshot(self) -> Any:
-        return self._frotz.get_state()
+        return self.frotz.get_state()
 
     def restore(self, state: Any) -> None:
-        self._frotz.set_state(state)
-        self.over = self.changed = self._won = False
+        self.frotz.set_state(state)
+        self.over = self.changed = self.victory = False

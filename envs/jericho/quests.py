@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from random import Random
@@ -164,30 +164,31 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
         first = region > len(passages)
         # Regions form a chain, so that no gate can be passed by.
         among = [i for i, room in enumerate(rooms) if room.region == (region - 1 if first else region)]
-        free = [
-            (i, d) for i in among for d in DIRECTIONS if neighbour(rooms[i], d) not in {r.spot for r in rooms}
-        ]
+        free = free_sides(rooms, among)
         if not free:
             return None
         near, direction = random.choice(free)
         if first:
             passages.append(Passage(kinds[region - 1], near, direction, len(rooms)))
-        rooms[near].exits[direction] = len(rooms)
-        rooms.append(
-            Room(
-                entry["name"],
-                entry["text"],
-                neighbour(rooms[near], direction),
-                region,
-                {OPPOSITE[direction]: near},
-            )
-        )
+        add_room(rooms, near, direction, entry, region)
     items = _place_items(random, rooms, passages)
     solved = _solve(words, rooms, passages, items)
     return Quest(theme, words, tuple(rooms), tuple(passages), items, words["goal"], *solved)
 
 
-def neighbour(room: Room, direction: str) -> tuple[int, int]:
+def free_sides(rooms: Sequence[Room], among: Iterable[int]) -> list[tuple[int, str]]:
+    """(number of a room, direction in which nothing is)"""
+    spots = {room.spot for room in rooms}
+    return [(i, d) for i in among for d in DIRECTIONS if _neighbour(rooms[i], d) not in spots]
+
+
+def add_room(rooms: list[Room], near: int, direction: str, entry: Mapping[str, str], region: int) -> None:
+    rooms[near].exits[direction] = len(rooms)
+    spot = _neighbour(rooms[near], direction)
+    rooms.append(Room(entry["name"], entry["text"], spot, region, {OPPOSITE[direction]: near}))
+
+
+def _neighbour(room: Room, direction: str) -> tuple[int, int]:
     east, north = DIRECTIONS[direction]
     return room.spot[0] + east, room.spot[1] + north
 

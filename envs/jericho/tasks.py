@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
+
 from evalharness.base.reading import read_text
 from evalharness.envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Suite, Task
-from evalharness.envs.jericho.labels import game_labels
 
 UNWRAPPED: Final = "unwrapped"
 """The suite of the published games in their own words, by their own score: as TALES plays them."""
@@ -33,9 +36,9 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite == UNWRAPPED:
         return [_unwrapped(index, game) for index, game in enumerate(GAMES)]
-    from evalharness.envs.jericho.open_suite import open_tasks  # with the generator
+    from evalharness.envs.jericho.generator import generate
 
-    return open_tasks(seed)
+    return list(generate(seed))
 
 
 @cache
@@ -146,3 +149,26 @@ def published_story(task: Task, data: Path | None) -> Path:
             f"{path} is not the version that the labels were made for; run `evalharness data verify`"
         )
     return path
+
+
+@dataclass(frozen=True)
+class GameLabels:
+    """Our own annotation of one published game (labels.yaml)."""
+
+    subgoals: tuple[str, ...]
+    """Phrases of game text, in the order in which the plan meets them; empty where official ones exist."""
+    plan: tuple[str, ...]
+    """Commands from the start that complete all subgoals."""
+
+
+@cache
+def game_labels() -> Mapping[str, GameLabels]:
+    """By the game's name."""
+    text = Path(__file__).with_name("labels.yaml").read_text(encoding="utf-8")
+    return {
+        str(game): GameLabels(
+            subgoals=tuple(subgoal["match"] for subgoal in entry.get("subgoals", ())),
+            plan=tuple(entry["plan"]),
+        )
+        for game, entry in yaml.safe_load(text).items()
+    }

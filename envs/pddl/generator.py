@@ -1,18 +1,23 @@
-"""The open suite: generated problems, each proven solvable, none like another, a published one or one of seed 0."""
+"""The open suite: generated problems, each proven solvable, none like another, a published one or one of seed 0.
+
+Suite seed 0 is rebuilt without planning from the drafts noted in `open_suite.json`; `python -m
+evalharness.envs.pddl.generator` makes that file anew (some seconds).
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
-from importlib import resources
+from functools import cache, lru_cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from evalharness.envs.base import MAX_TURNS, SuiteExhaustedError, Task
 from evalharness.envs.difficulty import difficulty, search_bits
-from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.envs.frozen import FROZEN_SEED, write_table
 from evalharness.envs.pddl.drafts import DRAFTS, TEMPLATES, Draft
 from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
 from evalharness.envs.pddl.form import form
@@ -22,6 +27,7 @@ from evalharness.envs.pddl.oracle.symmetry import canonical_key
 from evalharness.envs.pddl.problem import DOMAINS, domain_text, make_task
 from evalharness.envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
 
+FROZEN = Path(__file__).with_name("open_suite.json")
 LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
 """Shortest-plan length aimed at for the first and the last problem of a domain; those between rise evenly."""
 TOLERANCE = 2
@@ -39,6 +45,21 @@ MOST_EXPANDED = 4_000
 RANDOM_EPISODES = 5
 MOST_RANDOM_SUCCESSES = 1
 """A problem that random actions solve in more of `RANDOM_EPISODES` episodes is thrown away."""
+
+
+def open_tasks(suite_seed: int) -> list[Task]:
+    """All tasks in order; for another seed than 0 that takes some seconds of planning the first time in a process."""
+    if suite_seed != FROZEN_SEED:
+        return list(_generated(suite_seed))
+    return [
+        Candidate(suite_seed, row["kind"], row["number"], row["draft"]).task(index, row["choices"])
+        for index, row in enumerate(frozen()["tasks"])
+    ]
+
+
+@lru_cache(maxsize=4)
+def _generated(suite_seed: int) -> tuple[Task, ...]:
+    return tuple(generate(suite_seed))
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
@@ -144,19 +165,14 @@ def _solved_by_chance(world: GroundedProblem, episode: int) -> bool:
 @cache
 def excluded_forms() -> frozenset[str]:
     """Forms of the published problems and of the prompts' examples, which no generated problem may have."""
-    text = (
-        resources.files("evalharness.envs.pddl").joinpath("excluded_forms.json").read_text(encoding="utf-8")
-    )
-    groups: dict[str, list[str]] = json.loads(text)
+    groups: dict[str, list[str]] = json.loads(FROZEN.with_name("excluded_forms.json").read_bytes())
     return frozenset(name for group in groups.values() for name in group)
 
 
 @cache
 def frozen() -> dict[str, Any]:
     """`open_suite.json`: per task of suite seed 0 the draft that was taken, and what it came to."""
-    table: dict[str, Any] = json.loads(
-        resources.files("evalharness.envs.pddl").joinpath("open_suite.json").read_text(encoding="utf-8")
-    )
+    table: dict[str, Any] = json.loads(FROZEN.read_bytes())
     return table
 
 
@@ -165,3 +181,26 @@ def frozen_forms() -> frozenset[str]:
     """Forms of the problems of suite seed 0, which no problem of another suite has."""
     drafts = (Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]) for row in frozen()["tasks"])
     return frozenset(form(draft.domain, draft.problem) for draft in drafts)
+
+
+def table_row(task: Task) -> dict[str, Any]:
+    domain = parse_domain(task.payload["domain"])
+    world = GroundedProblem(domain, parse_problem(task.payload["problem"], domain))
+    plan = shortest_plan(world, task.kind)
+    if plan is None:
+        raise RuntimeError(f"{task.id} has no plan")
+    return {
+        "kind": task.kind,
+        "number": task.payload["number"],
+        "draft": task.payload["draft"],
+        "template": task.payload["template"],
+        "difficulty": task.difficulty,
+        "plan_length": len(plan.actions),
+        "choices": choices_of(world, plan.actions),
+        "plan_sha256": hashlib.sha256("\n".join(map(str, plan.actions)).encode()).hexdigest(),
+        "content_sha256": task.content_hash,
+    }
+
+
+if __name__ == "__main__":
+    write_table(FROZEN, {"suite_seed": FROZEN_SEED}, "tasks", map(table_row, generate(FROZEN_SEED)))

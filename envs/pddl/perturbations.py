@@ -5,6 +5,20 @@ from __future__ import annotations
 from evalharness.envs.base import GENERAL, Perturbation, Wording
 from evalharness.envs.pddl.wording import SENTENCES
 
+_PROSE = {
+    "To pick up a ball": ("pick", "To collect a ball"),
+    "To drop a ball": ("drop", "To release a ball"),
+    "Pickup takes": ("pickup", "Raise takes"),
+    "unstack takes": ("unstack", "detach takes"),
+    "Putdown puts": ("putdown", "Lower puts"),
+    "stack puts": ("stack", "place puts"),
+    "Fetch takes": ("fetch", "Get takes"),
+    "put-away puts": ("put-away", "stow puts"),
+    "Loosening": ("loosen", "Slackening"),
+    "Inflating": ("inflate", "Pumping up"),
+}
+"""Prose of the prompt -> the action that it speaks of, and what it says with synonyms of the verbs."""
+
 WORDING = Wording(
     perturbations={
         "verbs": Perturbation(
@@ -24,18 +38,7 @@ WORDING = Wording(
                 "loosen": "Slacken the nut {nut} on the hub {hub}.",
                 "inflate": "Pump-up the wheel {wheel}.",
             },
-            prose={
-                "To pick up a ball": "To collect a ball",
-                "To drop a ball": "To release a ball",
-                "Pickup takes": "Raise takes",
-                "unstack takes": "detach takes",
-                "Putdown puts": "Lower puts",
-                "stack puts": "place puts",
-                "Fetch takes": "Get takes",
-                "put-away puts": "stow puts",
-                "Loosening": "Slackening",
-                "Inflating": "Pumping up",
-            },
+            prose={old: new for old, (_, new) in _PROSE.items()},
         ),
         "order": Perturbation(
             "the place or second thing before the verb",
@@ -59,18 +62,7 @@ WORDING = Wording(
         ),
         **GENERAL,
     },
-    mentions={
-        "To pick up a ball": "pick",
-        "To drop a ball": "drop",
-        "Pickup takes": "pickup",
-        "unstack takes": "unstack",
-        "Putdown puts": "putdown",
-        "stack puts": "stack",
-        "Fetch takes": "fetch",
-        "put-away puts": "put-away",
-        "Loosening": "loosen",
-        "Inflating": "inflate",
-    },
+    mentions={old: action for old, (action, _) in _PROSE.items()},
     listing="Valid actions are: ",
     # The published reading takes any text that has the action's name among its words.
     also={

@@ -68,9 +68,7 @@ class Barman:
             self._read(observation)
         for shot, drink in self._wanted:
             if self._inside.get(shot) != [drink]:
-                step = (
-                    self._mix(shot, drink) if drink in self._parts else self._measure(shot, drink, keep=True)
-                )
+                step = self._mix(shot, drink) if drink in self._parts else self._measure(shot, drink)
                 if step is None:
                     return None
                 action, why = step
@@ -83,108 +81,77 @@ class Barman:
                 return worded(Decision(action, parsed.name if parsed else "other", (thought,)), valid)
         return None
 
-    def _hold(self, vessel: str) -> tuple[str, str] | None:
-        """Towards holding one vessel and nothing else; None where that is so."""
+    def _do(self, vessel: str, name: str, why: str, **slots: str) -> tuple[str, str]:
+        """Towards an action for which one holds `vessel` and nothing else."""
         for hand in _HANDS:
             if (held := self._holds.get(hand)) is not None and held != vessel:
                 return f"{hand} leave {held}.", f"I need {vessel} alone. I leave {held}."
         if vessel not in self._holds.values():
             return f"left grasp {vessel}.", f"I need {vessel}. I grasp it."
-        return None
-
-    def _hands(self, vessel: str) -> tuple[str, str]:
-        """(the hand that holds it, the other)."""
         hand = next(hand for hand, held in self._holds.items() if held == vessel)
-        return hand, _HANDS[1 - _HANDS.index(hand)]
+        level = int(self._level[1:])
+        known = {
+            "hand": hand,
+            "other_hand": _HANDS[1 - _HANDS.index(hand)],
+            "shot": vessel,
+            "shaker": self._shaker,
+            "level": self._level,
+            "lower_level": f"l{level - 1}",
+            "next_level": f"l{level + 1}",
+            "empty_level": "l0",
+        }
+        return SENTENCES[name].format(**{**known, **slots}).strip(), why
 
-    def _measure(self, shot: str, what: str, *, keep: bool = False) -> tuple[str, str] | None:
+    def _measure(self, shot: str, what: str) -> tuple[str, str]:
         """Towards `what` in the shot."""
-        if step := self._hold(shot):
-            return step
-        hand, other = self._hands(shot)
-        inside, used = self._inside.get(shot), self._used.get(shot)
-        if inside:
-            action = f"use hand {hand} to empty-shot glass {shot} with beverage {inside[0]}."
-            return action, f"{shot} contains {inside[0]}. I empty it."
-        if used == what:
-            tap = self._taps[what]
-            return (
-                f"refill-shot {shot} with {what} with {hand} and {other} holding {tap}.",
-                f"{shot} had {what}.",
+        used = self._used.get(shot)
+        if inside := self._inside.get(shot):
+            return self._do(
+                shot, "empty-shot", f"{shot} contains {inside[0]}. I empty it.", beverage=inside[0]
             )
-        if used is not None:
+        if used not in (None, what):
             return self._wash(shot, used)
-        action = f"fill-shot glass {shot} with {what} with {hand} and {other} holding {self._taps[what]}."
-        return action, f"{shot} is clean. I fill it."
+        name, why = ("fill-shot", "is clean. I fill it") if used is None else ("refill-shot", f"had {what}")
+        return self._do(shot, name, f"{shot} {why}.", ingredient=what, dispenser=self._taps[what])
 
     def _wash(self, shot: str, used: str) -> tuple[str, str]:
-        hand, other = self._hands(shot)
-        action = f"clean-shot glass {shot} with {used} with hand {hand} holding shot glass and {other}."
-        return action, f"{shot} was used for {used}. I clean it."
+        return self._do(shot, "clean-shot", f"{shot} was used for {used}. I clean it.", beverage=used)
 
     def _mix(self, shot: str, cocktail: str) -> tuple[str, str] | None:
         shaker, parts = self._shaker, self._parts[cocktail]
-        there = self._inside.get(shaker, [])
+        there, used = self._inside.get(shaker, []), self._used.get(shot)
         if not self._shaked and any(what not in parts for what in there):
             # Only what was shaken can be poured away.
             made = next((name for name, its in self._parts.items() if set(there) <= set(its)), None)
             step = None if made is None else self._mix(shot, made)
             return None if step is None else (step[0], f"First {made}, to empty the shaker. {step[1]}")
         if self._shaked or (not there and not self._clean):
-            if there == [cocktail] and not self._inside.get(shot) and shot not in self._used:
-                if step := self._hold(shaker):
-                    return step
-                hand, _ = self._hands(shaker)
-                lower = f"l{int(self._level[1:]) - 1}"
-                action = (
-                    f"pour-shaker-to-shot to a shot glass {cocktail} the ingredient {shot} with hand {hand} "
-                )
-                action += f"from shaker {shaker} from level {self._level} to level {lower}"
-                return action, "It is ready. I pour it."
-            if there == [cocktail]:
-                if step := self._hold(shot):
-                    return step
-                return self._wash(shot, self._used.get(shot, cocktail))
-            return self._rinse(there)
+            if there != [cocktail]:
+                return self._rinse(there)
+            if self._inside.get(shot) or used is not None:
+                return self._wash(shot, used or cocktail)
+            return self._do(
+                shaker, "pour-shaker-to-shot", "It is ready. I pour it.", beverage=cocktail, shot=shot
+            )
         missing = [part for part in parts if part not in there]
         if missing:
-            if self._inside.get(shot) != [missing[0]]:
-                return self._measure(shot, missing[0])
-            if step := self._hold(shot):
-                return step
-            hand, _ = self._hands(shot)
-            state, higher = "used" if there else "clean", f"l{int(self._level[1:]) + 1}"
-            action = (
-                f"pour-shot-to-{state}-shaker from a shot glass {shot} with {missing[0]} to a {state} shaker {shaker} "
-                f"with hand {hand} from level {self._level} to level {higher}"
-            )
-            return action, f"{shot} has {missing[0]}. I pour it into the shaker."
-        if (used := self._used.get(shot)) is not None:
-            return self._hold(shot) or self._wash(shot, used)
-        if step := self._hold(shaker):
-            return step
-        hand, other = self._hands(shaker)
-        action = (
-            f"shake a cocktail {cocktail} with ingredient {parts[0]} and ingredient {parts[1]} in a shaker {shaker} "
-            f"with hand {hand} and hand {other}"
-        )
-        return action, "Both parts are in. I shake."
+            what = missing[0]
+            if self._inside.get(shot) != [what]:
+                return self._measure(shot, what)
+            name = f"pour-shot-to-{'used' if there else 'clean'}-shaker"
+            return self._do(shot, name, f"{shot} has {what}. I pour it into the shaker.", ingredient=what)
+        if used is not None:
+            return self._wash(shot, used)
+        slots = {"cocktail": cocktail, "ingredient": parts[0], "other_ingredient": parts[1]}
+        return self._do(shaker, "shake", "Both parts are in. I shake.", **slots)
 
-    def _rinse(self, there: Sequence[str]) -> tuple[str, str] | None:
+    def _rinse(self, there: Sequence[str]) -> tuple[str, str]:
         """Towards a clean, empty shaker."""
-        if step := self._hold(self._shaker):
-            return step
-        hand, other = self._hands(self._shaker)
         if there:
-            action = f"use hand {hand} to empty-shaker {self._shaker} with ingredient {there[0]}"
-            return (
-                f"{action} from level {self._level} to level l0.",
-                f"The shaker has {there[0]}. I empty it.",
+            return self._do(
+                self._shaker, "empty-shaker", f"The shaker has {there[0]}. I empty it.", cocktail=there[0]
             )
-        return (
-            f"use hand {hand} and hand {other} to clean-shaker {self._shaker}",
-            "The shaker is used. I clean it.",
-        )
+        return self._do(self._shaker, "clean-shaker", "The shaker is used. I clean it.")
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         if not self._taps:

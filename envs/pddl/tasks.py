@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
 from evalharness.envs.pddl.problem import DOMAINS, make_task
 from evalharness.envs.pddl.syntax import PddlError
+from evalharness.envs.published import folder_of, label_rows
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from evalharness.envs.pddl.open_suite import open_tasks  # with the generator
+    from evalharness.envs.pddl.generator import open_tasks
 
     return open_tasks(seed)
 
 
 def _published(data: Path | None) -> list[Task]:
-    folder = (data or Path()) / "agentboard" / "pddl"
-    if data is None or not (folder / "test.jsonl").is_file():
-        raise MissingDataError("the published PDDL tasks need the benchmark's data")
-    rows = [json.loads(line) for line in _read(folder / "test.jsonl").splitlines() if line.strip()]
+    folder = folder_of(data, "pddl", "PDDL")
+    rows = label_rows(folder, "PDDL")
     tasks: list[Task] = []
     for kind in DOMAINS:
         domain_text = _read(folder / f"{kind}.pddl")

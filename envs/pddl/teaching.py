@@ -13,6 +13,7 @@ from evalharness.envs.pddl.generator import excluded_forms
 from evalharness.envs.pddl.serving import Barman
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from evalharness.envs.pddl.wheels import Mechanic
+from evalharness.envs.pddl.wording import SENTENCES
 from evalharness.envs.scene import Scene
 from evalharness.envs.teaching import Detour, Seeker, Teaching
 
@@ -142,28 +143,14 @@ def _other(scene: Scene, name: str, slots: dict[str, str]) -> list[str]:
     return [reason.format(**slots)] if reason else [f"So: {scene.action}"]
 
 
+_UNDOES = (
+    ("pick", "drop"), ("pickup", "putdown"), ("stack", "unstack"), ("grasp", "leave"), ("open", "close"),
+    ("fetch", "put-away"), ("loosen", "tighten"), ("jack-up", "jack-down"), ("undo", "do-up"),
+    ("remove-wheel", "put-on-wheel"),
+)  # fmt: skip
 _BACK = {
     "move": "Move from {to_room} to {from_room}.",
-    "pick": "drop {ball} {room} {gripper}",
-    "drop": "Pick up {ball} at {room} with arm {gripper}.",
-    "pickup": "Putdown {block}.",
-    "putdown": "Pickup {block}.",
-    "unstack": "Stack {block} on {under}.",
-    "stack": "Unstack {block} from {under}.",
-    "grasp": "{hand} leave {container}.",
-    "leave": "{hand} grasp {container}.",
-    "open": "Close {container}.",
-    "close": "Open {container}.",
-    "fetch": "Put-away {object} in {container}.",
-    "put-away": "Fetch {object} from {container}.",
-    "loosen": "Tighten the nut {nut} on the hub {hub}.",
-    "tighten": "Loosen the nut {nut} on the hub {hub}.",
-    "jack-up": "Jack-down the hub {hub}.",
-    "jack-down": "jack-up the hub {hub}.",
-    "undo": "Do-up the nut {nut} on the hub {hub}.",
-    "do-up": "Undo the fastening of the nut {nut} on the hub {hub}.",
-    "remove-wheel": "put-on-wheel {wheel} on the hub {hub}.",
-    "put-on-wheel": "Remove-wheel {wheel} from the hub {hub}.",
+    **{one: SENTENCES[other].strip() for pair in _UNDOES for one, other in (pair, pair[::-1])},
 }
 
 

@@ -26,6 +26,27 @@ _OPPOSITE = (
     (" is open", " is closed"),
 )
 _TOOLS = ("wrench", "jack", "pump")
+_HUB = r"(?P<hub>[\w-]*hub\d+)"
+_GROUND, _UP = "hub {hub} is on the ground", "hub {hub} is not on the ground"
+_BRINGS = (
+    (r"(?P<box>\w+) is open", "Open {box}."),
+    (r"(?P<box>\w+) is closed", "Close {box}."),
+    (r"(?P<thing>\w+) is in (?P<box>\w+)", "Put-away {thing} in {box}.", "you have {thing}", "{box} is open"),
+    (r"wheel (?P<wheel>\w+) is inflated", "Inflate the wheel {wheel}.", "you have pump"),
+    (rf"the nut (?P<nut>\w+) on the hub {_HUB} is loose", "Loosen the nut {nut} on the hub {hub}.", "you have wrench",
+     _GROUND),
+    (rf"the nut (?P<nut>\w+) on the hub {_HUB} is tight", "Tighten the nut {nut} on the hub {hub}.",
+     "hub {hub} is fastened", "you have wrench", _GROUND),
+    (rf"(?P<wheel>\w+) is on {_HUB}", "put-on-wheel {wheel} on the hub {hub}.", "{hub} is free", "you have {wheel}",
+     _UP),
+    (rf"{_HUB} is free", "Remove-wheel {old} from the hub {hub}.", "hub {hub} is unfastened", _UP),
+    (rf"hub {_HUB} is unfastened", "Undo the fastening of the nut {nut} on the hub {hub}.",
+     "the nut {nut} on the hub {hub} is loose", "you have wrench", _UP),
+    (rf"hub {_HUB} is fastened", "Do-up the nut {nut} on the hub {hub}.", "you have {nut}", "you have wrench", _UP),
+    (rf"hub {_HUB} is not on the ground", "jack-up the hub {hub}.", "you have jack"),
+    (rf"hub {_HUB} is on the ground", "Jack-down the hub {hub}."),
+)  # fmt: skip
+"""(a fact, the action that brings it, what that needs). `nut` is the hub's, `old` the wheel that is on it."""
 _LONGEST = 9
 """Conditions in a chain, at most: one that comes back to itself ends."""
 
@@ -115,47 +136,16 @@ class Mechanic:
         """The action that brings `fact`, or the first thing that it lacks."""
         if match := re.fullmatch(r"you have (\w+)", fact):
             return self._get(match[1])
-        if match := re.fullmatch(r"(\w+) is (open|closed)", fact):
-            return f"{'Open' if match[2] == 'open' else 'Close'} {match[1]}."
-        if match := re.fullmatch(r"(\w+) is in (\w+)", fact):
-            away = f"Put-away {match[1]} in {match[2]}."
-            return self._after(away, f"you have {match[1]}", f"{match[2]} is open")
-        if match := re.fullmatch(r"wheel (\w+) is inflated", fact):
-            return self._after(f"Inflate the wheel {match[1]}.", "you have pump")
-        if match := re.fullmatch(r"the nut (\w+) on the hub ([\w-]+) is (loose|tight)", fact):
-            nut, hub = match[1], match[2]
-            ground = f"hub {hub} is on the ground"
-            if match[3] == "loose":
-                return self._after(f"Loosen the nut {nut} on the hub {hub}.", "you have wrench", ground)
-            fastened = f"hub {hub} is fastened"
-            return self._after(
-                f"Tighten the nut {nut} on the hub {hub}.", fastened, "you have wrench", ground
-            )
-        match = re.fullmatch(r"(?:hub |(\w+) is on )?([\w-]*hub\d+)(?: is (.+))?", fact)
-        return None if match is None else self._at_hub(match[2], match[1], match[3] or "")
-
-    def _at_hub(self, hub: str, wheel: str | None, state: str) -> str | None:
-        """What brings a wheel onto a hub, or the hub into a state."""
-        nut = self._known(rf"the nut (\w+) on the hub {hub} is (?:loose|tight)")
-        up = f"hub {hub} is not on the ground"
-        if wheel is not None:
-            return self._after(
-                f"put-on-wheel {wheel} on the hub {hub}.", f"{hub} is free", f"you have {wheel}", up
-            )
-        if state == "free":
-            old = self._known(rf"(\w+) is on {hub}")
-            return self._after(f"Remove-wheel {old} from the hub {hub}.", f"hub {hub} is unfastened", up)
-        if state == "unfastened":
-            loose = f"the nut {nut} on the hub {hub} is loose"
-            undo = f"Undo the fastening of the nut {nut} on the hub {hub}."
-            return self._after(undo, loose, "you have wrench", up)
-        if state == "fastened":
-            return self._after(
-                f"Do-up the nut {nut} on the hub {hub}.", f"you have {nut}", "you have wrench", up
-            )
-        if state == "not on the ground":
-            return self._after(f"jack-up the hub {hub}.", "you have jack")
-        return f"Jack-down the hub {hub}." if state == "on the ground" else None
+        for pattern, action, *needs in _BRINGS:
+            if match := re.fullmatch(pattern, fact):
+                things = match.groupdict()
+                if hub := things.get("hub"):
+                    things.setdefault(
+                        "nut", self._known(rf"the nut (\w+) on the hub {hub} is (?:loose|tight)") or ""
+                    )
+                    things["old"] = self._known(rf"(\w+) is on {hub}") or ""
+                return self._after(action.format(**things), *(need.format(**things) for need in needs))
+        return None
 
     def _get(self, thing: str) -> str | None:
         if (place := self._known(rf"{thing} is in (\w+)")) is not None:

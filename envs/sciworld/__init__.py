@@ -8,16 +8,15 @@ from pkgutil import resolve_name
 
 from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.sciworld.actions import ACTIONS
-from evalharness.envs.sciworld.kinds import FAMILY, FEW_VARIATIONS, OPEN_VERSION
+from evalharness.envs.sciworld.kinds import AGENTGYM, EXPECTED, FAMILY, FEW_VARIATIONS, OPEN_VERSION
 from evalharness.envs.sciworld.perturbations import WORDING
-from evalharness.envs.sciworld.unwrapped import AGENTGYM, EXPECTED
 
 _PLACE = re.compile(
     r"(?:This (?:room|outside location|location) is called|You (?:move|teleport) to) the ([\w ]+?)[.\n]"
 )
 
 
-def _place(action: str, observation: str) -> str | None:
+def place(action: str, observation: str) -> str | None:
     """The room that an observation names as the agent's."""
     match = _PLACE.search(observation + "\n")
     return match[1] if match else None
@@ -43,5 +42,5 @@ SPEC = EnvSpec(
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=24, cost=6.0),
     teaching=partial(resolve_name, f"{__name__}.teaching:TEACHING"),
-    place=_place,
+    place=place,
 )

@@ -9,9 +9,9 @@ from typing import Any
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
 from evalharness.envs.sciworld import oracle
 from evalharness.envs.sciworld.actions import CHECK, carried_out
+from evalharness.envs.sciworld.kinds import EXPECTED, UNWRAPPED
 from evalharness.envs.sciworld.progress import LabelProgress, score_progress
 from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
-from evalharness.envs.sciworld.unwrapped import EXPECTED, UNWRAPPED
 
 _SAME_SCORE = 1e-9
 _RESET = "reset task"
@@ -154,8 +154,7 @@ class ScienceWorldEnv(TextEnv):
 def load_world(simulator: Simulator, task: Task) -> None:
     """Put `task` into the simulator. Raises InvalidTaskError when it is not one of the simulator's."""
     try:
-        payload = task.payload
-        simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]))
+        simulator.begin(task)
     except (KeyError, TypeError, ValueError, SimulatorFault) as error:
         raise InvalidTaskError(f"{task.id} is not a ScienceWorld task: {error}") from error
 

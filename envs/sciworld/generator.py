@@ -5,6 +5,9 @@ one is taken when the simulator's own solution, shortened by replay until no sin
 30 turns, and no task taken before is the same up to renaming or begins with the same goal and observation. To suite
 seeds other than 0 the tasks of seed 0 are taken before. Where the goal asks to determine or measure something
 the plan keeps the simulator's experiment, although naming the answer would do.
+
+Suite seed 0 is frozen in `open_suite.json`; `python -m evalharness.envs.sciworld.generator` makes that file anew (seven
+minutes of CPU time).
 """
 
 from __future__ import annotations
@@ -117,24 +120,25 @@ FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase, OPEN
 """The cases of suite seed 0."""
 
 
+def open_tasks(suite_seed: int) -> list[Task]:
+    """All tasks in order; for another seed than 0 that takes minutes."""
+    if suite_seed == FROZEN_SEED:
+        return [case.to_task(index) for index, case in enumerate(FROZEN.cases())]
+    return list(generate(suite_seed))
+
+
 def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator[Task]:
     """The suite's tasks as they are found, numbered as in the whole suite; minutes for all kinds."""
+    return (case.to_task(index) for index, case in _cases(suite_seed, kinds))
+
+
+def _cases(suite_seed: int, kinds: Collection[str]) -> Iterator[tuple[int, OpenCase]]:
     simulator, first = Simulator(), 0
     try:
         for kind, quota in QUOTA.items():
             if kind in kinds:
-                for index, case in enumerate(_of_kind(simulator, kind, suite_seed), first):
-                    yield case.to_task(index)
+                yield from enumerate(_of_kind(simulator, kind, suite_seed), first)
             first += quota
-    finally:
-        simulator.close()
-
-
-def generate_cases(suite_seed: int) -> Iterator[OpenCase]:
-    simulator = Simulator()
-    try:
-        for kind in QUOTA:
-            yield from _of_kind(simulator, kind, suite_seed)
     finally:
         simulator.close()
 
@@ -173,7 +177,7 @@ def _bare(kind: str, variation: int) -> Task:
 
 def _start_text(simulator: Simulator, kind: str, variation: int) -> str:
     """What a player meets: goal and first observation."""
-    _start(simulator, _bare(kind, variation))
+    simulator.begin(_bare(kind, variation))
     return f"{simulator.task_description()}\n{first_observation(simulator)}"
 
 
@@ -217,19 +221,14 @@ def _without_noise(gold: Sequence[str], needs: Needs) -> list[str] | None:
     return None
 
 
-def _start(simulator: Simulator, task: Task) -> None:
-    payload = task.payload
-    simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]))
-
-
 def _answer(simulator: Simulator, task: Task, actions: Sequence[str]) -> str:
     """What the simulator says to the last of `actions`, from the start of `task`."""
-    _start(simulator, task)
+    simulator.begin(task)
     return [simulator.step(action) for action in actions][-1]
 
 
 def _choices(simulator: Simulator, task: Task, plan: Sequence[str]) -> tuple[int, ...]:
-    _start(simulator, task)
+    simulator.begin(task)
     found = []
     for action in plan:
         found.append(len(set(simulator.valid_actions())))
@@ -238,6 +237,10 @@ def _choices(simulator: Simulator, task: Task, plan: Sequence[str]) -> tuple[int
 
 
 def _start_score(simulator: Simulator, task: Task) -> float:
-    _start(simulator, task)
+    simulator.begin(task)
     first_observation(simulator)
     return start_score(simulator)
+
+
+if __name__ == "__main__":
+    FROZEN.write(case for _, case in _cases(FROZEN_SEED, QUOTA))

@@ -74,18 +74,51 @@ The four kinds left out (`grow-fruit`, `grow-plant`, `mendelian-genetics-*`) are
 generations of waiting: their shortest plan that we found has 39 turns.
 """
 
+UNWRAPPED, AGENTGYM = "unwrapped", "agentgym"
+"""Suites of the simulator's tasks without simplifications, in its own words and by its own score, as other groups play
+them. `unwrapped`: TALES (tale-suite, commit fdbdf2b), a test variation of each of the 30 kinds; a task that a mistake
+fails begins again. `agentgym`: AgentGym (commit 3ef9235), all variations of 23 kinds in its order."""
+VARIATIONS: Mapping[str, tuple[int, int]] = {
+    "boil": (30, 21),
+    "melt": (30, 21),
+    "freeze": (30, 21),
+    "change-the-state-of-matter-of": (30, 21),
+    "use-thermometer": (540, 405),
+    "measure-melting-point-known-substance": (436, 327),
+    "measure-melting-point-unknown-substance": (300, 225),
+    "power-component": (20, 15),
+    "power-component-renewable-vs-nonrenewable-energy": (20, 15),
+    "test-conductivity": (900, 675),
+    "test-conductivity-of-unknown-substances": (600, 450),
+    "find-living-thing": (300, 225),
+    "find-non-living-thing": (300, 225),
+    "find-plant": (300, 225),
+    "find-animal": (300, 225),
+    "chemistry-mix": (32, 24),
+    "chemistry-mix-paint-secondary-color": (36, 27),
+    "chemistry-mix-paint-tertiary-color": (36, 27),
+    "lifespan-longest-lived": (125, 93),
+    "lifespan-shortest-lived": (125, 93),
+    "lifespan-longest-lived-then-shortest-lived": (125, 93),
+    "identify-life-stages-1": (14, 9),
+    "identify-life-stages-2": (10, 6),
+    "grow-fruit": (126, 93),
+    "grow-plant": (126, 93),
+    "inclined-plane-determine-angle": (168, 126),
+    "inclined-plane-friction-named-surfaces": (1386, 1038),
+    "inclined-plane-friction-unnamed-surfaces": (162, 120),
+    "mendelian-genetics-known-plant": (120, 90),
+    "mendelian-genetics-unknown-plant": (480, 360),
+}
+"""Kind -> how many variations it has, and the first one for tests (scienceworld 1.2.3; a test asks the simulator)."""
+NOT_IN_AGENTGYM = ("grow-", "inclined-", "mendelian-")
+EXPECTED: Mapping[str, int] = {
+    UNWRAPPED: len(VARIATIONS),
+    AGENTGYM: sum(n for kind, (n, _) in VARIATIONS.items() if not kind.startswith(NOT_IN_AGENTGYM)),
+}
+
 FEW_VARIATIONS: Mapping[str, int] = {
-    "boil": 26,
-    "change-the-state-of-matter-of": 26,
-    "chemistry-mix": 29,
-    "chemistry-mix-paint-secondary-color": 33,
-    "chemistry-mix-paint-tertiary-color": 33,
-    "freeze": 29,
-    "identify-life-stages-1": 9,
-    "identify-life-stages-2": 10,
-    "melt": 30,
-    "power-component": 20,
-    "power-component-renewable-vs-nonrenewable-energy": 20,
+    kind: left for kind in QUOTA if (left := VARIATIONS[kind][0] - len(PUBLISHED.get(kind, ()))) < 100
 }
 """Kind -> how many variations of it are not published, where these are under 100. Suite seed 0 has its quota."""
 

@@ -27,8 +27,7 @@ class Outcome(NamedTuple):
 
 def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> Outcome:
     """Carry out `actions` from the start of `task` until it counts as solved."""
-    payload = task.payload
-    simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]))
+    simulator.begin(task)
     labels = LabelProgress(task.subgoals)
     solved = None
     for number, action in enumerate(actions, 1):
@@ -76,10 +75,7 @@ def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 
 def gold_path(simulator: Simulator, task: Task) -> list[str]:
     """The simulator's own solution to its own task."""
-    payload = task.payload
-    simulator.load(
-        str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=True
-    )
+    simulator.begin(task, gold=True)
     return simulator.gold_path()
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
+from evalharness.envs.base import Task
 from evalharness.envs.sciworld import jvm
 from evalharness.envs.sciworld.functions import REFUSED, Functions, JavaWorld, functions
 
@@ -63,6 +64,11 @@ class Simulator:
             if complaint:
                 raise ValueError(complaint)
             shared.simplified(simplifications)
+
+    def begin(self, task: Task, *, gold: bool = False) -> None:
+        """`load` a task of the family."""
+        payload = task.payload
+        self.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=gold)
 
     def step(self, text: str) -> str:
         """What the stock `ScienceWorldEnv.step` returns as observation, without its enumeration of valid actions."""
@@ -143,12 +149,6 @@ class Simulator:
         self.start()
         with self._held():
             return int(self._server.getTaskMaxVariations(task))
-
-    def test_variations(self) -> list[int]:
-        """Those of the loaded task that are kept for tests."""
-        assert self._jvm is not None
-        with self._held(), self._jvm.borrowing() as borrow:
-            return [int(number) for number in borrow(self._server.getVariationsTest())]
 
     def close(self) -> None:
         """Release the Java process; the last simulator to close ends it."""

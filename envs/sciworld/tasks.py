@@ -8,8 +8,14 @@ from typing import Any
 
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from evalharness.envs.sciworld.kinds import FAMILY, SIMPLIFICATIONS
-from evalharness.envs.sciworld.unwrapped import AGENTGYM, UNWRAPPED, unwrapped_tasks
+from evalharness.envs.sciworld.kinds import (
+    AGENTGYM,
+    EXPECTED,
+    FAMILY,
+    NOT_IN_AGENTGYM,
+    SIMPLIFICATIONS,
+    VARIATIONS,
+)
 
 LABELS = Path("agentboard", "scienceworld", "test.jsonl")
 """Where the labels are in the user's data folder."""
@@ -19,9 +25,9 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` and `unwrapped`, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    if suite in (UNWRAPPED, AGENTGYM):
+    if suite in EXPECTED:
         return unwrapped_tasks(suite, seed)
-    from evalharness.envs.sciworld.open_suite import open_tasks  # with the generator
+    from evalharness.envs.sciworld.generator import open_tasks
 
     return open_tasks(seed)
 
@@ -60,3 +66,29 @@ def _from_label(index: int, line: str) -> Task:
         raise InvalidTaskError(
             f"line {index + 1} of {LABELS.as_posix()} is not a label: {error!r}"
         ) from error
+
+
+def unwrapped_tasks(suite: str, seed: int) -> list[Task]:
+    """`seed`: which test variation of each kind, as TALES counts (`unwrapped`)."""
+    if suite == AGENTGYM:
+        kinds = [kind for kind in VARIATIONS if not kind.startswith(NOT_IN_AGENTGYM)]
+        cases = [(kind, number) for kind in kinds for number in range(VARIATIONS[kind][0])]
+    else:
+        cases = [
+            (kind, first + seed % (count - first)) for kind, (count, first) in sorted(VARIATIONS.items())
+        ]
+    return [
+        Task(
+            id=f"{FAMILY}/{suite}/{index:03d}",
+            family=FAMILY,
+            suite=suite,
+            index=index,
+            goal="",  # in the simulator's words, known when it is loaded
+            difficulty="hard",
+            kind=kind,
+            labels="simulator",
+            subgoals=(),
+            payload={"task": kind, "variation": variation, "simplifications": ""},
+        )
+        for index, (kind, variation) in enumerate(cases)
+    ]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene
+from evalharness.envs.sciworld import place
 from evalharness.envs.sciworld.finding import FIND, LIFESPAN, Finder
 from evalharness.envs.sciworld.generator import OpenCase
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED
@@ -15,9 +16,6 @@ from evalharness.envs.teaching import Detour, Teaching, digest
 _MOVES = frozenset({"go", "look_around"})
 _TASK = re.compile(r"Your task is to (.+?)[.\n]")
 _DOOR = re.compile(r"A door to the ([\w ]+?) \(that is open\)")
-_ROOM = re.compile(
-    r"(?:This (?:room|outside location|location) is called|You (?:move|teleport) to) the ([\w ]+?)[.\n]"
-)
 
 
 def _gist(scene: Scene) -> str:
@@ -27,8 +25,8 @@ def _gist(scene: Scene) -> str:
 
 def _where(scene: Scene) -> str | None:
     for text in (*(step.observation for step in reversed(scene.done)), scene.first_observation):
-        if match := _ROOM.search(text + "\n"):
-            return match[1]
+        if room := place("", text):
+            return room
     return None
 
 
@@ -43,96 +41,73 @@ def _destination(scene: Scene) -> str:
     return room
 
 
+_THOUGHTS = {
+    "on the way": (
+        "I must get to the {end}. The {location} is on the way.",
+        "To {gist} I need the {end}. I go through the {location}.",
+    ),
+    "go": (
+        "To {gist} I need to be in the {location}. I go there.",
+        "What I need for the task should be in the {location}.",
+        "The next place for my task is the {location}.",
+    ),
+    "look_around": (
+        "I am in the {here}. I look what is here.",
+        "I have just come here. I look around for what I need.",
+    ),
+    "open": (
+        "I need what is in the {object}. It is closed, so I open it.",
+        "The {object} must be open first.",
+    ),
+    "focus": (
+        "The task says to focus on it, and this is it: {object}.",
+        "This is what the task asks for. I focus on the {object}.",
+    ),
+    "pick_up": (
+        "I need the {object} to {gist}. I pick it up.",
+        "Here is the {object}. I take it along.",
+    ),
+    "put_down": ("The {object} should stay here. I put it down.",),
+    "move": (
+        "The {object} must go to the {container}. I move it there.",
+        "To {gist}, the {object} belongs in the {container}.",
+    ),
+    "pour": (
+        "I need {substance} in the {container}. I pour it.",
+        "To {gist}, {substance} goes into the {container}.",
+    ),
+    "mix": (
+        "All that is needed is in the {container}. I mix it.",
+        "To {gist} I mix what is in the {container}.",
+    ),
+    "activate": ("The {device} is off, and I need it. I activate it.", "I switch the {device} on."),
+    "deactivate": ("The {device} is no longer needed. I switch it off.",),
+    "use": (
+        "The {tool} tells me about the {object}. I use it.",
+        "To {gist} I use the {tool} on the {object}.",
+    ),
+    "connect": (
+        "The circuit needs a connection: {terminal} to {terminal_of_another}.",
+        "To {gist} I connect {terminal} to {terminal_of_another}.",
+    ),
+    **dict.fromkeys(
+        ("wait", "wait1"), ("This takes time. I wait.", "The change is not done yet. To {gist} I wait.")
+    ),
+    **dict.fromkeys(("look_at", "look_in", "read"), ("I have to know more before I go on, so I {action}.",)),
+    "unknown": ("My task is to {gist}. The next step is: {action}.", "To {gist}, now: {action}."),
+}
+
+
 def _thoughts(scene: Scene) -> list[str]:
-    action, gist = scene.next, _gist(scene)
+    action, end = scene.next, _destination(scene)
+    said = {"gist": _gist(scene), "action": scene.action, "here": _where(scene), "end": end}
     if action is None:
-        return [
-            f"My task is to {gist}. The next step is: {scene.action}.",
-            f"To {gist}, now: {scene.action}.",
-        ]
-    slots = dict(action.arguments)
-    match action.name:
-        case "go":
-            room, end = slots["location"], _destination(scene)
-            if end and end != room and scene.knows(end):
-                return [
-                    f"I must get to the {end}. The {room} is on the way.",
-                    f"To {gist} I need the {end}. I go through the {room}.",
-                ]
-            return [
-                f"To {gist} I need to be in the {room}. I go there.",
-                f"What I need for the task should be in the {room}.",
-                f"The next place for my task is the {room}.",
-            ]
-        case "look_around":
-            here = _where(scene)
-            return [
-                f"I am in the {here}. I look what is here.",
-                "I have just come here. I look around for what I need.",
-            ]
-        case "open":
-            return [
-                f"I need what is in the {slots['object']}. It is closed, so I open it.",
-                f"The {slots['object']} must be open first.",
-            ]
-        case "focus":
-            return [
-                f"The task says to focus on it, and this is it: {slots['object']}.",
-                f"This is what the task asks for. I focus on the {slots['object']}.",
-            ]
-        case "pick_up":
-            return [
-                f"I need the {slots['object']} to {gist}. I pick it up.",
-                f"Here is the {slots['object']}. I take it along.",
-            ]
-        case "put_down":
-            return [
-                f"The {slots['object']} should stay here. I put it down.",
-            ]
-        case "move":
-            return [
-                f"The {slots['object']} must go to the {slots['container']}. I move it there.",
-                f"To {gist}, the {slots['object']} belongs in the {slots['container']}.",
-            ]
-        case "pour":
-            return [
-                f"I need {slots['substance']} in the {slots['container']}. I pour it.",
-                f"To {gist}, {slots['substance']} goes into the {slots['container']}.",
-            ]
-        case "mix":
-            return [
-                f"All that is needed is in the {slots['container']}. I mix it.",
-                f"To {gist} I mix what is in the {slots['container']}.",
-            ]
-        case "activate":
-            return [
-                f"The {slots['device']} is off, and I need it. I activate it.",
-                f"I switch the {slots['device']} on.",
-            ]
-        case "deactivate":
-            return [
-                f"The {slots['device']} is no longer needed. I switch it off.",
-            ]
-        case "use":
-            return [
-                f"The {slots['tool']} tells me about the {slots['object']}. I use it.",
-                f"To {gist} I use the {slots['tool']} on the {slots['object']}.",
-            ]
-        case "connect":
-            ends = f"{slots['terminal']} to {slots['terminal_of_another']}"
-            return [f"The circuit needs a connection: {ends}.", f"To {gist} I connect {ends}."]
-        case "wait" | "wait1":
-            return [
-                "This takes time. I wait.",
-                f"The change is not done yet. To {gist} I wait.",
-            ]
-        case "look_at" | "look_in" | "read":
-            return [
-                f"I have to know more before I go on, so I {scene.action}.",
-            ]
-    return [
-        f"To {gist}, now: {scene.action}.",
-    ]
+        return [text.format(**said) for text in _THOUGHTS["unknown"]]
+    slots, name = action.arguments, action.name
+    if name == "go" and end and end != slots["location"] and scene.knows(end):
+        name = "on the way"
+    texts = _THOUGHTS.get(name, ("To {gist}, now: {action}.",))
+    return [text.format(**slots, **said) for text in texts]
 
 
 def _idle(scene: Scene) -> list[str]:

@@ -19,9 +19,8 @@ from env_server import EnvServer, serving
 from evalharness.checks.conform.protocol_transcripts import RecordedGame, read_recording
 from evalharness.checks.conform.protocols import ProtocolResult, follow
 from evalharness.envs import specs
-from evalharness.envs.alfworld.households import Household, build_game
-from evalharness.envs.alfworld.labels import KINDS
-from evalharness.envs.alfworld.tasks import game_path
+from evalharness.envs.alfworld.households import build_game, household_of
+from evalharness.envs.alfworld.tasks import KINDS, game_path
 from evalharness.envs.base import Task
 from evalharness.protocol.importer import import_texts
 from evalharness.protocol.prompt import Adaptation, load_prompt
@@ -224,10 +223,4 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
     if "household" not in payload:
         published: dict[str, Any] = json.loads(game_path(data, str(payload["game"])).read_text())
         return published
-    household = Household.from_json(
-        payload["household"],
-        kind=task.kind,
-        object_type=str(payload["object"]),
-        target_type=str(payload["target"]),
-    )
-    return dict(build_game(household))
+    return dict(build_game(household_of(task)))

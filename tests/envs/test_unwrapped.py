@@ -9,8 +9,9 @@ import pytest
 
 from evalharness.envs import specs
 from evalharness.envs.babyai.levels import LEVELS
+from evalharness.envs.sciworld.kinds import VARIATIONS
 from evalharness.envs.sciworld.simulator import Simulator
-from evalharness.envs.sciworld.unwrapped import VARIATIONS, unwrapped_tasks
+from evalharness.envs.sciworld.tasks import unwrapped_tasks
 from evalharness.suites.selection import family_tasks
 
 
@@ -20,7 +21,7 @@ def test_the_table_of_variations_is_the_simulators() -> None:
         found = {}
         for kind in VARIATIONS:
             simulator.load(kind, 0, "")
-            found[kind] = (simulator.variations(kind), simulator.test_variations()[0])
+            found[kind] = (simulator.variations(kind), int(simulator._texts("getVariationsTest")[0]))
     finally:
         simulator.close()
     assert found == dict(VARIATIONS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evalharness.envs.pddl.engine import GroundedProblem
-from evalharness.envs.pddl.oracle.facts import among, naming
-from evalharness.envs.pddl.oracle.search import DEAD, Bound
+from evalharness.envs.pddl.oracle.search import DEAD, Bound, among, naming
 from evalharness.envs.pddl.syntax import Atom
 
 

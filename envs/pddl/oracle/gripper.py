@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from evalharness.envs.pddl.engine import GroundedProblem
-from evalharness.envs.pddl.oracle.facts import among, naming
-from evalharness.envs.pddl.oracle.search import Bound
+from evalharness.envs.pddl.oracle.search import Bound, among, naming
 from evalharness.envs.pddl.syntax import Atom
 
 

@@ -1,12 +1,17 @@
-"""A* over a grounded world."""
+"""A* over a grounded world, and looking things up in a state without decoding it."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
+from evalharness.envs.pddl.syntax import Atom
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 DEAD = 1_000_000
 """A bound this large says that the goal is out of reach."""
@@ -72,3 +77,31 @@ def _way(came: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[Ground
         serial, action = came[serial]
         actions.append(action)
     return tuple(reversed(actions))
+
+
+def among(world: GroundedProblem, atoms: list[Atom], read: Callable[[list[Atom]], T]) -> Callable[[int], T]:
+    """`read` of those of `atoms` that are true, as a function of the state."""
+    return remembered([(world.bit[atom], atom) for atom in sorted(atoms)], read)
+
+
+def remembered(pairs: Sequence[tuple[int, K]], read: Callable[[list[K]], T]) -> Callable[[int], T]:
+    """`read` of what belongs to the bits that a state has; each answer is worked out once, since few ever occur."""
+    mask = sum(bit for bit, _ in pairs)
+    seen: dict[int, T] = {}
+
+    def lookup(state: int) -> T:
+        part = state & mask
+        if part not in seen:
+            seen[part] = read([each for bit, each in pairs if part & bit])
+        return seen[part]
+
+    return lookup
+
+
+def naming(world: GroundedProblem, predicates: set[str], position: int, name: str) -> list[Atom]:
+    """The world's atoms of these predicates whose argument at `position` is `name`."""
+    return [
+        atom
+        for atom in world.atoms
+        if atom[0] in predicates and len(atom) > position + 1 and atom[position + 1] == name
+    ]

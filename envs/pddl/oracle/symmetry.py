@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from itertools import permutations
 
 from evalharness.envs.pddl.engine import GroundedProblem
+from evalharness.envs.pddl.oracle.search import remembered
 from evalharness.envs.pddl.syntax import Atom
 
 MOST_PERMUTED = 3
@@ -76,8 +77,8 @@ class _View:
             return 1 << numbers.setdefault(atom, len(numbers))
 
         rest = [(bit, atom) for atom, bit in world.bit.items() if not members.intersection(atom[1:])]
-        self._parts = [_Part([(bit, number(_rename(atom, renaming))) for bit, atom in rest])]
-        self._classes: list[list[_Part]] = []
+        self._rest = remembered([(bit, number(_rename(atom, renaming))) for bit, atom in rest], sum)
+        self._classes: list[list[Callable[[int], int]]] = []
         for group in classes:
             parts = []
             for name in group:
@@ -85,30 +86,13 @@ class _View:
                 for atom, bit in world.bit.items():
                     if name in atom[1:]:
                         pairs.append((bit, number(_rename(atom, {**renaming, name: "*" + group[0]}))))
-                parts.append(_Part(pairs))
+                parts.append(remembered(pairs, sum))
             self._classes.append(parts)
 
     def __call__(self, state: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
-        return self._parts[0](state), tuple(
+        return self._rest(state), tuple(
             tuple(sorted([part(state) for part in parts])) for parts in self._classes
         )
-
-
-class _Part:
-    """Some of a state's atoms, renumbered; remembered, since few combinations ever occur."""
-
-    def __init__(self, pairs: list[tuple[int, int]]) -> None:
-        self._pairs = pairs
-        self._mask = sum(bit for bit, _ in pairs)
-        self._seen: dict[int, int] = {}
-
-    def __call__(self, state: int) -> int:
-        part = state & self._mask
-        found = self._seen.get(part)
-        if found is None:
-            found = sum(number for bit, number in self._pairs if part & bit)
-            self._seen[part] = found
-        return found
 
 
 def _rename(atom: Atom, names: dict[str, str]) -> Atom:

@@ -9,16 +9,13 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from evalharness.envs.alfworld import SPEC
-from evalharness.envs.alfworld.households import Household
+from evalharness.envs.alfworld.households import household_of
 from evalharness.envs.base import Task, TextEnv
 from tests.support.contracts import Contract
 
 
 def shape(task: Task) -> object:
-    payload = task.payload
-    return Household.from_json(
-        payload["household"], kind=task.kind, object_type=payload["object"], target_type=payload["target"]
-    ).shape()
+    return household_of(task).shape()
 
 
 def goal_template(task: Task) -> str:

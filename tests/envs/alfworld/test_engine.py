@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textworld_game import TextWorldGame
 
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.adapter import ALFWorldEnv
-from evalharness.envs.alfworld.households import Household, build_game
+from evalharness.envs.alfworld.households import build_game, household_of
 from evalharness.envs.alfworld.tasks import read_game
-from evalharness.envs.alfworld.textworld_world import TextWorldGame
 from evalharness.envs.alfworld.world import World
-from evalharness.envs.base import InvalidTaskError, Task
+from evalharness.envs.base import InvalidTaskError
 
 reference = pytest.mark.skipif(
     sys.version_info >= (3, 13) or find_spec("textworld") is None,
@@ -42,24 +42,12 @@ def walk_both(game: Mapping[str, Any], seed: str, steps: int) -> None:
         assert ours.step(command) == theirs.step(command), command
 
 
-def household_game(task: Task) -> Mapping[str, Any]:
-    payload = task.payload
-    return build_game(
-        Household.from_json(
-            payload["household"],
-            kind=task.kind,
-            object_type=payload["object"],
-            target_type=payload["target"],
-        )
-    )
-
-
 @reference
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["put", "clean", "heat", "cool", "examine", "puttwo"])
 def test_generated_households_play_the_same_on_textworld(kind: str) -> None:
     task = next(task for task in SPEC.suites.load_tasks("open", None, 3) if task.kind == kind)
-    walk_both(household_game(task), task.id, 40)
+    walk_both(build_game(household_of(task)), task.id, 40)
 
 
 @reference
@@ -76,7 +64,7 @@ def test_published_games_play_the_same_on_textworld(kind: str, published_data: P
 @reference
 def test_the_adapter_answers_alike_on_either_engine_up_to_the_goal() -> None:
     task = next(task for task in SPEC.suites.load_tasks("open", None, 3) if task.kind == "heat")
-    ours, theirs = ALFWorldEnv(), ALFWorldEnv(engine="textworld")
+    ours, theirs = ALFWorldEnv(), ALFWorldEnv(engine=TextWorldGame)
     assert ours.reset(options={"task": task}) == theirs.reset(options={"task": task})
     plan = ours.oracle()
     assert plan == theirs.oracle()
@@ -87,7 +75,7 @@ def test_the_adapter_answers_alike_on_either_engine_up_to_the_goal() -> None:
 
 @pytest.mark.parametrize("missing", ["pddl_domain", "grammar", "pddl_problem"])
 def test_what_is_not_a_game_is_named_as_such(missing: str) -> None:
-    game = dict(household_game(SPEC.suites.load_tasks("open", None, 3)[0]))
+    game = dict(build_game(household_of(SPEC.suites.load_tasks("open", None, 3)[0])))
     del game[missing]
     with pytest.raises(InvalidTaskError, match=missing):
         World(game)

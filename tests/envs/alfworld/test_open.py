@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections import Counter
+from dataclasses import replace
 from math import log2
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from oracle_plans import oracle_plan
 
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.generator import HARD_BITS, QUOTA, generate
-from evalharness.envs.alfworld.households import Household, build_game
+from evalharness.envs.alfworld.households import Household, build_game, household_of
 from evalharness.envs.alfworld.oracle import errand
 from evalharness.envs.alfworld.rooms import ROOMS
 from evalharness.envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
@@ -24,15 +25,6 @@ from evalharness.protocol.prompt import load_prompt
 
 SUITE_0 = "8e3ce84bfe53cbb291ad0879f60ef022a78bd6381e1b110b70c73982bbf9ac9b"
 """SHA-256 over the content hashes of the tasks of suite seed 0. A change here is a change of the benchmark."""
-
-
-def household_of(task: Task) -> Household:
-    return Household.from_json(
-        task.payload["household"],
-        kind=task.kind,
-        object_type=task.payload["object"],
-        target_type=task.payload["target"],
-    )
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +118,11 @@ def test_a_description_that_does_not_fit_together_is_refused(change: dict[str, o
         "contents": {"fridge 1": ["mug 1"]},
         "wording": 0,
     }
-    wanted = {"kind": "put", "object_type": "mug", "target_type": "fridge"}
-    assert Household.from_json(good, **wanted).places == ["fridge 1"]
+    payload = {"household": good, "object": "mug", "target": "fridge"}
+    task = Task("alfworld/open/000", "alfworld", "open", 0, "", "hard", "put", payload=payload)
+    assert household_of(task).places == ["fridge 1"]
     with pytest.raises(InvalidTaskError):
-        Household.from_json({**good, **change}, **wanted)
+        household_of(replace(task, payload={**payload, "household": {**good, **change}}))
 
 
 EXAMPLES = (
@@ -206,11 +199,6 @@ EXAMPLE = EXAMPLES[0]
 
 
 def example_task(household: Household) -> Task:
-    payload = {
-        "household": household.to_json(),
-        "object": household.object_type,
-        "target": household.target_type,
-    }
     return Task(
         "alfworld/open/example",
         "alfworld",
@@ -219,7 +207,7 @@ def example_task(household: Household) -> Task:
         household.goal,
         "hard",
         household.kind,
-        payload=payload,
+        payload=household.payload(),
     )
 
 
@@ -272,10 +260,7 @@ def test_the_prompt_is_short() -> None:
 
 
 def test_a_game_is_a_function_of_its_description() -> None:
-    again = Household.from_json(
-        EXAMPLE.to_json(), kind="clean", object_type=EXAMPLE.object_type, target_type=EXAMPLE.target_type
-    )
-    assert build_game(again) == build_game(EXAMPLE)
+    assert build_game(household_of(example_task(EXAMPLE))) == build_game(EXAMPLE)
     assert set(build_game(EXAMPLE)) == {"pddl_domain", "grammar", "pddl_problem"}
     assert re.search("Your task is to: clean some fork and put it in drawer.", build_game(EXAMPLE)["grammar"])
 

@@ -7,23 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalharness.envs.alfworld.facts import FactBase
 from evalharness.envs.alfworld.grammar import Entity, Symbol, parse_grammar
-from evalharness.envs.alfworld.naming import readable_names
-from evalharness.envs.alfworld.narration import Context, Scene, derive
-from evalharness.envs.alfworld.pddl import (
-    And,
-    Atom,
-    Condition,
-    Exists,
-    Forall,
-    Not,
-    Or,
-    Variable,
-    parse_domain,
-    parse_problem,
-)
-from evalharness.envs.alfworld.query import Query
+from evalharness.envs.alfworld.narration import Scene, derive
+from evalharness.envs.alfworld.pddl import Tree, Variable, condition_of, parse_domain, parse_problem
+from evalharness.envs.alfworld.query import FactBase, Query
+from evalharness.envs.alfworld.world import readable_names
 from evalharness.envs.base import InvalidTaskError
 
 OBJECTS = {"ann": "person", "bob": "person", "hat": "thing", "cup": "thing", "jar": "thing"}
@@ -37,26 +25,34 @@ ARITY = {"red": 1, "likes": 2, "=": 2}
 
 names = st.sampled_from(["x", "y", "z"])
 terms = st.one_of(names.map("?{}".format), st.sampled_from(sorted(OBJECTS)))
-variables = st.lists(
-    st.builds(Variable, names, st.sampled_from(sorted(MEMBERS))), max_size=2, unique_by=lambda v: v.name
-).map(tuple)
+variables = st.lists(st.tuples(names, st.sampled_from(sorted(MEMBERS))), max_size=2, unique_by=lambda v: v[0])
 
 
 @st.composite
-def atoms(draw: st.DrawFn) -> Atom:
+def atoms(draw: st.DrawFn) -> Tree:
     predicate = draw(st.sampled_from(sorted(ARITY)))
-    return Atom(predicate, tuple(draw(terms) for _ in range(ARITY[predicate])))
+    return [predicate, *(draw(terms) for _ in range(ARITY[predicate]))]
 
 
-conditions: st.SearchStrategy[Condition] = st.recursive(
-    atoms(),
-    lambda inner: st.one_of(
-        st.builds(Not, inner),
-        st.builds(And, st.lists(inner, max_size=3).map(tuple)),
-        st.builds(Or, st.lists(inner, max_size=3).map(tuple)),
-        st.builds(Exists, variables, inner),
-        st.builds(Forall, variables, inner),
-    ),
+@st.composite
+def existentials(draw: st.DrawFn, inner: st.SearchStrategy[Tree]) -> Tree:
+    return [
+        "exists",
+        [word for name, kind in draw(variables) for word in (f"?{name}", "-", kind)],
+        draw(inner),
+    ]
+
+
+def combined(inner: st.SearchStrategy[Tree]) -> st.SearchStrategy[Tree]:
+    several = st.lists(inner, max_size=3)
+    return st.one_of(several.map(lambda parts: ["and", *parts]), several.map(lambda parts: ["or", *parts]))
+
+
+negated = st.recursive(atoms(), combined, max_leaves=3).map(lambda part: ["not", part])
+implied = st.tuples(atoms(), atoms()).map(lambda parts: ["imply", *parts])
+conditions: st.SearchStrategy[Tree] = st.recursive(
+    st.one_of(atoms(), negated, implied),
+    lambda inner: st.one_of(combined(inner), existentials(inner)),
     max_leaves=6,
 )
 worlds = st.lists(
@@ -68,31 +64,24 @@ worlds = st.lists(
 )
 
 
-def is_true(condition: Condition, facts: FactBase, values: Mapping[str, str]) -> bool:
+def is_true(condition: Tree, facts: FactBase, values: Mapping[str, str]) -> bool:
     """The textbook meaning of a condition, by trying every object for every quantified variable."""
     match condition:
-        case Atom(predicate, raw):
-            arguments = tuple(values[t[1:]] if t.startswith("?") else t for t in raw)
-            if predicate == "=":
-                return arguments[0] == arguments[1]
-            return facts.holds(predicate, arguments)
-        case Not(part):
+        case ["not", part]:
             return not is_true(part, facts, values)
-        case And(parts):
+        case ["and", *parts]:
             return all(is_true(part, facts, values) for part in parts)
-        case Or(parts):
+        case ["or", *parts]:
             return any(is_true(part, facts, values) for part in parts)
-        case Exists(bound, part) | Forall(bound, part):
-            choices = product(*(MEMBERS[variable.type] for variable in bound))
-            results = [
-                is_true(
-                    part,
-                    facts,
-                    {**values, **dict(zip((variable.name for variable in bound), choice, strict=True))},
-                )
-                for choice in choices
-            ]
-            return any(results) if isinstance(condition, Exists) else all(results)
+        case ["imply", given, then]:
+            return not is_true(given, facts, values) or is_true(then, facts, values)
+        case ["exists", listed, part]:
+            bound = [name.removeprefix("?") for name in listed[::3]]
+            choices = product(*(MEMBERS[kind] for kind in listed[2::3]))
+            return any(is_true(part, facts, {**values, **dict(zip(bound, c, strict=True))}) for c in choices)
+        case [predicate, *raw]:
+            arguments = tuple(values[t[1:]] if t.startswith("?") else t for t in raw)
+            return arguments[0] == arguments[1] if predicate == "=" else facts.holds(predicate, arguments)
     raise AssertionError(condition)
 
 
@@ -100,13 +89,13 @@ def is_true(condition: Condition, facts: FactBase, values: Mapping[str, str]) ->
 @settings(max_examples=400, deadline=None)
 @given(conditions, worlds, st.sampled_from(["object", "person", "thing"]))
 def test_a_query_finds_exactly_the_bindings_that_make_its_condition_true(
-    condition: Condition, world: list[tuple[str, tuple[str, ...]]], type_name: str
+    condition: Tree, world: list[tuple[str, tuple[str, ...]]], type_name: str
 ) -> None:
     facts = FactBase()
     for predicate, arguments in world:
         facts.add(predicate, arguments)
     free = [Variable("x", type_name), Variable("y", "thing"), Variable("z", "person")]
-    query = Query(condition, free=free, members=MEMBERS, facts=facts)
+    query = Query(condition_of(condition, free), free=free, members=MEMBERS, facts=facts)
     wanted = {
         values
         for values in product(*(MEMBERS[variable.type] for variable in free))
@@ -161,9 +150,15 @@ def test_tokens_are_split_by_white_space_and_parentheses_only() -> None:
         "(define (domain d) (:action a :parameters () :effect ()"
         " :precondition (exists (?l - place, ?r - Box) (at ?l))))"
     )
-    condition = domain.schemas[0].precondition
-    assert isinstance(condition, Exists)
-    assert condition.variables == (Variable("l", "place,"), Variable("r", "box"))
+    assert domain.schemas[0].precondition.lifted == (Variable("l", "place,"), Variable("r", "box"))
+
+
+@pytest.mark.parametrize(
+    "form", ["(forall (?l - place) (at ?l))", "(not (exists (?l - place) (at ?l)))", "(= ?l)"]
+)
+def test_what_no_household_says_is_refused(form: str) -> None:
+    with pytest.raises(InvalidTaskError):
+        parse_domain(f"(define (domain d) (:action a :parameters () :effect () :precondition {form}))")
 
 
 GRAMMAR = '''
@@ -194,15 +189,15 @@ def _scene(*owned: str) -> Scene:
     ],
 )
 def test_a_list_is_alphabetical_and_in_words(owned: tuple[str, ...], text: str) -> None:
-    assert derive(parse_grammar(GRAMMAR), (Symbol("intro"),), Context({}, {}), _scene(*owned)) == text
+    assert derive(parse_grammar(GRAMMAR), (Symbol("intro"),), {}, _scene(*owned)) == text
 
 
 def test_the_first_rule_whose_condition_holds_is_used() -> None:
     grammar, scene = parse_grammar(GRAMMAR), _scene("hat")
     for thing, text in (("hat", "Still yours."), ("cup", "cup is gone.")):
-        context = Context({("t", "thing"): thing}, {"t": scene.entities[thing]})
-        assert derive(grammar, grammar.actions["give"].feedback, context, scene) == text
-        assert derive(grammar, grammar.actions["give"].template, context, scene) == f"give {thing}"
+        filled = {("t", "thing"): thing}
+        assert derive(grammar, grammar.actions["give"].feedback, filled, scene) == text
+        assert derive(grammar, grammar.actions["give"].template, filled, scene) == f"give {thing}"
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from evalharness.envs.babyai import SPEC
 from evalharness.envs.babyai.actions import available, listing
-from evalharness.envs.babyai.labels import LabelProgress, matches
 from evalharness.envs.babyai.levels import LEVELS, make_level
 from evalharness.envs.babyai.observation import COMPLETED, describe
+from evalharness.envs.babyai.rules import LabelProgress, matches
 from evalharness.envs.babyai.view import SIZE, look
 from evalharness.envs.babyai.world import World
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Task

@@ -8,7 +8,7 @@ import pytest
 from seekers import said_by
 
 from evalharness.envs.babyai.adapter import BabyAIEnv
-from evalharness.envs.babyai.open_suite import open_tasks
+from evalharness.envs.babyai.generator import open_tasks
 from evalharness.envs.babyai.seeking import NEAR, Seeker, Wanted, fits, in_sight, sought_next, wall_ahead
 from evalharness.envs.base import Task
 

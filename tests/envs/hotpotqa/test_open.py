@@ -13,10 +13,9 @@ import pytest
 
 from evalharness.envs import specs
 from evalharness.envs.base import InvalidTaskError, Task
-from evalharness.envs.hotpotqa import oracle
 from evalharness.envs.hotpotqa.actions import SHOWN_SENTENCES, parse
-from evalharness.envs.hotpotqa.generator import generate
-from evalharness.envs.hotpotqa.questions import BRIDGES, CLOSED, COMPARISONS, make_questions
+from evalharness.envs.hotpotqa.generator import generate, questions_of
+from evalharness.envs.hotpotqa.questions import BRIDGES, CLOSED, COMPARISONS, Question, make_questions
 from evalharness.envs.hotpotqa.score import exact_match, normal
 from evalharness.envs.hotpotqa.world import make_encyclopedia
 from evalharness.suites.open import check_frozen, frozen_proofs, plan_hash, prove
@@ -25,12 +24,14 @@ SPEC = specs()["hotpotqa"]
 SEEDS = (0, 1, 7)
 
 
-def guesses(question: str) -> tuple[str, ...]:
+def guesses(question: Question) -> tuple[str, ...]:
     """What somebody who may not look anything up can choose from: both alternatives, yes and no, or nothing."""
-    asked = oracle.understand(question)
-    if not isinstance(asked, oracle.Pair):
-        return ()
-    return ("yes", "no") if asked.wins is None else (asked.one.name, asked.other.name)
+    match question.kind:
+        case "comparison":
+            return tuple(fact.name for fact in question.facts)
+        case "yes/no":
+            return ("yes", "no")
+    return ()
 
 
 @cache
@@ -74,38 +75,33 @@ def test_the_oracle_answers_every_question_by_reading_alone(seed: int, clean_hom
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_answer_does_not_stand_in_the_question(seed: int) -> None:
     """Of a comparison it has to be one of the two that are named, each as often; yes is as often right as no."""
-    tasks = suite(seed)
+    tasks, questions = suite(seed), questions_of(seed)
     kinds = Counter(task.kind for task in tasks)
     assert kinds == {"bridge": BRIDGES, "comparison": COMPARISONS, "yes/no": CLOSED}
     assert len({task.goal for task in tasks}) == len(tasks)
     first = 0
-    for task in tasks:
+    for task, question in zip(tasks, questions, strict=True):
         answer = task.payload["answer"]
         if task.kind == "bridge":
             assert f" {normal(answer)} " not in f" {normal(task.goal)} "
             assert task.subgoals[1].removeprefix("open the page ").split(" (")[0] not in task.goal
         elif task.kind == "comparison":
-            first += guesses(task.goal)[0] == answer
-            assert answer in guesses(task.goal)
-        else:
-            assert guesses(task.goal) == ("yes", "no")
+            first += guesses(question)[0] == answer
+            assert answer in guesses(question)
+            assert all(name in task.goal for name in guesses(question))
     assert first == COMPARISONS // 2
     assert Counter(t.payload["answer"] for t in tasks if t.kind == "yes/no") == {"yes": 20, "no": 20}
 
 
 def test_a_guesser_who_knows_the_commonest_answers_is_right_on_less_than_one_in_four() -> None:
     """Guessing one of two alternatives, and for a bridge the answer that is most common among questions so worded."""
-    tasks = suite(0)
     wordings: dict[str, Counter[str]] = {}
-    for task in tasks:
-        if task.kind == "bridge":
-            asked = oracle.understand(task.goal)
-            assert isinstance(asked, oracle.Bridge)
-            wordings.setdefault(asked.second + asked.target, Counter())[task.payload["answer"]] += 1
+    for question in questions_of(0):
+        if question.kind == "bridge":
+            asked = question.facts[1]
+            wordings.setdefault(asked.relation + asked.thing.sort, Counter())[question.answer] += 1
     bridges = sum(found.most_common(1)[0][1] for found in wordings.values())
-    pairs = sum(
-        exact_match(guesses(task.goal)[0], task.payload["answer"]) for task in tasks if task.kind != "bridge"
-    )
+    pairs = sum(exact_match(guesses(q)[0], q.answer) for q in questions_of(0) if q.kind != "bridge")
     assert (pairs, bridges) == (45, 22)
 
 

@@ -7,7 +7,7 @@ import re
 from evalharness.envs.base import Task
 from evalharness.envs.jericho.adapter import JerichoEnv
 from evalharness.envs.jericho.exploring import Explorer, Gate, read_room
-from evalharness.envs.jericho.open_suite import open_tasks
+from evalharness.envs.jericho.generator import generate
 from evalharness.envs.scene import mentions
 from evalharness.envs.teaching import Decision
 
@@ -54,7 +54,7 @@ def _play(task: Task) -> tuple[bool, list[tuple[Decision, str]]]:
 
 def test_it_solves_every_quest_of_seed_0_and_names_only_what_it_has_read() -> None:
     """All ten in 18.7 turns on average; the hand-written stories are no quests."""
-    quests = [task for task in open_tasks(0) if "quest" in task.payload or task.index >= 10]
+    quests = [task for task in generate(0) if "quest" in task.payload or task.index >= 10]
     played = [_play(task) for task in quests]
     assert [success for success, _ in played] == [True] * 10
     for _, said in played:
@@ -68,7 +68,7 @@ def test_it_solves_every_quest_of_seed_0_and_names_only_what_it_has_read() -> No
 
 
 def test_the_way_back_is_the_path_reversed() -> None:
-    _, said = _play(open_tasks(0)[12])
+    _, said = _play(list(generate(0))[12])
     path: list[str] = []
     ways = 0
     turned = {"north": "south", "south": "north", "east": "west", "west": "east"}

@@ -10,9 +10,8 @@ import pytest
 from evalharness.envs import specs
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
 from evalharness.envs.jericho.adapter import LabelProgress
-from evalharness.envs.jericho.labels import game_labels
 from evalharness.envs.jericho.observation import letters
-from evalharness.envs.jericho.tasks import FOLDER, GAMES, GOALS, OFFICIAL
+from evalharness.envs.jericho.tasks import FOLDER, GAMES, GOALS, OFFICIAL, game_labels
 
 SPEC = specs()["jericho"]
 

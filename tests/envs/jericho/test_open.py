@@ -82,7 +82,7 @@ def test_the_shipped_story_is_what_its_source_compiles_to(source: Path) -> None:
 def test_the_quests_of_seed_0_are_frozen() -> None:
     for number, quest in enumerate(quests_of(0)):
         source = (STORIES / quest_story(number)).with_suffix(".inf").read_text(encoding="ascii")
-        assert quest_source(quest) == source, "run python -m evalharness.envs.jericho.build_stories"
+        assert quest_source(quest) == source, "run python -m evalharness.envs.jericho.generator"
 
 
 def test_another_seed_has_no_story_of_seed_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,8 +17,7 @@ from pddl_worlds import EXAMPLES
 from evalharness.envs.base import MAX_TURNS, Task
 from evalharness.envs.pddl import SPEC
 from evalharness.envs.pddl.form import form
-from evalharness.envs.pddl.generator import HARD_BITS, excluded_forms, frozen, generate
-from evalharness.envs.pddl.open_suite import table_row
+from evalharness.envs.pddl.generator import HARD_BITS, excluded_forms, frozen, generate, table_row
 from evalharness.envs.pddl.problem import DOMAINS, domain_text
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 

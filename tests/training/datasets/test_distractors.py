@@ -13,7 +13,7 @@ from oracle_plans import oracle_plan
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.envs.alfworld.households import Household
+from evalharness.envs.alfworld.households import household_of
 from evalharness.envs.babyai.world import World
 from evalharness.envs.base import EnvSpec, Task, distractor_rooms, teaching_of
 from evalharness.envs.jericho.distractors import quest_with
@@ -90,15 +90,7 @@ def test_what_solves_the_task_without_them_solves_it_with_them(family: str) -> N
 
 def test_a_household_gets_things_and_places_of_other_kinds() -> None:
     for task in some("alfworld"):
-        homes = [
-            Household.from_json(
-                each.payload["household"],
-                kind=task.kind,
-                object_type=task.payload["object"],
-                target_type=task.payload["target"],
-            )
-            for each in (task, distracted(task, 9))
-        ]
+        homes = [household_of(each) for each in (task, distracted(task, 9))]
         plain, more = ({t: p for p, things in home.contents.items() for t in things} for home in homes)
         assert {**more, **plain} == more
         assert len(more) == len(plain) + 9

@@ -1,7 +1,7 @@
 """TextWorld's own PDDL environment behind the interface of `World`, which is proven against it.
 
 Slow (about 0.8 s to start a game, 30 to 50 ms a step) and in need of TextWorld's planner library; used by the
-tests, by `benchmarks/alfworld_step.py`, and by `ALFWorldEnv(engine="textworld")`. Each instance loads a copy of
+tests and by other benchmarks, also as `ALFWorldEnv(engine=TextWorldGame)`. Each instance loads a copy of
 that library which stays in memory: unloading it crashes the process at its end.
 """
 
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from evalharness.envs.alfworld.naming import readable_names
+from evalharness.envs.alfworld.world import readable_names
 
 
 class TextWorldGame:

@@ -1,0 +1,30 @@
+"""AgentBoard's label files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.reading import read_text
+from evalharness.envs.task import InvalidTaskError, MissingDataError
+
+MEND = "bring it in with: evalharness data import DIR (or: evalharness data fetch)"
+
+
+def folder_of(data: Path | None, name: str, title: str) -> Path:
+    """A family's folder in the user's data. Raises MissingDataError where there are none."""
+    if data is None:
+        raise MissingDataError(f"the published {title} tasks need the benchmark's data")
+    return data / "agentboard" / name
+
+
+def label_rows(folder: Path, title: str) -> list[dict[str, Any]]:
+    """Raises MissingDataError, InvalidTaskError."""
+    path = folder / "test.jsonl"
+    try:
+        return [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+    except FileNotFoundError:
+        raise MissingDataError(f"{title}'s labels are not at {path}") from None
+    except ValueError as error:
+        raise InvalidTaskError(f"{path} is not JSON Lines ({error}); {MEND}") from None
