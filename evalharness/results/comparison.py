@@ -7,10 +7,18 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
-from evalharness.results.difference import SAME, SIGNIFICANT, Difference, Pair, adjusted, difference_of
+from evalharness.results.difference import (
+    SAME,
+    SIGNIFICANT,
+    Difference,
+    Pair,
+    adjusted,
+    difference_of,
+    estimated_difference,
+)
 from evalharness.results.html.document import html_table, percent
 from evalharness.results.run_labels import labels_of, letter
-from evalharness.results.score import HELD_OUT, MEASURES, POOLED
+from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun, require_same, require_same_turns
 
 if TYPE_CHECKING:
@@ -41,7 +49,13 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """A row for each difference."""
-        titles = {**self.baseline.titles, **self.run.titles, HELD_OUT: "held-out", POOLED: "pooled"}
+        titles = {
+            **self.baseline.titles,
+            **self.run.titles,
+            HELD_OUT: "held-out",
+            ESTIMATED: "held-out, estimated",
+            POOLED: "pooled",
+        }
         rows = []
         for d in self.differences:
             rows.append(
@@ -184,10 +198,14 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
     held_out = _held_out_pairs(pairs, run.manifest.held_out, samples)
     if held_out:
         differences += [difference_of(HELD_OUT, measure, held_out) for measure in MEASURES]
+    elif subset := _subset_pairs(pairs, baseline, run):
+        stands_for = run.manifest.subset
+        differences += [estimated_difference(ESTIMATED, measure, subset, stands_for) for measure in MEASURES]
     elif len(pairs) > 1:
         together = [pairs[family] for family in sorted(pairs)]
         differences += [difference_of(POOLED, measure, together) for measure in MEASURES]
     differences.sort(key=lambda d: MEASURES.index(d.measure))
+    scored = any(d.family in (HELD_OUT, ESTIMATED) for d in differences)
     all_pairs = [pair for listed in pairs.values() for pair in listed]
     return Comparison(
         baseline=baseline,
@@ -195,7 +213,7 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
         differences=tuple(differences),
         gained=tuple(a.task_id for a, b in all_pairs if b.success - a.success > SAME),
         lost=tuple(a.task_id for a, b in all_pairs if b.success - a.success < -SAME),
-        notes=tuple(_notes(baseline, run, all_pairs, bool(held_out), letters)),
+        notes=tuple(_notes(baseline, run, all_pairs, scored, letters)),
         letters=letters,
     )
 
@@ -212,6 +230,27 @@ def _held_out_pairs(
     if any((a.samples, b.samples) != samples for family in sizes for a, b in pairs[family]):
         return None
     return [pairs[family] for family in sorted(sizes)]
+
+
+def _subset_pairs(
+    pairs: Mapping[str, list[Pair]], baseline: ScoredRun, run: ScoredRun
+) -> list[list[Pair]] | None:
+    """The paired tasks of `--subset`, a list a family in the order of difficulty; None unless both runs have the same
+    subset, with every attempt at it."""
+    subset = run.manifest.subset
+    if not subset or dict(baseline.manifest.subset) != dict(subset):
+        return None
+    found = {pair[0].task_id: pair for listed in pairs.values() for pair in listed}
+    if any(
+        task_id not in found
+        or (found[task_id][0].samples, found[task_id][1].samples) != (baseline.samples, run.samples)
+        for task_id in subset
+    ):
+        return None
+    families: dict[str, list[Pair]] = {}
+    for task_id in subset:
+        families.setdefault(found[task_id][0].family, []).append(found[task_id])
+    return list(families.values())
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}

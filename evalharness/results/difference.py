@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,8 @@ class Difference:
     """One measure of one family (or of the held-out score), baseline against run. Fractions 0..1, -1..1."""
 
     family: str
-    """A family; `held_out`; `pooled`: every task of several families once, where there is no held-out score."""
+    """A family; `held_out`; `held_out_estimate`: of the whole held-out score, from the tasks of `--subset`; `pooled`:
+    every task of several families once, where there is neither."""
     measure: str
     """`success` or `progress`."""
     n: int
@@ -36,7 +37,8 @@ class Difference:
     p: float
     test: str
     """`mcnemar`: mid-p; `permutation`: of the signs of the paired differences, mid-p; `attempts`: of the attempts
-    within tasks, where a task has more of them in one run."""
+    within tasks, where a task has more of them in one run; `subset`: what the interval of an estimate leaves out where
+    it ends at 0."""
     p_holm: float
     """Adjusted over all tests that were asked for at once."""
     wins: int
@@ -117,6 +119,44 @@ def difference_of(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -
         detectable=detectable,
         **_by_kind(strata, by_stratum, ci95, p),
         **_standard_errors(strata, by_stratum, measure),
+    )
+
+
+def estimated_difference(
+    family: str, measure: str, strata: Sequence[Sequence[Pair]], subset: Mapping[str, int]
+) -> Difference:
+    """Of the whole held-out score. `strata`: families in the order of difficulty; `subset`: how many tasks each of
+    theirs stands for."""
+    flat = [pair for stratum in strata for pair in stratum]
+    of = sum(subset.values())
+    baseline, run = (
+        sum(subset[pair[i].task_id] * getattr(pair[i], measure) for pair in flat) / of for i in (0, 1)
+    )
+    deltas = [[getattr(b, measure) - getattr(a, measure) for a, b in stratum] for stratum in strata]
+    ci95, p = stats.subset_difference(deltas, run - baseline, of)
+    wins, losses = (sum(sign * d > SAME for listed in deltas for d in listed) for sign in (1, -1))
+    return Difference(
+        family=family,
+        measure=measure,
+        n=len(flat),
+        baseline=baseline,
+        run=run,
+        difference=run - baseline,
+        ci95=ci95,
+        p=p,
+        test="subset",
+        p_holm=p,
+        wins=wins,
+        ties=len(flat) - wins - losses,
+        losses=losses,
+        detectable=None,
+        kinds=len({a.kind for a, _ in flat}),
+        ci95_by_kind=None,
+        p_by_kind=None,
+        smallest_p_by_kind=None,
+        standard_error_tasks=None,
+        standard_error_attempts_baseline=None,
+        standard_error_attempts_run=None,
     )
 
 

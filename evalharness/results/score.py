@@ -17,7 +17,7 @@ from evalharness.records.summary import Estimate, FamilyScore, Figure, HeldOut, 
 from evalharness.results.completeness import Played
 
 MEASURES = ("success", "progress")
-POOLED = "pooled"
+POOLED, ESTIMATED = "pooled", "held_out_estimate"
 """The row of all tasks that were played, where there is no held-out score."""
 HELD_OUT = "held_out"
 """The column of the held-out score beside those of families."""

@@ -13,12 +13,12 @@ from evalharness.base.reading import open_file, read_bytes, read_object
 from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, SUMMARY, read_manifest
 from evalharness.records.summary import Scores, Summary
+from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
 from evalharness.results.summary import summarize
 from evalharness.runs.folders import below
 from evalharness.runs.study import read_study
 
 State = Literal["complete", "running", "part", "damaged"]
-HELD_OUT, ESTIMATED, POOLED = "held_out", "held_out_estimate", "pooled"
 """The whole score of a run: one of these at most."""
 _MEASURES = ("success", "progress")
 _WORST: tuple[State, ...] = ("running", "damaged", "part")

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.base.text import fold, pieces, printable
-from evalharness.runs.listing import ESTIMATED, HELD_OUT, Listed
+from evalharness.results.score import ESTIMATED, HELD_OUT
+from evalharness.runs.listing import Listed
 
 PART, ESTIMATE = "\u2020", "\u2021"
 _MARKS = {

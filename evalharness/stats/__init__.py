@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         rate_interval,
         score_mean,
         stratified_score,
+        subset_difference,
         subset_interval,
         success_interval,
     )
@@ -71,6 +72,7 @@ __all__ = [
     "score_mean_by_kind",
     "standard_error",
     "stratified_score",
+    "subset_difference",
     "subset_interval",
     "success_interval",
     "variance_components",

@@ -159,6 +159,7 @@ def p_of_no_difference(strata: Sequence[Values], *, inflation: Any = 1.0, freedo
     )
 
 
+_LEAST_P = 1e-6
 _LEAST_GAIN = 0.4
 """The order's gain in variance is itself estimated from few tasks: no more than this is believed."""
 
@@ -171,13 +172,46 @@ def subset_interval(strata: Sequence[Sequence[float]], of: int, confidence: floa
     the mean squared difference of neighbours over twice the variance, as for systematic samples (Wolter, Introduction
     to Variance Estimation, 2nd ed., section 8.2). How often it holds the truth: benchmarks/coverage_subset.py.
     """
-    values = [np.asarray(stratum, dtype=np.float64) for stratum in strata]
+    return _subset_limits(
+        [np.asarray(stratum, dtype=np.float64) for stratum in strata], of, confidence, UNSEEN
+    )
+
+
+def subset_difference(strata: Sequence[Sequence[float]], rate: float, of: int) -> tuple[Interval, float]:
+    """(95 % interval, two-sided p) of a mean paired difference -1..1 over `of` tasks, from those of some tasks as
+    `subset_interval` takes them; `rate`: their mean by how many tasks each stands for.
+
+    p is what the interval leaves out where it ends at 0, so that both always agree.
+    """
+    from scipy.optimize import brentq
+
+    shares = [(np.asarray(stratum, dtype=np.float64) + 1) / 2 for stratum in strata]
+    unseen = float(unseen_pairs(shares))
+    shift = rate - (2 * float(np.concatenate(shares).mean()) - 1)
+
+    def ends(confidence: float) -> Interval:
+        low, high = (2 * end - 1 + shift for end in _subset_limits(shares, of, confidence, unseen))
+        return max(-1.0, min(low, rate)), min(1.0, max(high, rate))
+
+    def beyond(p: float) -> float:
+        low, high = ends(1 - p)
+        return low if rate > 0 else -high
+
+    if abs(rate) < _ROUNDING or beyond(1.0) <= 0:
+        return ends(0.95), 1.0
+    return ends(0.95), float(brentq(beyond, _LEAST_P, 1.0)) if beyond(_LEAST_P) < 0 else _LEAST_P
+
+
+def _subset_limits(values: Sequence[Values], of: int, confidence: float, unseen: float) -> Interval:
     played = sum(len(stratum) for stratum in values)
     spread = sum(len(v) * float(v.var(ddof=1)) for v in values if len(v) > 1)
     steps = sum(len(v) * float((np.diff(v) ** 2).mean()) / 2 for v in values if len(v) > 1)
     gain = min(1.0, max(_LEAST_GAIN, steps / spread)) if spread > 0 else 1.0
     low, high = limits(
-        [checked(stratum, 0.0) for stratum in strata], confidence, inflation=gain * (1 - played / of)
+        [checked(stratum.tolist(), 0.0) for stratum in values],
+        confidence,
+        inflation=gain * (1 - played / of),
+        unseen=unseen,
     )
     return float(low), float(high)
 

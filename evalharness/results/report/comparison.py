@@ -13,8 +13,11 @@ from evalharness.base.terminal import line, plain_table
 from evalharness.results.comparison import Comparison
 from evalharness.results.difference import SIGNIFICANT, Difference
 from evalharness.results.run_labels import labels_of
-from evalharness.results.score import HELD_OUT, MEASURES, POOLED
+from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
 
+_ESTIMATED_SAID = (
+    "\u2021 the whole held-out score, estimated from --subset; its p is what its interval leaves out. "
+)
 POOLED_SAID = "pooled: every task of these families once, families as strata; not the held-out score. "
 
 
@@ -24,7 +27,8 @@ def p_value(p: float) -> str:
 
 
 def _title(d: Difference, titles: Mapping[str, str]) -> str:
-    return {HELD_OUT: "held-out", POOLED: "pooled"}.get(d.family) or titles.get(d.family, d.family)
+    named = {HELD_OUT: "held-out", ESTIMATED: "held-out\u2021", POOLED: "pooled"}
+    return named.get(d.family) or titles.get(d.family, d.family)
 
 
 def _row(d: Difference, titles: Mapping[str, str]) -> list[str]:
@@ -143,21 +147,23 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
             f"p: {method(every)}; the interval excludes 0 where p is below 0.05. "
             f"Holm: adjusted over the {len(every)} tests shown{bold}. "
             "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
+            f"{_ESTIMATED_SAID if any(d.family == ESTIMATED for d in every) else ''}"
             f"{POOLED_SAID if any(d.family == POOLED for d in every) else ''}"
             f"w/t/l: tasks won, tied, lost by {' or '.join(letters) if len(letters) < 3 else 'the later run'}."
         ),
         style="dim",
     )
+    said = "kinds: p where whole kinds of tasks are the evidence (Student's t): would it hold for "
     by_kind = [d for d in every if d.p_by_kind is not None and d.kinds < d.n]
     if not by_kind:
+        if any(d.p_by_kind is not None for d in every):
+            said += "other kinds of tasks? Here each task is the only one of its kind, so it is p again."
+            console.print(Text(said), style="dim")
         return
     titles = {family: title for c in comparisons for family, title in c.run.titles.items()}
     least = {_title(d, titles): f"{d.kinds} kinds, {p_value(d.smallest_p_by_kind or 1.0)}" for d in by_kind}
     listed = "; ".join(f"{title} {text}" for title, text in least.items())
     console.print(
-        Text(
-            "kinds: p where whole kinds of tasks are the evidence (Student's t), a check of sensitivity: would it "
-            f"hold for other kinds of tasks? Its smallest value, if every task were won: {listed}."
-        ),
+        Text(f"{said}other kinds of tasks? Its smallest value, if every task were won: {listed}."),
         style="dim",
     )
