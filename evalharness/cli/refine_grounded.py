@@ -154,9 +154,9 @@ def _grounded(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.datasets.sample import read_manifest
-    from evalharness.training.grounded.bars import watch_making
-    from evalharness.training.grounded.grounded import FamilyCount, FamilyCounts, check, is_made, make
+    from evalharness.training.grounded.grounded import check, is_made, make
     from evalharness.training.grounded.hindsight import prepare_writer, thinking
+    from evalharness.training.grounded.making import watch_making
 
     order = _order(args)
     check(order)
@@ -171,7 +171,7 @@ def _grounded(args: argparse.Namespace) -> int:
         write_json(args.json, manifest)
         return 0
     names, started = titles(), time.monotonic()
-    progress = FamilyCounts({family: FamilyCount(n) for family, n in order.shares().items()})
+    progress = order.counts()
 
     async def making() -> dict[str, Any]:
         async with thinking(writer, order.seed, args.output) as think:

@@ -107,20 +107,26 @@ class Stage:
     async def sought(self, seeker: Seeker) -> Clean:
         """The task played by an agent without privileged information. Raises NoTrajectoryError where it does not get
         there."""
-        goal, first, info = await self.environment.reset(self.task)
+        goal, first, _ = await self.environment.reset(self.task)
+        steps = await self.continued(seeker, first, self.max_turns, "its player does not get there")
+        return Clean(goal, first, tuple(steps))
+
+    async def continued(self, seeker: Seeker, before: str, most: int, lost: str) -> list[Step]:
+        """The agent's steps from where the last observation was `before`, to success. Raises NoTrajectoryError, which
+        says `lost`."""
         steps: list[Step] = []
-        before = first
-        while not info["success"]:
+        while True:
             decision = await self.decided(seeker, before)
-            if decision is None or len(steps) == self.max_turns:
-                raise NoTrajectoryError("its player does not get there")
+            if decision is None or len(steps) == most:
+                raise NoTrajectoryError(lost)
             after, terminated, info = await self.step(self.surface.action(decision.action))
             if terminated and not info["success"]:
-                raise NoTrajectoryError("its player does not get there")
+                raise NoTrajectoryError(lost)
             steps.append(step_of(decision, after, info))
+            if info["success"]:
+                return steps
             seeker.saw(decision.action, before, after, steps[-1].completed)
             before = after
-        return Clean(goal, first, tuple(steps))
 
     async def clean(self) -> Clean:
         """Play the plan. Where coming to a place does not show its things, looking around is added to it."""

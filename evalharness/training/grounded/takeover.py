@@ -13,16 +13,15 @@ from typing import Any, Literal
 
 from evalharness.envs.scene import Scene, Step
 from evalharness.envs.teaching import Decision, Seeker
-from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
+from evalharness.models.base import Reply
 from evalharness.play.loop import play
-from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
-from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import task_forms
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Sample
 from evalharness.training.grounded.draft import NoTrajectoryError, Stage, step_of
 from evalharness.training.grounded.faults import WHY, faults
-from evalharness.training.grounded.replayed import head_of
+from evalharness.training.grounded.replayed import Script, messages_of
 from evalharness.training.grounded.thoughts import base_thought
 
 Errors = Literal["own", "none"]
@@ -44,21 +43,6 @@ class Taught:
     errors: Errors = "own"
 
 
-@dataclass
-class _Said(Player):
-    """Says again what was said."""
-
-    replies: Sequence[Reply]
-
-    def begin(self, environment: Environment) -> _Said:
-        return self
-
-    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
-        if turn > len(self.replies):
-            raise PolicyStoppedError("all was said")
-        return self.replies[turn - 1]
-
-
 async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) -> Sample:
     """The first `after` turns of `episode`, then the teacher's; without errors the teacher's alone. Raises
     NoTrajectoryError."""
@@ -69,7 +53,9 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     if seeker is None:
         raise NoTrajectoryError("nobody without privileged information plays this kind of task")
     own = await _replayed(stage, episode, after, seeker)
-    steps = own + await _continued(stage, episode, own, seeker, stage.max_turns - after)
+    before = own[-1].observation if own else episode.first_observation
+    lost = "the teacher does not get there from here"
+    steps = own + await stage.continued(seeker, before, stage.max_turns - after, lost)
     found = faults(episode)[:after]
     rng = Random(f"correct/{taught.seed}/{episode.task_hash}/{episode.sample}/{after}")
     model = [Reply(turn.reply, turn.reasoning, turn.finish_reason) for turn in episode.turns[:after]]
@@ -86,7 +72,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     replayed = await play(
         stage.task,
         stage.environment,
-        _Said([*model, *teacher]).begin,
+        lambda _: Script([*model, *teacher]),
         prompt=taught.prompt,
         surface=stage.surface,
         max_turns=stage.max_turns,
@@ -116,26 +102,6 @@ async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) 
     return steps
 
 
-async def _continued(
-    stage: Stage, episode: Episode, own: Sequence[Step], seeker: Seeker, most: int
-) -> list[Step]:
-    """The teacher's steps from where the model's end, to success."""
-    before = own[-1].observation if own else episode.first_observation
-    steps: list[Step] = []
-    while True:
-        decision = await stage.decided(seeker, before)
-        if decision is None or len(steps) == most:
-            raise NoTrajectoryError("the teacher does not get there from here")
-        observation, terminated, info = await stage.step(decision.action)
-        if terminated and not info["success"]:
-            raise NoTrajectoryError("the teacher does not get there from here")
-        steps.append(step_of(decision, observation, info))
-        seeker.saw(decision.action, before, observation, steps[-1].completed)
-        if info["success"]:
-            return steps
-        before = observation
-
-
 def _sample(
     name: str,
     episode: Episode,
@@ -148,16 +114,8 @@ def _sample(
     """The model's turns are not trained, its faults are marked; the teacher's are."""
     after = len(found)
     kept = episode.turns[: None if taught.turns is None else after + taught.turns]
-    messages = head_of(episode)
-    for number, turn in enumerate(kept):
-        fault = found[number] if number < after else None
-        messages.append(
-            SampleMessage(
-                "assistant", turn.reply, loss=number >= after, error=() if fault is None else (fault,)
-            )
-        )
-        if number < len(kept) - 1:
-            messages.append(SampleMessage("user", f"Observation: {turn.observation}"))
+    errors = [() if fault is None else (fault,) for fault in (*found, *[None] * (len(kept) - after))]
+    messages = messages_of(episode, kept, errors, untrained=after)
     task = stage.task
     metadata: dict[str, Any] = {
         "task_id": task.id,
@@ -177,6 +135,6 @@ def _sample(
         source="correct",
         world=task.family,
         task_hash=task.content_hash,
-        messages=marked(messages),
+        messages=messages,
         metadata=metadata,
     )

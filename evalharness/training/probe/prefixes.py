@@ -15,7 +15,8 @@ from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
 from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples, read_manifest
 from evalharness.training.grounded.draft import ErrorPlan
-from evalharness.training.grounded.grounded import FamilyCounts, Order, is_made, make
+from evalharness.training.grounded.grounded import Order, is_made, make
+from evalharness.training.grounded.making import FamilyCounts
 
 SUITE_SEED = 9000
 """Of the prefixes that are made here: far from the seeds of training data and of evaluations."""
