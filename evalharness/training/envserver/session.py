@@ -1,6 +1,6 @@
-"""One client's session: an episode at a time, played by the harness's own loop with the client's replies.
+"""One client's episode, played by the harness's own loop with the client's replies.
 
-`engine.loop.play` is the whole of it: prompt, parser, corrections and scores are those of an evaluation because they
+`play.loop.play` is the whole of it: prompt, parser, corrections and scores are those of an evaluation because they
 are the same code. The client is the player; what the loop would send to a model goes to the client.
 """
 
@@ -16,7 +16,7 @@ from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.play import loop
-from evalharness.play.workers.process import RemoteEnvironment, WorkerError, WorkerStartError
+from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.drawn import draw_name, surface_named
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
@@ -26,14 +26,7 @@ from evalharness.training.envserver.pools import Pools
 from evalharness.training.envserver.tasks import Served
 
 Reward = Literal["success", "progress_gain"]
-REWARDS: tuple[Reward, ...] = ("success", "progress_gain")
 Result = TypeVar("Result")
-_TRIES = 3
-"""Of a reset: nothing is lost by another. Ray still gives actors to a node for seconds after it has died."""
-
-
-class NoEpisodeOpenError(Exception):
-    """A reply came before a reset, or after the episode's end."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +58,8 @@ class Answer:
     kept: str | None = None
     """The client's own last reply as an evaluation's conversation goes on with it; None after a reset."""
     done: bool = False
-    reward: float = 0.0
+    reward: float | None = None
+    """None after a reset."""
     admissible: tuple[str, ...] | None = None
     """In a bare episode."""
 
@@ -146,6 +140,8 @@ class RunningEpisode:
         self.reward: Reward = reward
         self.episode_id = episode_id
         self.turns: list[Turn] = []
+        self.rewarded = 0.0
+        """So far."""
         self.result: Episode | None = None
         self.world: _Watched | None = None
         self._client = _Client()
@@ -177,6 +173,7 @@ class RunningEpisode:
         gained = self.turns[-1].progress - before
         success = self.result is not None and self.result.success
         reward = gained if self.reward == "progress_gain" else float(success)
+        self.rewarded += reward
         return replace(
             answer,
             messages=answer.messages[1:],
@@ -224,45 +221,3 @@ class RunningEpisode:
         new = tuple(self._client.messages[self._said :])
         self._said = len(self._client.messages)
         return Answer(new, admissible=None if self._bare is None else self._bare.admissible)
-
-
-class EnvSession:
-    """What belongs to one connection, and to nobody else."""
-
-    def __init__(self, pools: Pools, rules: Rules) -> None:
-        self._pools, self._rules = pools, rules
-        self.episode: RunningEpisode | None = None
-
-    async def reset(self, served: Served, reward: Reward, episode_id: str, *, bare: bool = False) -> Answer:
-        """Raises InfrastructureError, UserError, BusyError."""
-        await self.close()
-        surface = self._rules.surface(served, episode_id)
-        tries = 0
-        while True:
-            tries += 1
-            episode = self.episode = RunningEpisode(
-                served, reward, episode_id, surface, Bare() if bare else None
-            )
-            try:
-                return await episode.begin(self._pools, self._rules)
-            except BaseException as error:
-                self.episode = None
-                await episode.close()
-                gone = isinstance(error, WorkerError) and not isinstance(error, WorkerStartError)
-                if tries == _TRIES or not gone:
-                    raise
-
-    async def step(self, reply: Reply) -> Answer:
-        if self.episode is None or self.episode.over:
-            raise NoEpisodeOpenError("no episode is open: reset first")
-        try:
-            return await self.episode.say(reply)
-        except Exception:
-            # A simulator that failed is nobody's score: the episode is void.
-            await self.close()
-            raise
-
-    async def close(self) -> None:
-        episode, self.episode = self.episode, None
-        if episode is not None:
-            await episode.close()
