@@ -316,9 +316,10 @@ def _register_stats(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _stats(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
-    from evalharness.training.datasets import decisions, lengths
+    from evalharness.training.datasets import decisions
     from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
     from evalharness.training.datasets.stats import ErrorTurns
+    from evalharness.training.datasets.tokens import length_lines, lengths_of
 
     broken: list[BrokenLine] = []
     found, counts = ErrorTurns(), Counts()
@@ -348,9 +349,9 @@ def _stats(args: argparse.Namespace) -> int:
         from evalharness.training.tune.start import start_of
 
         base = start_of(args.model, lambda line: say(f"evalharness: {line}")).base
-        counted = lengths.lengths_of(samples, base, args.max_length)
+        counted = lengths_of(samples, base, args.max_length)
         tokens = {family: row.to_json() for family, row in counted.items()}
-        for line in lengths.lines(tokens, args.max_length):
+        for line in length_lines(tokens, args.max_length):
             say_on(out, line)
     if args.output is not None:
         from evalharness.cli.diversity import _save

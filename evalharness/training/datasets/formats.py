@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from evalharness.training.datasets.modes import Mode, ModeCheck
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Sample
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt"}
 
@@ -68,8 +69,7 @@ FORMATS: dict[str, Callable[[Sample], Iterator[dict[str, Any]]]] = {
 def trimmed(sample: Sample) -> Sample:
     """Without what follows the assistant's last message."""
     last = max((i for i, m in enumerate(sample.messages) if m.role == "assistant"), default=-1)
-    kept: tuple[SampleMessage, ...] = sample.messages[: last + 1]
-    return Sample(sample.id, sample.source, sample.world, sample.task_hash, kept, sample.metadata)
+    return replace(sample, messages=sample.messages[: last + 1])
 
 
 def trainable(samples: Iterable[Sample], mode: Mode, left_out: Counter[str]) -> Iterator[Sample]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.sample import Sample, SampleMessage
 
 BadOrder = Literal["repair", "drop", "refuse"]
-BAD_ORDERS: tuple[BadOrder, ...] = get_args(BadOrder)
 BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
     "begins with the assistant's turn",
     "one speaker twice in a row",
@@ -22,8 +21,6 @@ BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
     "a tool's turns",
     "an empty turn",
 )
-_BY_TURN = ("without_errors", "progress", "valid")
-"""Metadata by number of a turn: not true any more where turns were joined or taken out."""
 _NAMED = 3
 
 
@@ -101,8 +98,7 @@ class OrderCheck:
             self.dropped += 1
             return None
         self.repaired += 1
-        metadata = {key: value for key, value in sample.metadata.items() if key not in _BY_TURN}
-        return replace(sample, messages=messages, metadata=metadata)
+        return sample.retold(messages)
 
     def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Those that stay. Raises UserError at the end where the order is bad and `how` is to refuse."""

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -135,6 +135,12 @@ class Sample:
             tuple(SampleMessage.from_json(message) for message in messages),
             metadata,
         )
+
+    def retold(self, messages: tuple[SampleMessage, ...]) -> Sample:
+        """With other messages, and without the metadata by turn, which is not true of them."""
+        by_turn = ("without_errors", "progress", "valid")
+        kept = {key: value for key, value in self.metadata.items() if key not in by_turn}
+        return replace(self, messages=messages, metadata=kept)
 
     def line(self) -> str:
         return json.dumps(self.to_json(), ensure_ascii=True, separators=(",", ":")) + "\n"
@@ -281,8 +287,5 @@ def write_samples(path: Path, samples: Iterable[Sample], made: Mapping[str, Any]
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
     """The manifest of the data set at `path`; None where there is none that can be read."""
-    try:
-        data = reading.read_json(manifest_path(path))
-    except (OSError, ValueError):
-        return None
-    return data if isinstance(data, dict) and data.get("kind") == KIND else None
+    data = reading.read_known(manifest_path(path))
+    return data if data.get("kind") == KIND else None

@@ -1,11 +1,12 @@
-"""Token ids and labels of a data set, made with a model's own template by the private model environment."""
+"""Token ids and labels of a data set, made with a model's own template by the private model environment; and what a
+length limit leaves out, by family and kind of task."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,10 @@ class Tokens:
     labels: list[int]
     """The id where the token is trained, `IGNORED` elsewhere."""
     trained_turns: int
+
+    @property
+    def trained_tokens(self) -> int:
+        return sum(label >= 0 for label in self.labels)
 
 
 @dataclass
@@ -113,6 +118,56 @@ def _read(row: dict[str, Any], counts: TokenCounts) -> Tokens | None:
     counts.end_ids.update(row["end_ids"])
     counts.cut_turns += row["cut"]
     return Tokens(row["id"], ids, labels, len(row["spans"]))
+
+
+@dataclass
+class Lengths:
+    conversations: int = 0
+    tokens: int = 0
+    trained_tokens: int = 0
+    longest: int = 0
+    """Tokens."""
+    too_long: Counter[str] = field(default_factory=Counter)
+    """Kind of task -> conversations over the limit."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "too_long": dict(sorted(self.too_long.items()))}
+
+
+def lengths_of(samples: Sequence[Sample], model: Path, max_length: int = 0) -> dict[str, Lengths]:
+    """Family -> lengths by the template of `model`, a checkpoint folder. `max_length` in tokens; 0: no limit.
+
+    Raises UserError.
+    """
+    known = {sample.id: sample for sample in samples}
+    found: dict[str, Lengths] = {}
+    for row in tokenize(samples, model, TokenCounts()):
+        sample = known[row.id]
+        family = found.setdefault(sample.world, Lengths())
+        family.conversations += 1
+        family.tokens += len(row.input_ids)
+        family.trained_tokens += row.trained_tokens
+        family.longest = max(family.longest, len(row.input_ids))
+        if 0 < max_length < len(row.input_ids):
+            family.too_long[str(sample.metadata.get("kind") or "no kind")] += 1
+    return dict(sorted(found.items()))
+
+
+def length_lines(found: Mapping[str, Mapping[str, Any]], max_length: int) -> list[str]:
+    """For the terminal, from the JSON of each family."""
+    said = []
+    for family, row in found.items():
+        said.append(
+            f"{family}: {row['tokens']:,} tokens, {row['trained_tokens']:,} of them trained; the longest conversation "
+            f"has {row['longest']:,}"
+        )
+        if lost := sum(row["too_long"].values()):
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in row["too_long"].items())
+            said.append(
+                f"  over {max_length:,} tokens: {lost:,} of {row['conversations']:,} conversations, "
+                f"{lost / row['conversations']:.0%} ({kinds})"
+            )
+    return said
 
 
 def write_parquet(path: Path, rows: Iterable[Tokens], batch: int = 512) -> None:

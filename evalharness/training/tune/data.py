@@ -124,7 +124,7 @@ def _fitting(rows: Iterable[Tokens], made: Made, max_length: int, too_long: TooL
             longer.append(f"{row.id}: {length:,} tokens")
             made.longer[made.kinds[row.id]] += 1
             continue
-        trained = sum(label >= 0 for label in row.labels)
+        trained = row.trained_tokens
         made.rows += 1
         made.tokens += length
         made.trained_tokens += trained
