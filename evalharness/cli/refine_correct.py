@@ -64,8 +64,9 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
 def _correct(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
-    from evalharness.training.grounded.correction import Correction, correct, plan_correction
+    from evalharness.training.grounded.correction import correct, plan_correction
     from evalharness.training.grounded.making import watch_making
+    from evalharness.training.grounded.takeover import Correction
 
     how = Correction(args.per_episode, args.after_faults, args.turns, args.wordings, args.seed, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))

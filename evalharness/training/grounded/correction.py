@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError, at_least
+from evalharness.base.errors import UserError
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task, teaching_of
 from evalharness.models.base import Environment
 from evalharness.protocol.prompt import load_prompt
@@ -21,31 +21,8 @@ from evalharness.training.datasets.from_runs import run_folder
 from evalharness.training.datasets.overlap import Exclusion, PlayedTasks, task_forms
 from evalharness.training.datasets.sample import Sample, write_samples
 from evalharness.training.grounded.draft import NoTrajectoryError
-from evalharness.training.grounded.faults import faults, takeovers
 from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
-from evalharness.training.grounded.takeover import Errors, Taught, corrected
-
-
-@dataclass(frozen=True)
-class Correction:
-    """What is to be made of runs."""
-
-    most: int = 1
-    """Corrections of one episode, at the end of its first runs of faults."""
-    after_faults: int = 2
-    """Faults in a row after which the teacher takes over."""
-    turns: int | None = None
-    """Of the teacher, that are kept. None: to the end."""
-    wordings: int | None = None
-    seed: int = 0
-    errors: Errors = "own"
-    """none: the same tasks, each played by the teacher from its first turn."""
-
-    def __post_init__(self) -> None:
-        """Raises UserError."""
-        at_least(
-            1, per_episode=self.most, after_faults=self.after_faults, turns=self.turns, wordings=self.wordings
-        )
+from evalharness.training.grounded.takeover import Correction, Taught, corrected, faults, takeovers
 
 
 @dataclass(frozen=True)
@@ -99,10 +76,7 @@ class CorrectionPlan:
             elif not ends:
                 self.left_out["no fault"] += 1
             else:
-                taught = Taught(
-                    load_prompt(spec), manifest.model_name, number, seed, how.turns, how.wordings, how.seed,
-                    how.errors,
-                )  # fmt: skip
+                taught = Taught(load_prompt(spec), manifest.model_name, number, seed, how)
                 self.jobs[episode.family] += [
                     _Job(f"{number}/{task.id}/{episode.sample}/{after}", task, episode, after, taught)
                     for after in ends

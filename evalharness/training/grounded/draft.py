@@ -58,6 +58,12 @@ class DraftedTurn:
     observation: str = ""
     """The world's answer, in its own words."""
 
+    @classmethod
+    def of(
+        cls, scene: Scene, said: str, observation: str, info: Mapping[str, Any], **marks: Any
+    ) -> DraftedTurn:
+        return cls(scene, said, info["valid"], info["progress"], observation=observation, **marks)
+
 
 @dataclass(frozen=True)
 class Clean:
@@ -142,10 +148,7 @@ class Stage:
                 queue.insert(0, self.world.look)
             for text in queue:
                 observation, _, info = await self.step(self.surface.action(text))
-                step = Step(
-                    text, observation, info["progress"], info["valid"], tuple(info["subgoals_completed"])
-                )
-                steps.append(step)
+                steps.append(step_of(Decision(text, ""), observation, info))
         if not info["success"]:
             raise NoTrajectoryError("the plan does not succeed")
         if len(steps) > self.max_turns:
@@ -233,11 +236,7 @@ class _Trial:
                 raise _NotAnErrorError(self._suspects(turns))
             erred = made and not made[-1].takes_back
             after = tuple(turn.injected for turn in made if turn.injected is not None) if erred else ()
-            turns.append(
-                DraftedTurn(
-                    scene, said, info["valid"], info["progress"], after=after, observation=observation
-                )
-            )
+            turns.append(DraftedTurn.of(scene, said, observation, info, after=after))
         if not info["success"]:
             raise _NotAnErrorError(self._suspects(turns))
         return turns
@@ -277,11 +276,7 @@ class _Trial:
             if not useless or good_after_all or stayed or refused == (injected.kind == "logic"):
                 raise _NotAnErrorError([(scene.at, injected.action)])
             run.append(injected)
-            turns.append(
-                DraftedTurn(
-                    scene, said, info["valid"], info["progress"], injected=injected, observation=observation
-                )
-            )
+            turns.append(DraftedTurn.of(scene, said, observation, info, injected=injected))
             if injected.back is not None:
                 turns.append(await self._taken_back(scene, tuple(run), injected, before, valid))
             if injected.leads_away:
@@ -305,12 +300,4 @@ class _Trial:
             as_before = await self.stage.environment.valid_actions() == list(valid)
         if not as_before:
             raise _NotAnErrorError([(scene.at, injected.action)])
-        return DraftedTurn(
-            scene,
-            said,
-            info["valid"],
-            info["progress"],
-            after=run,
-            takes_back=True,
-            observation=observation,
-        )
+        return DraftedTurn.of(scene, said, observation, info, after=run, takes_back=True)
