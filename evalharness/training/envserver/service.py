@@ -11,7 +11,6 @@ from typing import Any
 from evalharness.models.base import Reply
 from evalharness.play.workers.process import WorkerError, WorkerStartError
 from evalharness.protocol.drawn import words_of
-from evalharness.training.envserver.bare import Bare
 from evalharness.training.envserver.messages import (
     EpisodeState,
     ResetRequest,
@@ -21,7 +20,7 @@ from evalharness.training.envserver.messages import (
     TextObservation,
 )
 from evalharness.training.envserver.pools import Pools
-from evalharness.training.envserver.session import Answer, Reward, Rules, RunningEpisode
+from evalharness.training.envserver.session import Answer, Bare, Reward, Rules, RunningEpisode
 from evalharness.training.envserver.tasks import Served, TaskTable, UnknownTaskError
 
 

@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
+from evalharness.agents.base import Agent, EpisodeStart, Request, Said
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
@@ -20,8 +21,8 @@ from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.drawn import draw_name, surface_named
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.protocol.react import ParsedReply
 from evalharness.records.episode import Episode, Turn
-from evalharness.training.envserver.bare import Bare
 from evalharness.training.envserver.pools import Pools
 from evalharness.training.envserver.tasks import Served
 
@@ -122,6 +123,37 @@ class _Client(Player):
         self.messages = messages
         self.asked.set()
         return await self.replies.get()
+
+
+class Bare(Agent):
+    """No prompt, for trainers that word, remember and read by themselves: nothing but observations; a reply is the
+    action, whatever it says."""
+
+    name: ClassVar[str] = "bare"
+    needs_valid_actions: ClassVar[bool] = True
+    admissible: tuple[str, ...] = ()
+    """None at the end of an episode."""
+
+    def start(self, episode: EpisodeStart) -> None:
+        self._messages: list[Message] = []
+        self._hear(episode.observation, episode.valid_actions)
+
+    def request(self) -> Request:
+        return Request(self._messages)
+
+    def read(self, said: Said) -> ParsedReply:
+        self._messages.append({"role": "assistant", "content": said.text})
+        return ParsedReply("", said.text, said.text, ())
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        self._hear(observation, valid_actions)
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return ""  # every reply is an action
+
+    def _hear(self, observation: str, valid_actions: tuple[str, ...] | None) -> None:
+        self._messages.append({"role": "user", "content": observation})
+        self.admissible = valid_actions or ()
 
 
 class RunningEpisode:
