@@ -19,7 +19,6 @@ from evalharness.training.datasets.sample import BrokenLine, Sample, iter_sample
 from evalharness.training.datasets.tokens import TokenCounts, tokenize, write_parquet
 
 TOKENS = "tokens"
-NAMES = (*formats.FORMATS, TOKENS)
 MANIFEST = "export.json"
 
 
@@ -100,9 +99,8 @@ def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exporte
     with path.open("w", encoding="ascii") as file:
         for sample in samples:
             done.trained_turns += sum(message.trained for message in sample.messages)
-            for record in formats.FORMATS[name](sample):
-                file.write(json.dumps(record, ensure_ascii=True) + "\n")
-                done.records += 1
+            done.records += 1
+            file.write(json.dumps(formats.FORMATS[name](sample), ensure_ascii=True) + "\n")
 
 
 def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:

@@ -22,7 +22,7 @@ from evalharness.training.datasets.sample import Sample
 _FROM = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
-def messages(sample: Sample) -> Iterator[dict[str, Any]]:
+def messages(sample: Sample) -> dict[str, Any]:
     """`loss` stands on the assistant's messages."""
     listed: list[dict[str, Any]] = []
     for message in sample.messages:
@@ -30,12 +30,12 @@ def messages(sample: Sample) -> Iterator[dict[str, Any]]:
         if message.role == "assistant":
             row["loss"] = message.trained
         listed.append(row)
-    yield {"id": sample.id, "messages": listed}
+    return {"id": sample.id, "messages": listed}
 
 
-def sharegpt(sample: Sample) -> Iterator[dict[str, Any]]:
+def sharegpt(sample: Sample) -> dict[str, Any]:
     """`loss` on every message: a trainer that reads it looks at each."""
-    yield {
+    return {
         "id": sample.id,
         "conversations": [
             {"from": _FROM[message.role], "value": message.content, "loss": message.trained}
@@ -44,8 +44,8 @@ def sharegpt(sample: Sample) -> Iterator[dict[str, Any]]:
     }
 
 
-def llamafactory(sample: Sample) -> Iterator[dict[str, Any]]:
-    yield {
+def llamafactory(sample: Sample) -> dict[str, Any]:
+    return {
         "id": sample.id,
         "messages": [
             {
@@ -58,7 +58,7 @@ def llamafactory(sample: Sample) -> Iterator[dict[str, Any]]:
     }
 
 
-FORMATS: dict[str, Callable[[Sample], Iterator[dict[str, Any]]]] = {
+FORMATS: dict[str, Callable[[Sample], dict[str, Any]]] = {
     "messages": messages,
     "sharegpt": sharegpt,
     "llamafactory": llamafactory,

@@ -186,16 +186,16 @@ def to_sample(
         messages = (SampleMessage("system", record["system"]), *messages)
     if not any(message.role == "assistant" for message in messages):
         raise SampleError("no message is the assistant's")
-    metadata = {key: value for key, value in record.items() if isinstance(value, str | int | float | bool)}
-    return Sample(name, source, str(record.get("world", "")), None, messages, _plain(metadata))
+    return Sample(name, source, str(record.get("world", "")), None, messages, _plain(record))
 
 
-def _plain(metadata: dict[str, Any]) -> dict[str, Any]:
+def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     """Short values alone, by their own names: what a person may want to filter by."""
     return {
         key: value
-        for key, value in metadata.items()
-        if key != "system" and not (isinstance(value, str) and len(value) > 200) and value == value
+        for key, value in record.items()
+        if isinstance(value, str | int | float | bool) and key != "system" and value == value
+        if not (isinstance(value, str) and len(value) > 200)
     }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from evalharness.base.errors import UserError
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Counted, Sample, SampleMessage
 
 BadOrder = Literal["repair", "drop", "refuse"]
 BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
@@ -77,7 +77,7 @@ def _joined(first: SampleMessage, second: SampleMessage) -> SampleMessage:
 
 
 @dataclass
-class OrderCheck:
+class OrderCheck(Counted):
     """One pass over conversations. Call it with each; None where it is left out."""
 
     how: BadOrder = "repair"
@@ -127,11 +127,3 @@ class OrderCheck:
             f"{self.repaired:,} conversations repaired and {self.dropped:,} dropped for the order of their turns "
             f"({self._said()})"
         ]
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "how": self.how,
-            "kinds": dict(sorted(self.kinds.items())),
-            "repaired": self.repaired,
-            "dropped": self.dropped,
-        }

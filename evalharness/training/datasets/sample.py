@@ -204,8 +204,21 @@ def say_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list[str]
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
+class Counted:
+    """Public fields as JSON, what is counted by name in the order of the names."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: _in_order(value) for name, value in vars(self).items() if not name.startswith("_")}
+
+
+def _in_order(value: object) -> object:
+    if isinstance(value, Counter):
+        return dict(sorted(value.items()))
+    return sorted(value) if isinstance(value, set) else value
+
+
 @dataclass
-class Counts:
+class Counts(Counted):
     """What a data set holds, counted while it is written."""
 
     samples: int = 0
@@ -233,12 +246,6 @@ class Counts:
         self.errors.update(kind for turn in turns for kind in turn.error)
         self.sources[sample.source] += 1
         self.worlds[sample.world] += 1
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            name: dict(sorted(count.items())) if isinstance(count, Counter) else count
-            for name, count in vars(self).items()
-        }
 
 
 def manifest_path(path: Path) -> Path:

@@ -15,7 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.find import server_python
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.sample import Sample
+from evalharness.training.datasets.sample import Counted, Sample
 
 IGNORED = -100
 """The label of a token that is not trained."""
@@ -38,7 +38,7 @@ class Tokens:
 
 
 @dataclass
-class TokenCounts:
+class TokenCounts(Counted):
     conversations: int = 0
     tokens: int = 0
     trained_tokens: int = 0
@@ -50,13 +50,6 @@ class TokenCounts:
     end_ids: set[int] = field(default_factory=set)
     """The end-of-turn tokens that are trained."""
     refused: Counter[str] = field(default_factory=Counter)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **vars(self),
-            "end_ids": sorted(self.end_ids),
-            "refused": dict(sorted(self.refused.items())),
-        }
 
 
 def tokenize(
@@ -85,8 +78,7 @@ def tokenize(
         source, target = Path(name, "in.jsonl"), Path(name, "out.jsonl")
         with source.open("w", encoding="ascii") as file:
             for sample in samples:
-                for record in formats.messages(formats.trimmed(sample)):
-                    file.write(json.dumps(record) + "\n")
+                file.write(json.dumps(formats.messages(formats.trimmed(sample))) + "\n")
         try:
             given = [] if template is None else [template]
             run_streaming(
@@ -121,7 +113,7 @@ def _read(row: dict[str, Any], counts: TokenCounts) -> Tokens | None:
 
 
 @dataclass
-class Lengths:
+class Lengths(Counted):
     conversations: int = 0
     tokens: int = 0
     trained_tokens: int = 0
@@ -129,9 +121,6 @@ class Lengths:
     """Tokens."""
     too_long: Counter[str] = field(default_factory=Counter)
     """Kind of task -> conversations over the limit."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "too_long": dict(sorted(self.too_long.items()))}
 
 
 def lengths_of(samples: Sequence[Sample], model: Path, max_length: int = 0) -> dict[str, Lengths]:
