@@ -103,10 +103,8 @@ def plan(
     if _finished(folder, identity):
         return None
     made = make_rows(
-        files, base.path, folder / ROWS, mode=settings.mode, max_length=settings.max_length,
-        too_long=settings.too_long, bad_order=settings.bad_order,
-        python=install.server, template=template, on_line=on_line,
-    )  # fmt: skip
+        files, base.path, folder / ROWS, settings, python=install.server, template=template, on_line=on_line
+    )
     steps = steps_of(settings, made)
     if save_every is None:
         # An adapter is small: some to choose from, and little is lost by a kill. Whole models: one an epoch.
