@@ -104,6 +104,15 @@ def read_json(path: Path, most: int = LARGEST_WHOLE) -> Any:
     return parse_json(read_bytes(path, most))
 
 
+def read_known(path: Path) -> dict[str, Any]:
+    """The JSON object that a file holds; empty where there is none that can be read."""
+    try:
+        value = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def read_object(raw: bytes) -> dict[str, Any]:
     """Raises ValueError as `parse_json`, and where `raw` is no JSON object."""
     value = parse_json(raw)

@@ -86,25 +86,31 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.protocol.drawn import training_name
     from evalharness.suites.selection import parse_seeds
-    from evalharness.training.envserver.serving import Ready, ServeOptions, serve
+    from evalharness.training.envserver.serving import Ready, ServeOptions, chosen_families, serve
+    from evalharness.training.envserver.tasks import Wanted
 
     if not 0 <= args.port <= 65535:
         raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")
     at_least(0, waiting=args.waiting)
     at_least(1, sessions=args.sessions, max_turns=args.max_turns)
-    options = ServeOptions(
-        families=args.family,
-        suite=args.suite,
+    known = specs()
+    tasks = Wanted(
+        families=chosen_families(known, args.family, args.suite),
         train_seeds=parse_seeds("--train-seeds", args.train_seeds) if args.suite == "open" else (),
         validation_seeds=parse_seeds("--validation-seeds", args.validation_seeds)
         if args.validation_seeds
         else (),
+        suite=args.suite,
         allow_eval_tasks=args.allow_eval_tasks,
+        distractors=args.distractors,
+    )
+    options = ServeOptions(
+        args.family,
+        tasks,
         reward=args.reward,
         max_turns=args.max_turns,
         perturb=training_name(args.perturb),
         seed=args.seed,
-        distractors=args.distractors,
         prompts=args.prompts,
         keep_thinking=args.history_thinking == "keep",
         sessions=args.sessions,
@@ -123,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{found.url}   (Ctrl-C ends it)", stderr=False)
 
     try:
-        serve(options, specs(), data_folder(args), note, ready)
+        serve(options, known, data_folder(args), note, ready)
     except KeyboardInterrupt:
         return 0
     return 0

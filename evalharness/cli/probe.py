@@ -85,14 +85,14 @@ def _families(args: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def _made(families: tuple[str, ...] | None, count: int) -> Path:
-    from evalharness.training.grounded.bars import watch_making
-    from evalharness.training.grounded.grounded import FamilyCount, FamilyCounts, check
+    from evalharness.training.grounded.grounded import check
+    from evalharness.training.grounded.making import watch_making
     from evalharness.training.probe.prefixes import made_prefixes, order_of
 
     assert families is not None
     order = order_of(families, count)
     check(order)
-    progress = FamilyCounts({family: FamilyCount(n) for family, n in order.shares().items()})
+    progress = order.counts()
     with watch_making(progress, titles(), make_console(stderr=True)):
         return made_prefixes(families, count, progress)
 

@@ -251,9 +251,10 @@ def _stats(args: argparse.Namespace) -> int:
     """What a data set holds: errors by the length of their runs; by family the decisions that it trains and which rules
     make them; with --model its tokens.
     """
-    from evalharness.training.datasets import decisions, lengths
+    from evalharness.training.datasets import decisions
     from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
     from evalharness.training.datasets.stats import ErrorTurns
+    from evalharness.training.datasets.tokens import length_lines, lengths_of
 
     broken: list[BrokenLine] = []
     found, counts = ErrorTurns(), Counts()
@@ -283,9 +284,9 @@ def _stats(args: argparse.Namespace) -> int:
         from evalharness.training.tune.start import start_of
 
         base = start_of(args.model, note).base
-        counted = lengths.lengths_of(samples, base, args.max_length)
+        counted = lengths_of(samples, base, args.max_length)
         tokens = {family: row.to_json() for family, row in counted.items()}
-        for line in lengths.lines(tokens, args.max_length):
+        for line in length_lines(tokens, args.max_length):
             say_on(out, line)
     if args.output is not None:
         from evalharness.cli.diversity import _save

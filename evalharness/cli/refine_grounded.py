@@ -161,9 +161,9 @@ def _grounded(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.datasets.sample import read_manifest
-    from evalharness.training.grounded.bars import watch_making
-    from evalharness.training.grounded.grounded import FamilyCount, FamilyCounts, check, is_made, make
+    from evalharness.training.grounded.grounded import check, is_made, make
     from evalharness.training.grounded.hindsight import prepare_writer, thinking
+    from evalharness.training.grounded.making import watch_making
 
     order = _order(args)
     check(order)
@@ -178,7 +178,7 @@ def _grounded(args: argparse.Namespace) -> int:
         write_json(args.json, manifest)
         return 0
     names, started = titles(), time.monotonic()
-    progress = FamilyCounts({family: FamilyCount(n) for family, n in order.shares().items()})
+    progress = order.counts()
 
     async def making() -> dict[str, Any]:
         async with thinking(writer, order.seed, args.output) as think:
@@ -221,8 +221,9 @@ def _correct(args: argparse.Namespace) -> int:
     """
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
-    from evalharness.training.grounded.bars import watch_making
-    from evalharness.training.grounded.correction import Correction, correct, plan_correction
+    from evalharness.training.grounded.correction import correct, plan_correction
+    from evalharness.training.grounded.making import watch_making
+    from evalharness.training.grounded.takeover import Correction
 
     how = Correction(args.per_episode, args.after_faults, args.turns, args.wordings, args.seed, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))

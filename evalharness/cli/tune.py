@@ -160,11 +160,10 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.training.tune.bars import watch_training
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.plan import plan, read_manifest
     from evalharness.training.tune.processes import read_launch
-    from evalharness.training.tune.progress import TuningProgress
+    from evalharness.training.tune.progress import TuningProgress, watch_training
     from evalharness.training.tune.settings import with_template
     from evalharness.training.tune.start import start_of
     from evalharness.training.tune.training import alone_in, new_folder, prepare, train

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import read_json
+from evalharness.base.reading import read_known
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST
 from evalharness.records.submission import METADATA, read_submission
@@ -39,11 +39,7 @@ def below(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
 
 def is_training(folder: Path) -> bool:
     """Whether the folder is one that `evalharness tune` writes: its manifest says so."""
-    try:
-        manifest = read_json(folder / MANIFEST)
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") == TRAINING
+    return read_known(folder / MANIFEST).get("kind") == TRAINING
 
 
 def found_runs(folder: Path) -> list[Path]:

@@ -19,7 +19,6 @@ from evalharness.training.datasets.sample import BrokenLine, Sample, iter_sample
 from evalharness.training.datasets.tokens import TokenCounts, tokenize, write_parquet
 
 TOKENS = "tokens"
-NAMES = (*formats.FORMATS, TOKENS)
 MANIFEST = "export.json"
 
 
@@ -61,31 +60,26 @@ def export(
 
     Raises UserError.
     """
-    done = Exported()
     if name == TOKENS and model is None:
         raise UserError("--format tokens needs --model DIR, the checkpoint folder whose template is used")
+    done = Exported()
     lines: dict[Path, list[BrokenLine]] = {} if broken is None else broken
     samples = formats.trainable(_read(sources, done, lines), mode, done.left_out)
+    path = folder / ("train.parquet" if name == TOKENS else "train.jsonl")
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
-        if name == TOKENS:
-            assert model is not None
-            done.tokens = TokenCounts()
-            path = folder / "train.parquet"
-            rows = tokenize(
-                samples, model, done.tokens, max_length=max_length, python=python, on_line=on_line
-            )
-            with replacing(path) as part:
+        with replacing(path) as part:
+            if name != TOKENS:
+                _write_lines(part, samples, name, done)
+            else:
+                assert model is not None
+                found = done.tokens = TokenCounts()
+                rows = tokenize(samples, model, found, max_length=max_length, python=python, on_line=on_line)
                 write_parquet(part, rows)
-                if not done.conversations:
-                    raise no_samples(sources[0], lines.get(sources[0], []))
-            done.files.append(path)
-            done.records = done.tokens.conversations
-            done.trained_turns = done.tokens.trained_turns
-        else:
-            _write_lines(folder / "train.jsonl", samples, name, done)
+                done.records, done.trained_turns = found.conversations, found.trained_turns
             if not done.conversations:
                 raise no_samples(sources[0], lines.get(sources[0], []))
+        done.files.append(path)
         if name in formats.BESIDE:
             file, text = formats.BESIDE[name]
             (folder / file).write_text(text, encoding="ascii")
@@ -102,13 +96,11 @@ def _read(sources: Iterable[Path], done: Exported, broken: dict[Path, list[Broke
 
 
 def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exported) -> None:
-    with replacing(path) as part, part.open("w", encoding="ascii") as file:
+    with path.open("w", encoding="ascii") as file:
         for sample in samples:
             done.trained_turns += sum(message.trained for message in sample.messages)
-            for record in formats.FORMATS[name](sample):
-                file.write(json.dumps(record, ensure_ascii=True) + "\n")
-                done.records += 1
-    done.files.append(path)
+            done.records += 1
+            file.write(json.dumps(formats.FORMATS[name](sample), ensure_ascii=True) + "\n")
 
 
 def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:

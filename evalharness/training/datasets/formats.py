@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from evalharness.training.datasets.modes import Mode, ModeCheck
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Sample
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
-def messages(sample: Sample) -> Iterator[dict[str, Any]]:
+def messages(sample: Sample) -> dict[str, Any]:
     """`loss` stands on the assistant's messages."""
     listed: list[dict[str, Any]] = []
     for message in sample.messages:
@@ -29,12 +30,12 @@ def messages(sample: Sample) -> Iterator[dict[str, Any]]:
         if message.role == "assistant":
             row["loss"] = message.trained
         listed.append(row)
-    yield {"id": sample.id, "messages": listed}
+    return {"id": sample.id, "messages": listed}
 
 
-def sharegpt(sample: Sample) -> Iterator[dict[str, Any]]:
+def sharegpt(sample: Sample) -> dict[str, Any]:
     """`loss` on every message: a trainer that reads it looks at each."""
-    yield {
+    return {
         "id": sample.id,
         "conversations": [
             {"from": _FROM[message.role], "value": message.content, "loss": message.trained}
@@ -43,8 +44,8 @@ def sharegpt(sample: Sample) -> Iterator[dict[str, Any]]:
     }
 
 
-def llamafactory(sample: Sample) -> Iterator[dict[str, Any]]:
-    yield {
+def llamafactory(sample: Sample) -> dict[str, Any]:
+    return {
         "id": sample.id,
         "messages": [
             {
@@ -57,7 +58,7 @@ def llamafactory(sample: Sample) -> Iterator[dict[str, Any]]:
     }
 
 
-FORMATS: dict[str, Callable[[Sample], Iterator[dict[str, Any]]]] = {
+FORMATS: dict[str, Callable[[Sample], dict[str, Any]]] = {
     "messages": messages,
     "sharegpt": sharegpt,
     "llamafactory": llamafactory,
@@ -68,8 +69,7 @@ FORMATS: dict[str, Callable[[Sample], Iterator[dict[str, Any]]]] = {
 def trimmed(sample: Sample) -> Sample:
     """Without what follows the assistant's last message."""
     last = max((i for i, m in enumerate(sample.messages) if m.role == "assistant"), default=-1)
-    kept: tuple[SampleMessage, ...] = sample.messages[: last + 1]
-    return Sample(sample.id, sample.source, sample.world, sample.task_hash, kept, sample.metadata)
+    return replace(sample, messages=sample.messages[: last + 1])
 
 
 def trainable(samples: Iterable[Sample], mode: Mode, left_out: Counter[str]) -> Iterator[Sample]:

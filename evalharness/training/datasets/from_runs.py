@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.records.episode import Episode, Turn
@@ -17,7 +16,7 @@ from evalharness.results.exports.conversation import conversation, opening
 from evalharness.results.tables import sorted_episodes
 from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import PUBLISHED, REASON, Exclusion, PlayedTasks
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Counted, Sample, SampleMessage
 
 _KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")
 SAMPLES = "samples"
@@ -47,20 +46,13 @@ def parse_keep(text: str) -> Keep:
 
 
 @dataclass
-class Tally:
+class Tally(Counted):
     """What became of the episodes of all runs."""
 
     episodes: int = 0
     kept: int = 0
     not_kept: Counter[str] = field(default_factory=Counter)
     """Reason -> episodes."""
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "episodes": self.episodes,
-            "kept": self.kept,
-            "not_kept": dict(sorted(self.not_kept.items())),
-        }
 
 
 def run_folder(path: Path) -> Path:

@@ -132,14 +132,28 @@ def read_any(
     unfit.order.require()
 
 
-def _has_tools(record: object) -> bool:
-    found = record if isinstance(record, list) else []
+def _listed(record: object) -> object:
+    """What stands where a record has its messages: a list, also one as JSON text. Raises SampleError."""
+    found = record
     if isinstance(record, Mapping):
-        found = next((record[key] for key in _LISTS if isinstance(record.get(key), list)), [])
+        found = next((record[key] for key in _LISTS if record.get(key)), None)
+    return parse_json(found) if isinstance(found, str) else found
+
+
+def _messages_of(record: object) -> list[Any]:
+    """Empty where there are none."""
+    try:
+        found = _listed(record)
+    except SampleError:
+        return []
+    return found if isinstance(found, list) else []
+
+
+def _has_tools(record: object) -> bool:
     return any(
         isinstance(message, Mapping)
         and any(str(message.get(key, "")).strip().lower() in _TOOLS for key in _NAMES)
-        for message in found
+        for message in _messages_of(record)
     )
 
 
@@ -155,9 +169,7 @@ def to_sample(
     unfit.fields.update(str(key) for key in record)
     if {"id", "source", "world", "messages"} <= record.keys():
         return Sample.from_json(record)
-    found = next((record[key] for key in _LISTS if record.get(key)), None)
-    if isinstance(found, str):
-        found = parse_json(found)
+    found = _listed(record)
     if not isinstance(found, list) or not found:
         raise SampleError(f"it has no list of messages (looked for: {', '.join(_LISTS)})")
     raw = _with_lists_of_the_record(record, found)
@@ -174,16 +186,16 @@ def to_sample(
         messages = (SampleMessage("system", record["system"]), *messages)
     if not any(message.role == "assistant" for message in messages):
         raise SampleError("no message is the assistant's")
-    metadata = {key: value for key, value in record.items() if isinstance(value, str | int | float | bool)}
-    return Sample(name, source, str(record.get("world", "")), None, messages, _plain(metadata))
+    return Sample(name, source, str(record.get("world", "")), None, messages, _plain(record))
 
 
-def _plain(metadata: dict[str, Any]) -> dict[str, Any]:
+def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     """Short values alone, by their own names: what a person may want to filter by."""
     return {
         key: value
-        for key, value in metadata.items()
-        if key != "system" and not (isinstance(value, str) and len(value) > 200) and value == value
+        for key, value in record.items()
+        if isinstance(value, str | int | float | bool) and key != "system" and value == value
+        if not (isinstance(value, str) and len(value) > 200)
     }
 
 
@@ -252,20 +264,9 @@ def _truth(value: object, what: str) -> bool:
 
 def _has_marks(record: object) -> bool:
     """Whether a conversation says of any turn that it was an error, was none, or corrected one."""
-    if isinstance(record, Mapping):
-        found = next((record[key] for key in _LISTS if record.get(key)), None)
-        beside: list[object] = [record]
-    else:
-        found, beside = record, []
-    if isinstance(found, str):
-        try:
-            found = parse_json(found)
-        except SampleError:
-            return False
-    messages = found if isinstance(found, list) else []
     return any(
         isinstance(place, Mapping) and any(_says_something(place.get(key)) for key in _MARKS)
-        for place in (*beside, *messages)
+        for place in (record, *_messages_of(record))
     )
 
 

@@ -104,7 +104,4 @@ def without_errors(sample: Sample) -> Sample | None:
             messages.append(replace(message, content=change, refine=False))
     if any(message.error for message in messages):
         return None
-    # These are by turn, and the turns are others now.
-    by_turn = ("without_errors", "progress", "valid")
-    metadata = {key: value for key, value in sample.metadata.items() if key not in by_turn}
-    return replace(sample, messages=tuple(messages), metadata=metadata)
+    return sample.retold(tuple(messages))

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from evalharness.base.errors import UserError
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Counted, Sample, SampleMessage
 
 BadOrder = Literal["repair", "drop", "refuse"]
-BAD_ORDERS: tuple[BadOrder, ...] = get_args(BadOrder)
 BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
     "begins with the assistant's turn",
     "one speaker twice in a row",
@@ -22,8 +21,6 @@ BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
     "a tool's turns",
     "an empty turn",
 )
-_BY_TURN = ("without_errors", "progress", "valid")
-"""Metadata by number of a turn: not true any more where turns were joined or taken out."""
 _NAMED = 3
 
 
@@ -80,7 +77,7 @@ def _joined(first: SampleMessage, second: SampleMessage) -> SampleMessage:
 
 
 @dataclass
-class OrderCheck:
+class OrderCheck(Counted):
     """One pass over conversations. Call it with each; None where it is left out."""
 
     how: BadOrder = "repair"
@@ -101,8 +98,7 @@ class OrderCheck:
             self.dropped += 1
             return None
         self.repaired += 1
-        metadata = {key: value for key, value in sample.metadata.items() if key not in _BY_TURN}
-        return replace(sample, messages=messages, metadata=metadata)
+        return sample.retold(messages)
 
     def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Those that stay. Raises UserError at the end where the order is bad and `how` is to refuse."""
@@ -131,11 +127,3 @@ class OrderCheck:
             f"{self.repaired:,} conversations repaired and {self.dropped:,} dropped for the order of their turns "
             f"({self._said()})"
         ]
-
-    def to_json(self) -> dict[str, object]:
-        return {
-            "how": self.how,
-            "kinds": dict(sorted(self.kinds.items())),
-            "repaired": self.repaired,
-            "dropped": self.dropped,
-        }

@@ -188,14 +188,19 @@ class PlayedTasks:
     data: Path | None
     _known: dict[tuple[str, str, int], dict[str, Task]] = field(default_factory=dict)
 
-    def forms(self, family: str, suite: str, suite_seed: int, task_hash: str) -> list[str]:
-        """Empty where the task is not at hand: another version of its suite, or data that is not there."""
+    def find(self, family: str, suite: str, suite_seed: int, task_hash: str) -> Task | None:
+        """None where its suite has no such task. Raises UserError, InvalidTaskError where the suite is not at hand."""
         key = (family, suite, suite_seed)
         if key not in self._known:
-            spec, tasks = specs().get(family), list[Task]()
-            if spec is not None:
-                with contextlib.suppress(UserError, InvalidTaskError):
-                    tasks = family_tasks(spec, suite, self.data, suite_seed)
+            tasks = family_tasks(specs()[family], suite, self.data, suite_seed)
             self._known[key] = {task.content_hash: task for task in tasks}
-        task = self._known[key].get(task_hash)
+        return self._known[key].get(task_hash)
+
+    def forms(self, family: str, suite: str, suite_seed: int, task_hash: str) -> list[str]:
+        """Empty where the task is not at hand: another version of its suite, or data that is not there."""
+        try:
+            task = self.find(family, suite, suite_seed, task_hash)
+        except (UserError, InvalidTaskError, KeyError):
+            self._known[family, suite, suite_seed] = {}  # nobody looks again
+            return []
         return [] if task is None else task_forms(teaching_of(specs()[family]), task)

@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -136,6 +136,12 @@ class Sample:
             metadata,
         )
 
+    def retold(self, messages: tuple[SampleMessage, ...]) -> Sample:
+        """With other messages, and without the metadata by turn, which is not true of them."""
+        by_turn = ("without_errors", "progress", "valid")
+        kept = {key: value for key, value in self.metadata.items() if key not in by_turn}
+        return replace(self, messages=messages, metadata=kept)
+
     def line(self) -> str:
         return json.dumps(self.to_json(), ensure_ascii=True, separators=(",", ":")) + "\n"
 
@@ -198,8 +204,21 @@ def say_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list[str]
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
+class Counted:
+    """Public fields as JSON, what is counted by name in the order of the names."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: _in_order(value) for name, value in vars(self).items() if not name.startswith("_")}
+
+
+def _in_order(value: object) -> object:
+    if isinstance(value, Counter):
+        return dict(sorted(value.items()))
+    return sorted(value) if isinstance(value, set) else value
+
+
 @dataclass
-class Counts:
+class Counts(Counted):
     """What a data set holds, counted while it is written."""
 
     samples: int = 0
@@ -227,12 +246,6 @@ class Counts:
         self.errors.update(kind for turn in turns for kind in turn.error)
         self.sources[sample.source] += 1
         self.worlds[sample.world] += 1
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            name: dict(sorted(count.items())) if isinstance(count, Counter) else count
-            for name, count in vars(self).items()
-        }
 
 
 def manifest_path(path: Path) -> Path:
@@ -281,8 +294,5 @@ def write_samples(path: Path, samples: Iterable[Sample], made: Mapping[str, Any]
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
     """The manifest of the data set at `path`; None where there is none that can be read."""
-    try:
-        data = reading.read_json(manifest_path(path))
-    except (OSError, ValueError):
-        return None
-    return data if isinstance(data, dict) and data.get("kind") == KIND else None
+    data = reading.read_known(manifest_path(path))
+    return data if data.get("kind") == KIND else None

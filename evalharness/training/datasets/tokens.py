@@ -1,11 +1,12 @@
-"""Token ids and labels of a data set, made with a model's own template by the private model environment."""
+"""Token ids and labels of a data set, made with a model's own template by the private model environment; and what a
+length limit leaves out, by family and kind of task."""
 
 from __future__ import annotations
 
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.find import server_python
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.sample import Sample
+from evalharness.training.datasets.sample import Counted, Sample
 
 IGNORED = -100
 """The label of a token that is not trained."""
@@ -31,9 +32,13 @@ class Tokens:
     """The id where the token is trained, `IGNORED` elsewhere."""
     trained_turns: int
 
+    @property
+    def trained_tokens(self) -> int:
+        return sum(label >= 0 for label in self.labels)
+
 
 @dataclass
-class TokenCounts:
+class TokenCounts(Counted):
     conversations: int = 0
     tokens: int = 0
     trained_tokens: int = 0
@@ -45,13 +50,6 @@ class TokenCounts:
     end_ids: set[int] = field(default_factory=set)
     """The end-of-turn tokens that are trained."""
     refused: Counter[str] = field(default_factory=Counter)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **vars(self),
-            "end_ids": sorted(self.end_ids),
-            "refused": dict(sorted(self.refused.items())),
-        }
 
 
 def tokenize(
@@ -80,8 +78,7 @@ def tokenize(
         source, target = Path(name, "in.jsonl"), Path(name, "out.jsonl")
         with source.open("w", encoding="ascii") as file:
             for sample in samples:
-                for record in formats.messages(formats.trimmed(sample)):
-                    file.write(json.dumps(record) + "\n")
+                file.write(json.dumps(formats.messages(formats.trimmed(sample))) + "\n")
         try:
             given = [] if template is None else [template]
             run_streaming(
@@ -113,6 +110,53 @@ def _read(row: dict[str, Any], counts: TokenCounts) -> Tokens | None:
     counts.end_ids.update(row["end_ids"])
     counts.cut_turns += row["cut"]
     return Tokens(row["id"], ids, labels, len(row["spans"]))
+
+
+@dataclass
+class Lengths(Counted):
+    conversations: int = 0
+    tokens: int = 0
+    trained_tokens: int = 0
+    longest: int = 0
+    """Tokens."""
+    too_long: Counter[str] = field(default_factory=Counter)
+    """Kind of task -> conversations over the limit."""
+
+
+def lengths_of(samples: Sequence[Sample], model: Path, max_length: int = 0) -> dict[str, Lengths]:
+    """Family -> lengths by the template of `model`, a checkpoint folder. `max_length` in tokens; 0: no limit.
+
+    Raises UserError.
+    """
+    known = {sample.id: sample for sample in samples}
+    found: dict[str, Lengths] = {}
+    for row in tokenize(samples, model, TokenCounts()):
+        sample = known[row.id]
+        family = found.setdefault(sample.world, Lengths())
+        family.conversations += 1
+        family.tokens += len(row.input_ids)
+        family.trained_tokens += row.trained_tokens
+        family.longest = max(family.longest, len(row.input_ids))
+        if 0 < max_length < len(row.input_ids):
+            family.too_long[str(sample.metadata.get("kind") or "no kind")] += 1
+    return dict(sorted(found.items()))
+
+
+def length_lines(found: Mapping[str, Mapping[str, Any]], max_length: int) -> list[str]:
+    """For the terminal, from the JSON of each family."""
+    said = []
+    for family, row in found.items():
+        said.append(
+            f"{family}: {row['tokens']:,} tokens, {row['trained_tokens']:,} of them trained; the longest conversation "
+            f"has {row['longest']:,}"
+        )
+        if lost := sum(row["too_long"].values()):
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in row["too_long"].items())
+            said.append(
+                f"  over {max_length:,} tokens: {lost:,} of {row['conversations']:,} conversations, "
+                f"{lost / row['conversations']:.0%} ({kinds})"
+            )
+    return said
 
 
 def write_parquet(path: Path, rows: Iterable[Tokens], batch: int = 512) -> None:

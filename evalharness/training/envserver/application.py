@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from aiohttp import WSCloseCode, web
+from pydantic import BaseModel
 
 from evalharness.base.version import __version__
 from evalharness.models.openenv.door import Door, Gate
@@ -24,8 +26,7 @@ from evalharness.models.openenv.wire import (
 from evalharness.training.envserver import messages
 from evalharness.training.envserver.group import Group, GroupTooLargeError, Outcome, UnknownPlaceError
 from evalharness.training.envserver.pools import BusyError
-from evalharness.training.envserver.service import Service
-from evalharness.training.envserver.session import NoEpisodeOpenError
+from evalharness.training.envserver.service import ClientSession, NoEpisodeOpenError, Service
 from evalharness.training.envserver.tasks import UnknownTaskError
 
 
@@ -77,10 +78,6 @@ def _told(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 def application(service: Service, door: Door, gate: Gate) -> web.Application:
     sockets: set[web.WebSocketResponse] = set()
 
-    def named(request: web.Request) -> None:
-        if request.match_info["env"].lower() != service.name:
-            raise web.HTTPNotFound(text=f"unknown environment; there is: {service.name}")
-
     async def websocket(request: web.Request) -> web.StreamResponse:
         if "session_id" in request.query:
             raise web.HTTPForbidden(
@@ -89,7 +86,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
         async with gate.session():
             socket = open_socket()
             await socket.prepare(request)
-            group = Group(service.open, gate)
+            group = Group(partial(ClientSession, service), gate)
             sockets.add(socket)
             try:
                 await converse(socket, lambda raw: _answer(group, raw), _refused)
@@ -105,7 +102,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
     async def reset(request: web.Request) -> web.Response:
         asked = await body(request, messages.ResetRequest)
         async with gate.session():
-            session = service.open()
+            session = ClientSession(service)
             try:
                 return web.json_response(await session.reset(asked))
             finally:
@@ -115,52 +112,45 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
         raise RefusedError("SESSION_ERROR", "a request has no session: play over the WebSocket /ws", 409)
 
     async def state(request: web.Request) -> web.Response:
-        return web.json_response(service.open().state())
+        return web.json_response(ClientSession(service).state())
 
     async def mcp(request: web.Request) -> web.Response:
         error = {"code": -32601, "message": "no tools: play over the WebSocket /ws"}
         return web.json_response({"jsonrpc": "2.0", "id": None, "error": error})
 
-    async def health(request: web.Request) -> web.Response:
-        return web.json_response({"status": "healthy"})
+    told: dict[str, Callable[[], Any]] = {
+        "/health": lambda: {"status": "healthy"},
+        "/metadata": lambda: {**service.metadata(), "version": __version__},
+        "/status": service.status,
+        "/schema": messages.schemas,
+        "/openapi.json": lambda: messages.openapi(f"evalharness: {service.name}", __version__),
+        "/list_environments": lambda: [service.name],
+    }
 
-    async def metadata(request: web.Request) -> web.Response:
-        return web.json_response({**service.metadata(), "version": __version__})
+    async def tell(request: web.Request) -> web.Response:
+        return web.json_response(told[request.path]())
 
-    async def status(request: web.Request) -> web.Response:
-        return web.json_response(service.status())
-
-    async def schema(request: web.Request) -> web.Response:
-        return web.json_response(messages.schemas())
-
-    async def openapi(request: web.Request) -> web.Response:
-        return web.json_response(messages.openapi(f"evalharness: {service.name}", __version__))
-
-    async def environments(request: web.Request) -> web.Response:
-        return web.json_response([service.name])
+    def named(request: web.Request) -> None:
+        if request.match_info["env"].lower() != service.name:
+            raise web.HTTPNotFound(text=f"unknown environment; there is: {service.name}")
 
     async def splits(request: web.Request) -> web.Response:
         named(request)
         return web.json_response(service.splits())
 
-    async def tasks(request: web.Request) -> web.Response:
-        named(request)
-        asked = await body(request, messages.SplitRequest)
-        listed = service.tasks(messages.TaskRangeRequest(split=asked.split))
-        return web.json_response({"tasks": listed, "env_name": service.name})
+    task_calls: dict[str, tuple[type[BaseModel], Callable[[Any], dict[str, Any]]]] = {
+        "tasks": (messages.SplitRequest, lambda asked: {
+            "tasks": service.tasks(messages.TaskRangeRequest(split=asked.split)), "env_name": service.name,
+        }),
+        "num_tasks": (messages.SplitRequest, lambda asked: {"num_tasks": len(service.table.split(asked.split))}),
+        "task": (messages.TaskRequest, lambda asked: {"task": service.task(asked)}),
+        "task_range": (messages.TaskRangeRequest, lambda asked: {"tasks": service.tasks(asked)}),
+    }  # fmt: skip
 
-    async def num_tasks(request: web.Request) -> web.Response:
+    async def task_call(request: web.Request) -> web.Response:
         named(request)
-        asked = await body(request, messages.SplitRequest)
-        return web.json_response({"num_tasks": len(service.table.split(asked.split))})
-
-    async def task(request: web.Request) -> web.Response:
-        named(request)
-        return web.json_response({"task": service.task(await body(request, messages.TaskRequest))})
-
-    async def task_range(request: web.Request) -> web.Response:
-        named(request)
-        return web.json_response({"tasks": service.tasks(await body(request, messages.TaskRangeRequest))})
+        kind, answer = task_calls[request.match_info["call"]]
+        return web.json_response(answer(await body(request, kind)))
 
     async def leave(app: web.Application) -> None:
         """The server ends: so do the sessions."""
@@ -176,17 +166,9 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
             web.post("/step", step),
             web.get("/state", state),
             web.post("/mcp", mcp),
-            web.get("/health", health),
-            web.get("/metadata", metadata),
-            web.get("/status", status),
-            web.get("/schema", schema),
-            web.get("/openapi.json", openapi),
-            web.get("/list_environments", environments),
+            *(web.get(path, tell) for path in told),
             web.get("/{env}/splits", splits),
-            web.post("/{env}/tasks", tasks),
-            web.post("/{env}/num_tasks", num_tasks),
-            web.post("/{env}/task", task),
-            web.post("/{env}/task_range", task_range),
+            web.post(f"/{{env}}/{{call:{'|'.join(task_calls)}}}", task_call),
         ]
     )
     return app

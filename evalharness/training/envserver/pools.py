@@ -26,7 +26,6 @@ class Pools:
 
     def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None, site: WorkerSite) -> None:
         cores = site.cores or usable_cores()
-        self._held: dict[str, int] = {}
         self._wanted: dict[str, int] = {}
         """Held or waited for."""
         self._pools: dict[str, EnvironmentPool] = {}
@@ -42,12 +41,7 @@ class Pools:
                 make_worker=site.make_worker,
                 on_this_machine=site.cores is None,
             )
-            self._held[spec.family] = self._wanted[spec.family] = 0
-
-    @property
-    def held(self) -> int:
-        """Environments that sessions hold now."""
-        return sum(self._held.values())
+            self._wanted[spec.family] = 0
 
     @asynccontextmanager
     async def environment(self, family: str) -> AsyncIterator[RemoteEnvironment]:
@@ -65,11 +59,7 @@ class Pools:
                     raise BusyError(
                         f"no {pool.spec.title} simulator was free within {WAIT_S:.0f} s; try again"
                     ) from None
-                self._held[family] += 1
-                try:
-                    yield environment
-                finally:
-                    self._held[family] -= 1
+                yield environment
         finally:
             self._wanted[family] -= 1
 

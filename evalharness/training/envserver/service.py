@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalharness.models.base import Reply
+from evalharness.play.workers.process import WorkerError, WorkerStartError
 from evalharness.protocol.drawn import words_of
 from evalharness.training.envserver.messages import (
     EpisodeState,
@@ -19,7 +20,7 @@ from evalharness.training.envserver.messages import (
     TextObservation,
 )
 from evalharness.training.envserver.pools import Pools
-from evalharness.training.envserver.session import Answer, EnvSession, Reward, Rules
+from evalharness.training.envserver.session import Answer, Bare, Reward, Rules, RunningEpisode
 from evalharness.training.envserver.tasks import Served, TaskTable, UnknownTaskError
 
 
@@ -41,15 +42,14 @@ class Counts:
     """Unix time: another one is another server, whose sums begin anew."""
     splits: dict[str, dict[str, FamilyCounts]] = field(default_factory=dict)
 
-    def add(
-        self, split: str, family: str, *, turns: int, reward: float, success: bool, progress: float
-    ) -> None:
-        sums = self.splits.setdefault(split, {}).setdefault(family, FamilyCounts())
+    def add(self, episode: RunningEpisode) -> None:
+        families = self.splits.setdefault(episode.served.split, {})
+        sums = families.setdefault(episode.served.task.family, FamilyCounts())
         sums.episodes += 1
-        sums.turns += turns
-        sums.reward += reward
-        sums.success += success
-        sums.progress += progress
+        sums.turns += len(episode.turns)
+        sums.reward += episode.rewarded
+        sums.success += episode.result is not None and episode.result.success
+        sums.progress += episode.progress
 
     def of(self, split: str) -> dict[str, dict[str, float]]:
         return {family: asdict(sums) for family, sums in sorted(self.splits.get(split, {}).items())}
@@ -63,9 +63,6 @@ class Service:
         """The environment's name in the paths of the task API."""
         self.table, self.pools, self.rules, self.reward = table, pools, rules, reward
         self.counts = Counts()
-
-    def open(self) -> ClientSession:
-        return ClientSession(self)
 
     def splits(self) -> list[dict[str, str]]:
         return [{"name": split, "type": split} for split in self.table.splits]
@@ -115,47 +112,91 @@ class Service:
         }
 
 
+class NoEpisodeOpenError(Exception):
+    """A reply came before a reset, or after the episode's end."""
+
+
+_TRIES = 3
+"""Of a reset: nothing is lost by another. Ray still gives actors to a node for seconds after it has died."""
+
+
 class ClientSession:
     """One connection's: nothing of it can be reached from another connection."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._session = EnvSession(service.pools, service.rules)
-        self._split: str | None = None
-        self._reward = 0.0
-        """Of the episode so far."""
+        self.episode: RunningEpisode | None = None
 
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:
+        """Raises InfrastructureError, UserError, BusyError, UnknownTaskError."""
         served = self._chosen(asked)
         if asked.bare and self.service.rules.specs[served.task.family].suites.own_words is None:
             raise UnknownTaskError(
                 f"{served.id}: its engine has no words of its own, which a bare episode needs"
             )
-        self._count_unfinished()
-        answer = await self._session.reset(
-            served,
-            asked.reward or self.service.reward,
-            asked.episode_id or uuid.uuid4().hex,
-            bare=asked.bare,
-        )
-        self._split, self._reward = asked.split, 0.0
-        return _observation(answer, reward=None)
+        await self.close()
+        reward, name = asked.reward or self.service.reward, asked.episode_id or uuid.uuid4().hex
+        return _observation(await self._begin(served, reward, name, bare=asked.bare))
+
+    async def _begin(self, served: Served, reward: Reward, name: str, *, bare: bool) -> Answer:
+        rules, tries = self.service.rules, 0
+        while True:
+            tries += 1
+            episode = self.episode = RunningEpisode(
+                served, reward, name, rules.surface(served, name), Bare() if bare else None
+            )
+            try:
+                return await episode.begin(self.service.pools, rules)
+            except BaseException as error:
+                self.episode = None
+                await episode.close()
+                gone = isinstance(error, WorkerError) and not isinstance(error, WorkerStartError)
+                if tries == _TRIES or not gone:
+                    raise
 
     async def step(self, action: TextAction) -> dict[str, Any]:
+        """An episode whose simulator failed goes on in another one; a second failure raises WorkerError."""
+        episode = self.episode
+        if episode is None or episode.over:
+            raise NoEpisodeOpenError("no episode is open: reset first")
         reply = Reply(
             action.text,
             reasoning=action.reasoning,
             finish_reason=action.finish_reason,
             stopped_by=action.stopped_by,
         )
-        answer = await self._session.step(reply)
-        self._reward += answer.reward
-        if answer.done:
-            self._count()
-        return _observation(answer, reward=answer.reward)
+        try:
+            try:
+                answer = await episode.say(reply)
+            except WorkerError:
+                answer = await self._again(episode)
+        except Exception:
+            # A simulator that failed is nobody's score: the episode is void.
+            failed, self.episode = self.episode, None
+            if failed is not None:
+                await failed.close()
+            raise
+        if answer.done and self.episode is not None:
+            self.service.counts.add(self.episode)
+        return _observation(answer)
+
+    async def _again(self, failed: RunningEpisode) -> Answer:
+        """From its beginning with the same replies, which lead to the same state. Returns what the last one gets."""
+        await failed.close()
+        await self._begin(failed.served, failed.reward, failed.episode_id, bare=failed.bare is not None)
+        episode = self.episode
+        assert episode is not None
+        for reply in failed.replies:
+            answer = await episode.say(reply)
+        seen = [turn.observation for turn in failed.turns]
+        if seen != [turn.observation for turn in episode.turns[: len(seen)]]:
+            raise WorkerError(
+                f"the simulator of {failed.served.id} failed, and another one says something else"
+            )
+        return answer
 
     def state(self) -> dict[str, Any]:
-        episode = self._session.episode
+        episode = self.episode
         if episode is None:
             return EpisodeState(evaluation_tasks=self.service.table.evaluated).model_dump()
         result, turns, task = episode.result, episode.turns, episode.served.task
@@ -183,27 +224,12 @@ class ClientSession:
         ).model_dump()
 
     async def close(self) -> None:
-        self._count_unfinished()
-        await self._session.close()
-
-    def _count_unfinished(self) -> None:
-        """A trainer's context was full, or it went away."""
-        episode = self._session.episode
-        if episode is not None and not episode.over and episode.turns:
-            self._count()
-
-    def _count(self) -> None:
-        episode = self._session.episode
-        assert episode is not None
-        assert self._split is not None
-        self.service.counts.add(
-            self._split,
-            episode.served.task.family,
-            turns=len(episode.turns),
-            reward=self._reward,
-            success=episode.result is not None and episode.result.success,
-            progress=episode.progress,
-        )
+        episode, self.episode = self.episode, None
+        if episode is None:
+            return
+        if not episode.over and episode.turns:  # a trainer's context was full, or it went away
+            self.service.counts.add(episode)
+        await episode.close()
 
     def _chosen(self, asked: ResetRequest) -> Served:
         table = self.service.table
@@ -223,7 +249,7 @@ class ClientSession:
         return table.next(asked.split, asked.family)
 
 
-def _observation(answer: Answer, reward: float | None) -> dict[str, Any]:
+def _observation(answer: Answer) -> dict[str, Any]:
     """As OpenEnv's clients read it: reward and done beside the observation's own fields."""
     observation = TextObservation(
         text=answer.messages[-1]["content"],
@@ -234,6 +260,6 @@ def _observation(answer: Answer, reward: float | None) -> dict[str, Any]:
     )
     return {
         "observation": observation.model_dump(exclude={"done", "reward"}),
-        "reward": reward,
+        "reward": answer.reward,
         "done": answer.done,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,17 +30,13 @@ TOKEN = "EVALHARNESS_ENV_TOKEN"
 class ServeOptions:
     """What `evalharness env serve` can be given."""
 
-    families: str
-    suite: Suite = "open"
-    train_seeds: Sequence[int] = (1,)
-    validation_seeds: Sequence[int] = ()
-    """None: there is no split `validation`."""
-    allow_eval_tasks: bool = False
+    name: str
+    """What the environment is called in the paths of the task API."""
+    tasks: Wanted
     reward: Reward = "success"
     max_turns: int | None = None
     perturb: str | None = None
     """`random`: drawn for each episode of `train`."""
-    distractors: int = 0
     seed: int = 0
     """Of the words that are drawn."""
     prompts: Path | None = None
@@ -89,21 +85,13 @@ def _service(
     options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note, site: WorkerSite
 ) -> Service:
     """Everything that can be wrong is found here, before any environment is started. Raises UserError."""
-    families = chosen_families(specs, options.families, options.suite)
-    if options.allow_eval_tasks and options.perturb == RANDOM:
+    families = options.tasks.families
+    if options.tasks.allow_eval_tasks and options.perturb == RANDOM:
         raise UserError("--perturb random is for training tasks alone; leave --allow-eval-tasks out")
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
     spoken = surfaces(specs, names, fixed_name(options.perturb))
-    wanted = Wanted(
-        families,
-        options.train_seeds,
-        options.validation_seeds,
-        options.suite,
-        options.allow_eval_tasks,
-        options.distractors,
-    )
-    table = load_table(wanted, data, note)
+    table = load_table(options.tasks, data, note)
     rules = Rules(
         {spec.family: spec for spec in families},
         prompts,
@@ -113,7 +101,7 @@ def _service(
         options.seed if options.perturb == RANDOM else None,
     )
     pools = Pools(families, options.sessions, data, site)
-    return Service(options.families, table, pools, rules, options.reward)
+    return Service(options.name, table, pools, rules, options.reward)
 
 
 async def _serve(service: Service, options: ServeOptions, ready: Callable[[Ready], None]) -> None:

@@ -1,4 +1,4 @@
-"""One client's session: an episode at a time, played by the harness's own loop with the client's replies.
+"""One client's episode, played by the harness's own loop with the client's replies.
 
 `play.loop.play` is the whole of it: prompt, parser, corrections and scores are those of an evaluation because they
 are the same code. The client is the player; what the loop would send to a model goes to the client.
@@ -10,30 +10,24 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
+from evalharness.agents.base import Agent, EpisodeStart, Request, Said
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.play import loop
-from evalharness.play.workers.process import RemoteEnvironment, WorkerError, WorkerStartError
+from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.drawn import draw_name, surface_named
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.protocol.react import ParsedReply
 from evalharness.records.episode import Episode, Turn
-from evalharness.training.envserver.bare import Bare
 from evalharness.training.envserver.pools import Pools
 from evalharness.training.envserver.tasks import Served
 
 Reward = Literal["success", "progress_gain"]
-REWARDS: tuple[Reward, ...] = ("success", "progress_gain")
 Result = TypeVar("Result")
-_TRIES = 3
-"""Of a reset: nothing is lost by another. Ray still gives actors to a node for seconds after it has died."""
-
-
-class NoEpisodeOpenError(Exception):
-    """A reply came before a reset, or after the episode's end."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,8 @@ class Answer:
     kept: str | None = None
     """The client's own last reply as an evaluation's conversation goes on with it; None after a reset."""
     done: bool = False
-    reward: float = 0.0
+    reward: float | None = None
+    """None after a reset."""
     admissible: tuple[str, ...] | None = None
     """In a bare episode."""
 
@@ -130,6 +125,37 @@ class _Client(Player):
         return await self.replies.get()
 
 
+class Bare(Agent):
+    """No prompt, for trainers that word, remember and read by themselves: nothing but observations; a reply is the
+    action, whatever it says."""
+
+    name: ClassVar[str] = "bare"
+    needs_valid_actions: ClassVar[bool] = True
+    admissible: tuple[str, ...] = ()
+    """None at the end of an episode."""
+
+    def start(self, episode: EpisodeStart) -> None:
+        self._messages: list[Message] = []
+        self._hear(episode.observation, episode.valid_actions)
+
+    def request(self) -> Request:
+        return Request(self._messages)
+
+    def read(self, said: Said) -> ParsedReply:
+        self._messages.append({"role": "assistant", "content": said.text})
+        return ParsedReply("", said.text, said.text, ())
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        self._hear(observation, valid_actions)
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return ""  # every reply is an action
+
+    def _hear(self, observation: str, valid_actions: tuple[str, ...] | None) -> None:
+        self._messages.append({"role": "user", "content": observation})
+        self.admissible = valid_actions or ()
+
+
 class RunningEpisode:
     """From the reset to the end."""
 
@@ -148,6 +174,8 @@ class RunningEpisode:
         self.bare = bare
         self.replies: list[Reply] = []
         self.turns: list[Turn] = []
+        self.rewarded = 0.0
+        """So far."""
         self.result: Episode | None = None
         self.world: _Watched | None = None
         self._client = _Client()
@@ -179,6 +207,7 @@ class RunningEpisode:
         gained = self.turns[-1].progress - before
         success = self.result is not None and self.result.success
         reward = gained if self.reward == "progress_gain" else float(success)
+        self.rewarded += reward
         return replace(
             answer,
             messages=answer.messages[1:],
@@ -226,64 +255,3 @@ class RunningEpisode:
         new = tuple(self._client.messages[self._said :])
         self._said = len(self._client.messages)
         return Answer(new, admissible=None if self.bare is None else self.bare.admissible)
-
-
-class EnvSession:
-    """What belongs to one connection, and to nobody else."""
-
-    def __init__(self, pools: Pools, rules: Rules) -> None:
-        self._pools, self._rules = pools, rules
-        self.episode: RunningEpisode | None = None
-
-    async def reset(self, served: Served, reward: Reward, episode_id: str, *, bare: bool = False) -> Answer:
-        """Raises InfrastructureError, UserError, BusyError."""
-        await self.close()
-        surface = self._rules.surface(served, episode_id)
-        tries = 0
-        while True:
-            tries += 1
-            episode = self.episode = RunningEpisode(
-                served, reward, episode_id, surface, Bare() if bare else None
-            )
-            try:
-                return await episode.begin(self._pools, self._rules)
-            except BaseException as error:
-                self.episode = None
-                await episode.close()
-                gone = isinstance(error, WorkerError) and not isinstance(error, WorkerStartError)
-                if tries == _TRIES or not gone:
-                    raise
-
-    async def step(self, reply: Reply) -> Answer:
-        """An episode whose simulator failed goes on in another one; a second failure raises WorkerError."""
-        episode = self.episode
-        if episode is None or episode.over:
-            raise NoEpisodeOpenError("no episode is open: reset first")
-        try:
-            try:
-                return await episode.say(reply)
-            except WorkerError:
-                return await self._again(episode)
-        except Exception:
-            # A simulator that failed is nobody's score: the episode is void.
-            await self.close()
-            raise
-
-    async def _again(self, failed: RunningEpisode) -> Answer:
-        """From its beginning with the same replies, which lead to the same state. Returns what the last one gets."""
-        await self.reset(failed.served, failed.reward, failed.episode_id, bare=failed.bare is not None)
-        episode = self.episode
-        assert episode is not None
-        for reply in failed.replies:
-            answer = await episode.say(reply)
-        seen = [turn.observation for turn in failed.turns]
-        if seen != [turn.observation for turn in episode.turns[: len(seen)]]:
-            raise WorkerError(
-                f"the simulator of {failed.served.id} failed, and another one says something else"
-            )
-        return answer
-
-    async def close(self) -> None:
-        episode, self.episode = self.episode, None
-        if episode is not None:
-            await episode.close()

@@ -58,6 +58,12 @@ class DraftedTurn:
     observation: str = ""
     """The world's answer, in its own words."""
 
+    @classmethod
+    def of(
+        cls, scene: Scene, said: str, observation: str, info: Mapping[str, Any], **marks: Any
+    ) -> DraftedTurn:
+        return cls(scene, said, info["valid"], info["progress"], observation=observation, **marks)
+
 
 @dataclass(frozen=True)
 class Clean:
@@ -107,20 +113,26 @@ class Stage:
     async def sought(self, seeker: Seeker) -> Clean:
         """The task played by an agent without privileged information. Raises NoTrajectoryError where it does not get
         there."""
-        goal, first, info = await self.environment.reset(self.task)
+        goal, first, _ = await self.environment.reset(self.task)
+        steps = await self.continued(seeker, first, self.max_turns, "its player does not get there")
+        return Clean(goal, first, tuple(steps))
+
+    async def continued(self, seeker: Seeker, before: str, most: int, lost: str) -> list[Step]:
+        """The agent's steps from where the last observation was `before`, to success. Raises NoTrajectoryError, which
+        says `lost`."""
         steps: list[Step] = []
-        before = first
-        while not info["success"]:
+        while True:
             decision = await self.decided(seeker, before)
-            if decision is None or len(steps) == self.max_turns:
-                raise NoTrajectoryError("its player does not get there")
+            if decision is None or len(steps) == most:
+                raise NoTrajectoryError(lost)
             after, terminated, info = await self.step(self.surface.action(decision.action))
             if terminated and not info["success"]:
-                raise NoTrajectoryError("its player does not get there")
+                raise NoTrajectoryError(lost)
             steps.append(step_of(decision, after, info))
+            if info["success"]:
+                return steps
             seeker.saw(decision.action, before, after, steps[-1].completed)
             before = after
-        return Clean(goal, first, tuple(steps))
 
     async def clean(self) -> Clean:
         """Play the plan. Where coming to a place does not show its things, looking around is added to it."""
@@ -136,10 +148,7 @@ class Stage:
                 queue.insert(0, self.world.look)
             for text in queue:
                 observation, _, info = await self.step(self.surface.action(text))
-                step = Step(
-                    text, observation, info["progress"], info["valid"], tuple(info["subgoals_completed"])
-                )
-                steps.append(step)
+                steps.append(step_of(Decision(text, ""), observation, info))
         if not info["success"]:
             raise NoTrajectoryError("the plan does not succeed")
         if len(steps) > self.max_turns:
@@ -227,11 +236,7 @@ class _Trial:
                 raise _NotAnErrorError(self._suspects(turns))
             erred = made and not made[-1].takes_back
             after = tuple(turn.injected for turn in made if turn.injected is not None) if erred else ()
-            turns.append(
-                DraftedTurn(
-                    scene, said, info["valid"], info["progress"], after=after, observation=observation
-                )
-            )
+            turns.append(DraftedTurn.of(scene, said, observation, info, after=after))
         if not info["success"]:
             raise _NotAnErrorError(self._suspects(turns))
         return turns
@@ -271,11 +276,7 @@ class _Trial:
             if not useless or good_after_all or stayed or refused == (injected.kind == "logic"):
                 raise _NotAnErrorError([(scene.at, injected.action)])
             run.append(injected)
-            turns.append(
-                DraftedTurn(
-                    scene, said, info["valid"], info["progress"], injected=injected, observation=observation
-                )
-            )
+            turns.append(DraftedTurn.of(scene, said, observation, info, injected=injected))
             if injected.back is not None:
                 turns.append(await self._taken_back(scene, tuple(run), injected, before, valid))
             if injected.leads_away:
@@ -299,12 +300,4 @@ class _Trial:
             as_before = await self.stage.environment.valid_actions() == list(valid)
         if not as_before:
             raise _NotAnErrorError([(scene.at, injected.action)])
-        return DraftedTurn(
-            scene,
-            said,
-            info["valid"],
-            info["progress"],
-            after=run,
-            takes_back=True,
-            observation=observation,
-        )
+        return DraftedTurn.of(scene, said, observation, info, after=run, takes_back=True)

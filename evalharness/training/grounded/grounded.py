@@ -10,37 +10,32 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import InfrastructureError, UserError, at_least, first_error
+from evalharness.base.errors import UserError, at_least
 from evalharness.base.machine import usable_cores
 from evalharness.base.reading import sha256_of
-from evalharness.envs.base import MAX_TURNS, EnvSpec, Task, teaching_of
-from evalharness.envs.teaching import Teaching
+from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.models.base import Environment
-from evalharness.models.tries import Tries
-from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.protocol.drawn import draw_name, fixed_name, surface_named
 from evalharness.protocol.perturb import RANDOM, PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.decisions import balanced, decisions_of
 from evalharness.training.datasets.distractors import check_distractors
-from evalharness.training.datasets.journal import Journal
 from evalharness.training.datasets.overlap import excluded
 from evalharness.training.datasets.sample import Sample, manifest_path, read_manifest, write_samples
-from evalharness.training.grounded.draft import ErrorPlan, NoTrajectoryError, Stage
+from evalharness.training.grounded.draft import ErrorPlan, NoTrajectoryError
+from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
 from evalharness.training.grounded.replayed import Recipe, Thinker, make_sample
 from evalharness.training.grounded.source import TaskSource
 
-_EPISODES_PER_WORKER = 8
 _POOL = 8
 """Times as many trajectories as are asked for are made to be balanced."""
-_ATTEMPTS = 3
-"""Times that a task is tried whose simulator died or hung."""
 
 
 @dataclass(frozen=True)
@@ -77,21 +72,9 @@ class Order:
         each, rest = divmod(self.samples, len(self.families))
         return {family: each + (number < rest) for number, family in enumerate(self.families)}
 
-
-@dataclass
-class FamilyCount:
-    """How far a family is."""
-
-    wanted: int
-    made: int = 0
-    tasks: int = 0
-    refused: Counter[str] = field(default_factory=Counter)
-    status: str = ""
-
-
-@dataclass
-class FamilyCounts:
-    families: dict[str, FamilyCount]
+    def counts(self) -> FamilyCounts:
+        """Before anything is made."""
+        return {family: FamilyCount(number) for family, number in self.shares().items()}
 
 
 def check(order: Order) -> None:
@@ -121,39 +104,26 @@ async def make(
     """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
     check(order)
     check_distractors([specs[family] for family in order.families], order.distractors)
-    progress = progress or FamilyCounts({f: FamilyCount(n) for f, n in order.shares().items()})
+    progress = progress or order.counts()
     fingerprint = {
         "order": asdict(order),
         "prompts": {f: load_prompt(specs[f]).sha256 for f in order.families},
     }
-    journal = Journal(output.with_name(f".{output.name}.journal"), fingerprint)
+    making = Making(output, fingerprint)
     builders = asyncio.Semaphore(workers or usable_cores())
-    tries = Tries(_ATTEMPTS, _end_where_given_up, at_once=lambda: sum(maker.pool.most for maker in makers))
     makers = [
-        _Family(specs[family], order, count, journal, builders, data, workers or usable_cores(), think, tries)
-        for family, count in progress.families.items()
+        _Family(making, specs[family], count, order, builders, data, workers, think)
+        for family, count in progress.items()
     ]
-    try:
-        async with asyncio.TaskGroup() as group:
-            for maker in makers:
-                group.create_task(maker.run())
-    except BaseExceptionGroup as errors:
-        raise first_error(errors) from None
-    finally:
-        journal.close()
-        await asyncio.gather(*(maker.close() for maker in makers))
-
-    def all_samples() -> Iterator[Sample]:
-        for maker in makers:
-            yield from maker.samples
-
+    making.families += makers
+    samples = await making.run()
     made = {
         "command": "refine grounded",
         **fingerprint,
         "families": {maker.spec.family: maker.manifest() for maker in makers},
     }
-    manifest = write_samples(output, all_samples(), made)
-    journal.remove()
+    manifest = write_samples(output, samples, made)
+    making.journal.remove()
     return manifest
 
 
@@ -173,46 +143,35 @@ def is_made(order: Order, output: Path) -> bool:
     )
 
 
-def _end_where_given_up(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
-    if final:
-        raise error
-
-
-@dataclass
-class _Family:
+class _Family(FamilyMaking):
     """The making of one family's share."""
 
-    spec: EnvSpec
-    order: Order
-    count: FamilyCount
-    journal: Journal
-    builders: asyncio.Semaphore
-    data: Path | None
-    workers: int
-    think: Thinker | None
-    tries: Tries[str]
-    samples: list[Sample] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.world: Teaching = teaching_of(self.spec)
-        self.surface = PlayedSurface(self.spec, fixed_name(self.order.perturb))
-        self.prompt = load_prompt(self.spec)
-        self.most = self.count.wanted * (_POOL if self.order.balance else 1)
-        self.per_task = self.order.per_task or self.world.per_task
-        self.pool = EnvironmentPool(
-            self.spec, self.data, self.workers, episodes_per_worker=_EPISODES_PER_WORKER
-        )
-        self.excluded = excluded(self.spec, self.world, self.data, self.order.exclude_suite_seeds)
+    def __init__(
+        self,
+        making: Making,
+        spec: EnvSpec,
+        count: FamilyCount,
+        order: Order,
+        builders: asyncio.Semaphore,
+        data: Path | None,
+        workers: int | None,
+        think: Thinker | None,
+    ) -> None:
+        super().__init__(making, spec, count, data, workers, fixed_name(order.perturb))
+        self.order, self.think = order, think
+        self.most = count.wanted * (_POOL if order.balance else 1)
+        self.per_task = order.per_task or self.world.per_task
+        self.excluded = excluded(spec, self.world, data, order.exclude_suite_seeds)
         self.source = TaskSource(
-            self.spec,
-            self.order.suite_seed,
+            spec,
+            order.suite_seed,
             self.excluded,
-            self.builders,
+            builders,
             self._note,
             self._tasks_needed,
-            frozenset(self.order.kinds),
-            frozenset(self.order.exclude_suite_seeds),
-            self.order.distractors,
+            frozenset(order.kinds),
+            frozenset(order.exclude_suite_seeds),
+            order.distractors,
         )
 
     def _tasks_needed(self) -> int:
@@ -223,18 +182,17 @@ class _Family:
 
     async def run(self) -> None:
         """Jobs in flight, their results taken in order until the share is full."""
-        tasks = self.source.tasks()
         flying: deque[asyncio.Task[dict[str, Any]]] = deque()
-        try:
-            while len(self.samples) < self.most:
-                while len(flying) < min(self._tasks_needed(), self.pool.most):
-                    flying.append(asyncio.create_task(self._job(*(await anext(tasks)))))
-                self._take(await flying.popleft())
-        finally:
-            for job in flying:
-                job.cancel()
-            await asyncio.gather(*flying, return_exceptions=True)
-            await _close(tasks)
+        async with aclosing(self.source.tasks()) as tasks:
+            try:
+                while len(self.samples) < self.most:
+                    while len(flying) < min(self._tasks_needed(), self.pool.most):
+                        flying.append(asyncio.create_task(self._job(*(await anext(tasks)))))
+                    self._take(await flying.popleft())
+            finally:
+                for job in flying:
+                    job.cancel()
+                await asyncio.gather(*flying, return_exceptions=True)
         if self.order.balance:
             self.samples = balanced(self.samples, self.count.wanted)
 
@@ -247,25 +205,13 @@ class _Family:
         self.count.made = len(self.samples) * self.count.wanted // self.most
 
     async def _job(self, suite_seed: int, task: Task) -> dict[str, Any]:
-        """The trajectories of one task, as JSON; from the journal where they are there."""
-        key = f"{suite_seed}/{task.id}"
-        if (known := self.journal.done.get(key)) is not None:
-            result: dict[str, Any] = known
-            return result
-
-        async def once() -> dict[str, Any]:
-            async with self.pool.environment() as environment:
-                return await self._make(environment, suite_seed, task)
-
-        made = await self.tries.of(key, once)
-        assert made is not None  # given up, it ends everything
-        self.journal.add(key, made)
-        return made
+        """The trajectories of one task, as JSON."""
+        return await self.once(
+            f"{suite_seed}/{task.id}", lambda environment: self._make(environment, suite_seed, task)
+        )
 
     async def _make(self, environment: Environment, suite_seed: int, task: Task) -> dict[str, Any]:
-        prompt = self.prompt.for_kind(task.kind)
-        rules = f"{prompt.system}\n{prompt.instruction}"
-        stage = Stage(task, environment, self.world, self.surface, rules, self.order.max_turns)
+        stage = self.stage(environment, task, self.order.max_turns)
         order = self.order
         recipe = Recipe(self.prompt, order.errors, order.seed, suite_seed, self.think, order.wordings)
         samples: list[dict[str, Any]] = []
@@ -305,10 +251,4 @@ class _Family:
 
     async def close(self) -> None:
         await self.source.close()
-        await self.pool.close()
-
-
-async def _close(tasks: AsyncIterator[tuple[int, Task]]) -> None:
-    close: Callable[[], Any] | None = getattr(tasks, "aclose", None)
-    if close is not None:
-        await close()
+        await super().close()

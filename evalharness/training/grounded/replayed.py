@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
+from evalharness.models.base import Player, PolicyStoppedError, Reply, RequestForm
 from evalharness.play.loop import play
 from evalharness.protocol.drawn import words_of
 from evalharness.protocol.prompt import Message, PromptFile
-from evalharness.records.episode import Episode
+from evalharness.records.episode import Episode, Turn
 from evalharness.results.exports.conversation import opening
 from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import task_forms
@@ -29,30 +29,20 @@ that may be used."""
 
 
 @dataclass
-class _Script(Player):
-    """Says what the draft says, and keeps the conversation."""
+class Script(Player):
+    """Says what was written, turn by turn."""
 
-    turns: Sequence[DraftedTurn]
-    written: Sequence[Thought]
-    names: Callable[[str], str]
-    think: Thinker | None
-    said: list[str]
-    by_model: int = 0
-
-    def begin(self, environment: Environment) -> _Script:
-        return self
+    replies: Sequence[Reply]
+    rewrite: Callable[[list[Message], int], Awaitable[Reply | None]] | None = None
+    """(the conversation so far, which reply, from 0) -> another one; None where the written one stands."""
+    rewritten: int = 0
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
-        if turn > len(self.turns):
-            raise PolicyStoppedError("the draft is at its end")
-        text = self.names(self.written[turn - 1].text)
-        if self.think is not None:
-            other = await self.think(messages, self.turns, turn - 1, text)
-            if other is not None:
-                text = other
-                self.by_model += 1
-        self.said.append(text)
-        return Reply(f"Thought: {text}\nAction: {self.turns[turn - 1].said}")
+        if turn > len(self.replies):
+            raise PolicyStoppedError("the script is at its end")
+        other = None if self.rewrite is None else await self.rewrite(messages, turn - 1)
+        self.rewritten += other is not None
+        return other or self.replies[turn - 1]
 
 
 @dataclass(frozen=True)
@@ -81,11 +71,21 @@ async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) 
     else:
         turns = await stage.with_errors(clean, recipe.errors, key)
     written = list(thoughts(turns, stage.world, Random(f"{key}/thoughts"), recipe.wordings))
-    script = _Script(turns, written, stage.surface.names, recipe.think, [])
+    texts = [stage.surface.names(thought.text) for thought in written]
+
+    def reply(number: int, text: str) -> Reply:
+        return Reply(f"Thought: {text}\nAction: {turns[number].said}")
+
+    async def thought_anew(messages: list[Message], number: int) -> Reply | None:
+        assert recipe.think is not None
+        text = await recipe.think(messages, turns, number, texts[number])
+        return None if text is None else reply(number, text)
+
+    script = Script([reply(*each) for each in enumerate(texts)], thought_anew if recipe.think else None)
     episode = await play(
         task,
         stage.environment,
-        script.begin,
+        lambda _: script,
         prompt=recipe.prompt,
         surface=stage.surface,
         max_turns=stage.max_turns,
@@ -112,23 +112,21 @@ def _sample(
     episode: Episode,
     turns: Sequence[DraftedTurn],
     written: Sequence[Thought],
-    script: _Script,
+    script: Script,
     recipe: Recipe,
     variant: int,
     stage: Stage,
 ) -> Sample:
-    messages = head_of(episode)
+    errors = [() if turn.injected is None else (turn.injected.kind,) for turn in turns]
+    messages = messages_of(episode, episode.turns, errors)
+    first = len(messages) - 2 * len(turns) + 1
     without: dict[str, str | None] = {}
-    for number, (played, turn) in enumerate(zip(episode.turns, turns, strict=True)):
-        errors = (turn.injected.kind,) if turn.injected is not None else ()
+    for number, turn in enumerate(turns):
         if turn.injected is not None or turn.takes_back:
-            without[str(len(messages))] = None
+            without[str(first + 2 * number)] = None
         elif turn.after:
             clean = stage.surface.names(written[number].clean)
-            without[str(len(messages))] = f"Thought: {clean}\nAction: {turn.said}"
-        messages.append(SampleMessage("assistant", played.reply, error=errors))
-        if number < len(turns) - 1:  # what the world answered to the last action nobody reads
-            messages.append(SampleMessage("user", f"Observation: {played.observation}"))
+            without[str(first + 2 * number)] = f"Thought: {clean}\nAction: {turn.said}"
     task = stage.task
     metadata: dict[str, Any] = {
         "task_id": task.id,
@@ -147,14 +145,14 @@ def _sample(
     if (words := words_of(stage.surface)) is not None:
         metadata["words"] = words
     if recipe.think is not None:
-        metadata["thoughts_by_model"] = script.by_model
+        metadata["thoughts_by_model"] = script.rewritten
     family, suite, index = task.id.split("/")
     return Sample(
         id=f"grounded/{family}/{suite}-{recipe.suite_seed}/{index}/{variant}",
         source="grounded",
         world=task.family,
         task_hash=task.content_hash,
-        messages=marked(messages),
+        messages=messages,
         metadata=metadata,
     )
 
@@ -169,9 +167,17 @@ def _rule(turn: DraftedTurn) -> str:
     return turn.scene.steps[turn.scene.at].rule or ("other" if action is None else action.name)
 
 
-def head_of(episode: Episode) -> list[SampleMessage]:
-    """What the player is asked before its first turn. Raises NoTrajectoryError where that cannot be worded any more."""
+def messages_of(
+    episode: Episode, kept: Sequence[Turn], errors: Sequence[tuple[str, ...]], untrained: int = 0
+) -> tuple[SampleMessage, ...]:
+    """The conversation up to the last of the `kept` turns: what the world answered to that one nobody reads. `errors`:
+    of each turn; the first `untrained` ones are not trained. Raises NoTrajectoryError where what the player was asked
+    before its first turn cannot be worded any more."""
     head, whole = opening(episode)
     if not whole:
         raise NoTrajectoryError("the prompt is not the one at hand")
-    return [SampleMessage(_ROLES[message["role"]], message["content"]) for message in head]
+    messages = [SampleMessage(_ROLES[message["role"]], message["content"]) for message in head]
+    for number, (turn, error) in enumerate(zip(kept, errors, strict=True)):
+        messages.append(SampleMessage("assistant", turn.reply, loss=number >= untrained, error=error))
+        messages.append(SampleMessage("user", f"Observation: {turn.observation}"))
+    return marked(messages[:-1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -40,7 +40,7 @@ class TaskSource:
     """Objects that each task has and its goal does not need."""
     _building: dict[int, asyncio.Task[list[Task]]] = field(default_factory=dict)
 
-    async def tasks(self) -> AsyncIterator[tuple[int, Task]]:
+    async def tasks(self) -> AsyncGenerator[tuple[int, Task]]:
         """(suite seed, task), without end. Raises UserError when a whole suite brings nothing new, or nothing at all of
         the kinds asked for."""
         seed = self.first_seed

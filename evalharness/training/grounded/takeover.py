@@ -6,26 +6,49 @@ on and must succeed. The whole is played a last time by the harness's own loop, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
+from types import MappingProxyType
 from typing import Any, Literal
 
+from evalharness.base.errors import at_least
 from evalharness.envs.scene import Scene, Step
 from evalharness.envs.teaching import Decision, Seeker
-from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
+from evalharness.models.base import Reply
 from evalharness.play.loop import play
-from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
-from evalharness.training.datasets.modes import marked
+from evalharness.results.behaviour.turns import moves
 from evalharness.training.datasets.overlap import task_forms
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Sample
 from evalharness.training.grounded.draft import NoTrajectoryError, Stage, step_of
-from evalharness.training.grounded.faults import WHY, faults
-from evalharness.training.grounded.replayed import head_of
+from evalharness.training.grounded.replayed import Script, messages_of
 from evalharness.training.grounded.thoughts import base_thought
 
 Errors = Literal["own", "none"]
+
+
+@dataclass(frozen=True)
+class Correction:
+    """What is to be made of runs."""
+
+    most: int = 1
+    """Corrections of one episode, at the end of its first runs of faults."""
+    after_faults: int = 2
+    """Faults in a row after which the teacher takes over."""
+    turns: int | None = None
+    """Of the teacher, that are kept. None: to the end."""
+    wordings: int | None = None
+    seed: int = 0
+    errors: Errors = "own"
+    """none: the same tasks, each played by the teacher from its first turn."""
+
+    def __post_init__(self) -> None:
+        """Raises UserError."""
+        at_least(
+            1, per_episode=self.most, after_faults=self.after_faults, turns=self.turns, wordings=self.wordings
+        )
 
 
 @dataclass(frozen=True)
@@ -37,41 +60,74 @@ class Taught:
     run: int
     """Number of the run, from 1; names the samples."""
     suite_seed: int
-    turns: int | None = None
-    """Turns of the teacher that are kept; None: to the end."""
-    wordings: int | None = None
-    seed: int = 0
-    errors: Errors = "own"
+    how: Correction
 
 
-@dataclass
-class _Said(Player):
-    """Says again what was said."""
+WHY: Mapping[str, str] = MappingProxyType(
+    {
+        "format": "My last reply had no action that could be read.",
+        "invalid": "That did not work.",
+        "lost": "That took progress back.",
+        "no_effect": "That changed nothing.",
+        "repeat": "I did that here before, and it led nowhere.",
+    }
+)
+"""Kind of fault -> what the thought after it says."""
 
-    replies: Sequence[Reply]
 
-    def begin(self, environment: Environment) -> _Said:
-        return self
+def faults(episode: Episode) -> list[str | None]:
+    """The fault of each turn, None where it has none. The first that fits: no action, refused, progress lost, nothing
+    changed, or the same move as before on the same last observation, with no progress between the two."""
+    found: list[str | None] = []
+    made: set[tuple[str, str]] = set()
+    before = 0.0
+    for turn, move in zip(episode.turns, moves(episode), strict=True):
+        if turn.progress > before:
+            made.clear()
+        if turn.action is None:
+            found.append("format")
+        elif not turn.valid:
+            found.append("invalid")
+        elif turn.progress < before:
+            found.append("lost")
+        elif turn.no_effect:
+            found.append("no_effect")
+        else:
+            found.append("repeat" if move in made else None)
+        made.add(move)
+        before = turn.progress
+    return found
 
-    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
-        if turn > len(self.replies):
-            raise PolicyStoppedError("all was said")
-        return self.replies[turn - 1]
+
+def takeovers(found: Sequence[str | None], most: int, row: int) -> list[int]:
+    """After how many turns the teacher takes over: at the end of each of the first `most` runs of faults, and after
+    `row` faults of a run that is longer."""
+    after: list[int] = []
+    run = 0
+    for at, fault in enumerate([*found, None]):
+        if fault is None and 0 < run < row:
+            after.append(at)
+        run = 0 if fault is None else run + 1
+        if run == row:
+            after.append(at + 1)
+    return after[:most]
 
 
 async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) -> Sample:
     """The first `after` turns of `episode`, then the teacher's; without errors the teacher's alone. Raises
     NoTrajectoryError."""
     name = f"correct-{taught.run}/{stage.task.id}/{episode.sample}/{after}"
-    if taught.errors == "none":
+    if taught.how.errors == "none":
         after = 0
     seeker = stage.world.seeker(stage.task)
     if seeker is None:
         raise NoTrajectoryError("nobody without privileged information plays this kind of task")
     own = await _replayed(stage, episode, after, seeker)
-    steps = own + await _continued(stage, episode, own, seeker, stage.max_turns - after)
+    before = own[-1].observation if own else episode.first_observation
+    lost = "the teacher does not get there from here"
+    steps = own + await stage.continued(seeker, before, stage.max_turns - after, lost)
     found = faults(episode)[:after]
-    rng = Random(f"correct/{taught.seed}/{episode.task_hash}/{episode.sample}/{after}")
+    rng = Random(f"correct/{taught.how.seed}/{episode.task_hash}/{episode.sample}/{after}")
     model = [Reply(turn.reply, turn.reasoning, turn.finish_reason) for turn in episode.turns[:after]]
     teacher: list[Reply] = []
     for at in range(len(own), len(steps)):
@@ -79,14 +135,14 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
             stage.task, episode.goal, episode.first_observation, stage.rules, tuple(steps), at,
             stage.surface.canonical,
         )  # fmt: skip
-        thought = base_thought(scene, stage.world, rng, taught.wordings)
+        thought = base_thought(scene, stage.world, rng, taught.how.wordings)
         if found and not teacher:
             thought = f"{WHY[found[-1] or 'invalid']} {thought}"
         teacher.append(Reply(f"Thought: {thought}\nAction: {scene.action}"))
     replayed = await play(
         stage.task,
         stage.environment,
-        _Said([*model, *teacher]).begin,
+        lambda _: Script([*model, *teacher]),
         prompt=taught.prompt,
         surface=stage.surface,
         max_turns=stage.max_turns,
@@ -116,26 +172,6 @@ async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) 
     return steps
 
 
-async def _continued(
-    stage: Stage, episode: Episode, own: Sequence[Step], seeker: Seeker, most: int
-) -> list[Step]:
-    """The teacher's steps from where the model's end, to success."""
-    before = own[-1].observation if own else episode.first_observation
-    steps: list[Step] = []
-    while True:
-        decision = await stage.decided(seeker, before)
-        if decision is None or len(steps) == most:
-            raise NoTrajectoryError("the teacher does not get there from here")
-        observation, terminated, info = await stage.step(decision.action)
-        if terminated and not info["success"]:
-            raise NoTrajectoryError("the teacher does not get there from here")
-        steps.append(step_of(decision, observation, info))
-        seeker.saw(decision.action, before, observation, steps[-1].completed)
-        if info["success"]:
-            return steps
-        before = observation
-
-
 def _sample(
     name: str,
     episode: Episode,
@@ -147,17 +183,9 @@ def _sample(
 ) -> Sample:
     """The model's turns are not trained, its faults are marked; the teacher's are."""
     after = len(found)
-    kept = episode.turns[: None if taught.turns is None else after + taught.turns]
-    messages = head_of(episode)
-    for number, turn in enumerate(kept):
-        fault = found[number] if number < after else None
-        messages.append(
-            SampleMessage(
-                "assistant", turn.reply, loss=number >= after, error=() if fault is None else (fault,)
-            )
-        )
-        if number < len(kept) - 1:
-            messages.append(SampleMessage("user", f"Observation: {turn.observation}"))
+    kept = episode.turns[: None if taught.how.turns is None else after + taught.how.turns]
+    errors = [() if fault is None else (fault,) for fault in (*found, *[None] * (len(kept) - after))]
+    messages = messages_of(episode, kept, errors, untrained=after)
     task = stage.task
     metadata: dict[str, Any] = {
         "task_id": task.id,
@@ -177,6 +205,6 @@ def _sample(
         source="correct",
         world=task.family,
         task_hash=task.content_hash,
-        messages=marked(messages),
+        messages=messages,
         metadata=metadata,
     )

@@ -9,13 +9,20 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.base.paths import home_folder
 from evalharness.envs import specs
-from evalharness.envs.base import EnvSpec
 from evalharness.models.event_loop import run_to_end
 from evalharness.protocol import react
-from evalharness.protocol.prompt import Message
-from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples, read_manifest
+from evalharness.protocol.prompt import Message, load_prompt
+from evalharness.training.datasets.sample import (
+    BrokenLine,
+    Sample,
+    SampleMessage,
+    iter_samples,
+    no_samples,
+    read_manifest,
+)
 from evalharness.training.grounded.draft import ErrorPlan
-from evalharness.training.grounded.grounded import FamilyCounts, Order, is_made, make
+from evalharness.training.grounded.grounded import Order, is_made, make
+from evalharness.training.grounded.making import FamilyCounts
 
 SUITE_SEED = 9000
 """Of the prefixes that are made here: far from the seeds of training data and of evaluations."""
@@ -49,15 +56,13 @@ def prefix_of(sample: Sample) -> Prefix | None:
     if at is None or sample.task_hash is None or not isinstance(seed, int) or not isinstance(task_id, str):
         return None
     turns = [message for message in sample.messages[:at] if message.role == "assistant"]
-    said = [react.parse(turn.content).action for turn in turns]
-    right = [turn for turn in sample.player_turns if not turn.error]
-    plan = [react.parse(turn.content).action for turn in right]
-    if None in said or None in plan:
+    said = _actions(turns)
+    plan = _actions([turn for turn in sample.player_turns if not turn.error])
+    if said is None or plan is None:
         return None
     run = 0
     while run < len(turns) and turns[-1 - run].error:
         run += 1
-    actions = tuple(action for action in said if action is not None)
     messages: list[Message] = [
         {"role": message.role, "content": message.content} for message in sample.messages[:at]
     ]
@@ -70,10 +75,16 @@ def prefix_of(sample: Sample) -> Prefix | None:
         task_hash=sample.task_hash,
         suite_seed=seed,
         messages=tuple(messages),
-        said=actions,
-        errors=actions[len(actions) - run :],
-        plan=tuple(action for action in plan if action is not None),
+        said=said,
+        errors=said[len(said) - run :],
+        plan=plan,
     )
+
+
+def _actions(turns: Sequence[SampleMessage]) -> tuple[str, ...] | None:
+    """None where a turn has none."""
+    found = [action for turn in turns if (action := react.parse(turn.content).action) is not None]
+    return tuple(found) if len(found) == len(turns) else None
 
 
 def read_prefixes(path: Path) -> list[Prefix]:
@@ -102,22 +113,18 @@ def made_prefixes(families: Sequence[str], count: int, progress: FamilyCounts) -
     """The data set of `count` trajectories with one run of errors, kept in the user's folder and made once."""
     order = order_of(families, count)
     path = home_folder() / "probes" / f"{'-'.join(order.families)}-{count}.jsonl"
-    known: dict[str, EnvSpec] = dict(specs())
-    if path.exists() and _is_of(path, known, order):
-        return path
-    path.unlink(missing_ok=True)
-    run_to_end(make(order, known, path, progress=progress))
+    if not _is_of(path, order):
+        path.unlink(missing_ok=True)
+        run_to_end(make(order, specs(), path, progress=progress))
     return path
 
 
-def _is_of(path: Path, known: dict[str, EnvSpec], order: Order) -> bool:
+def _is_of(path: Path, order: Order) -> bool:
     """Whether it is whole and of today's prompts: what is kept here nobody else has made."""
-    from evalharness.protocol.prompt import load_prompt
-
     made = (read_manifest(path) or {}).get("made", {})
     try:
         return is_made(order, path) and made.get("prompts") == {
-            family: load_prompt(known[family]).sha256 for family in order.families
+            family: load_prompt(specs()[family]).sha256 for family in order.families
         }
     except UserError:
         return False

@@ -1,4 +1,5 @@
-"""`evalharness probe`: one reply to each prefix, judged by the simulators; in one folder that can be continued."""
+"""`evalharness probe`: one reply to each prefix, judged by the simulators: is it another action, does the world take
+it, can the task still be solved? In one folder that can be continued."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,7 +19,7 @@ from evalharness.base.paths import folder_name
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.envs import specs
-from evalharness.envs.base import EnvSpec, Task, teaching_of
+from evalharness.envs.base import MAX_TURNS, Task, teaching_of
 from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
 from evalharness.models.connections import sampling_identity
 from evalharness.models.endpoint import TURN_FORM
@@ -28,22 +29,105 @@ from evalharness.models.resolve import prepare
 from evalharness.models.work import Watch, WorkProgress, unwatched
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.protocol import react
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message
 from evalharness.records.answers import AnswerFolder, make_manifest
 from evalharness.records.files import ERRORS, SUMMARY
 from evalharness.records.identity import digest
 from evalharness.records.lines import read_lines
 from evalharness.records.store import write_atomically
+from evalharness.results.behaviour.turns import plain
 from evalharness.stats.intervals import wilson
-from evalharness.suites.selection import family_tasks
+from evalharness.training.datasets.overlap import PlayedTasks
+from evalharness.training.grounded.draft import NoTrajectoryError, Stage
+from evalharness.training.grounded.making import EPISODES_PER_WORKER
 from evalharness.training.probe.prefixes import Prefix
-from evalharness.training.probe.recovery import Recovery, RecoveryCheck
 
 KIND = "probe"
 REPLIES = "replies.jsonl"
 FIGURES = ("another", "valid", "solvable")
 """Fields of a Recovery that the table counts."""
-_EPISODES_PER_WORKER = 8
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Of one reply."""
+
+    action: str | None
+    """None: a format error."""
+    another: bool = False
+    """The action is none of the errors just made."""
+    valid: bool = False
+    """The world takes it."""
+    solvable: bool = False
+    """It is valid, another one, and what follows of the plan, or the family's agent without privileged information,
+    solves the task after it. False where neither does: that proves nothing about other ways."""
+
+
+@dataclass(frozen=True)
+class RecoveryCheck:
+    """The simulator, at one prefix."""
+
+    stage: Stage
+    prefix: Prefix
+
+    async def of(self, action: str | None) -> Recovery:
+        """Raises UserError, InfrastructureError."""
+        if action is None:
+            return Recovery(None)
+        another = plain(action) not in map(plain, self.prefix.errors)
+        await self.begin()
+        _, _, info = await self.stage.step(action)
+        if not another or not info["valid"]:
+            return Recovery(action, another, info["valid"])
+        solved = info["success"] or await self._by_plan(action) or await self._by_agent(action)
+        return Recovery(action, another, True, solved)
+
+    async def begin(self) -> None:
+        """Play the prefix. Raises UserError where the world says something else."""
+        _, observation, _ = await self.stage.environment.reset(self.stage.task)
+        for action in self.prefix.said:
+            observation, _, _ = await self.stage.step(action)
+        if not self.prefix.messages[-1]["content"].endswith(observation):
+            raise UserError(
+                f"{self.prefix.key}: the world answers otherwise than in the prefix (made in other words, with "
+                "--perturb, or by an earlier version?); make prefixes anew with: evalharness refine grounded"
+            )
+
+    async def _by_plan(self, action: str) -> bool:
+        """The rest of the plan from some step on; first from where the prefix stands."""
+        here = len(self.prefix.said) - len(self.prefix.errors)
+        plan = self.prefix.plan
+        orders = [here, here + 1, *range(here - 1, -1, -1)]
+        for first in orders:
+            if first < len(plan) and await self._solves([action, *plan[first:]]):
+                return True
+        return False
+
+    async def _solves(self, actions: Sequence[str]) -> bool:
+        await self.begin()
+        for action in actions:
+            _, terminated, info = await self.stage.step(action)
+            if terminated or info["success"]:
+                return bool(info["success"])
+        return False
+
+    async def _by_agent(self, action: str) -> bool:
+        seeker = self.stage.world.seeker(self.stage.task)
+        if seeker is None:
+            return False
+        _, before, _ = await self.stage.environment.reset(self.stage.task)
+        await self.stage.decided(seeker, before)
+        for said in (*self.prefix.said, action):
+            after, _, info = await self.stage.step(said)
+            if info["valid"] and not info.get("no_effect"):
+                seeker.saw(said, before, after, tuple(info["subgoals_completed"]))
+                before = after
+        try:
+            await self.stage.continued(seeker, before, MAX_TURNS, "")
+        except NoTrajectoryError:
+            return False
+        return True
 
 
 class ProbeFolder(AnswerFolder):
@@ -72,8 +156,8 @@ class ProbeFolder(AnswerFolder):
                 "key": prefix.key,
                 "family": prefix.family,
                 "error": prefix.error,
-                "verdict": verdict.to_json(),
-                "floor": floor.to_json(),
+                "verdict": asdict(verdict),
+                "floor": asdict(floor),
                 **answer.to_json(),
             },
         )
@@ -128,15 +212,11 @@ def _folder(what: Probe, identity: Mapping[str, Any]) -> Path:
 
 def _tasks(what: Probe) -> dict[str, Task]:
     """Prefix -> task. Raises UserError for a prefix of another version of its suite."""
-    known: dict[tuple[str, str, int], dict[str, Task]] = {}
+    known = PlayedTasks(what.data)
     found = {}
     for prefix in what.prefixes:
         suite = prefix.task_id.split("/")[1]
-        key = (prefix.family, suite, prefix.suite_seed)
-        if key not in known:
-            tasks = family_tasks(specs()[prefix.family], suite, what.data, prefix.suite_seed)
-            known[key] = {task.content_hash: task for task in tasks}
-        task = known[key].get(prefix.task_hash)
+        task = known.find(prefix.family, suite, prefix.suite_seed, prefix.task_hash)
         if task is None:
             raise UserError(
                 f"{prefix.key}: its task is not in suite {suite} of seed {prefix.suite_seed} as it is made today; "
@@ -151,20 +231,18 @@ class _Simulators:
     """A pool a family."""
 
     data: Path | None
-    known: Mapping[str, EnvSpec] = field(default_factory=lambda: dict(specs()))
     pools: dict[str, EnvironmentPool] = field(default_factory=dict)
-
-    def of(self, family: str) -> EnvironmentPool:
-        if family not in self.pools:
-            self.pools[family] = EnvironmentPool(
-                self.known[family], self.data, usable_cores(), episodes_per_worker=_EPISODES_PER_WORKER
-            )
-        return self.pools[family]
 
     async def judge(self, prefix: Prefix, task: Task, action: str | None) -> tuple[Recovery, Recovery]:
         """Of the action, and of a random valid action. Raises UserError, InfrastructureError."""
-        async with self.of(prefix.family).environment() as environment:
-            check = RecoveryCheck(environment, task, teaching_of(self.known[prefix.family]), prefix)
+        spec = specs()[prefix.family]
+        if spec.family not in self.pools:
+            self.pools[spec.family] = EnvironmentPool(
+                spec, self.data, usable_cores(), episodes_per_worker=EPISODES_PER_WORKER
+            )
+        async with self.pools[spec.family].environment() as environment:
+            stage = Stage(task, environment, teaching_of(spec), PlayedSurface(spec), "", MAX_TURNS)
+            check = RecoveryCheck(stage, prefix)
             await check.begin()
             valid = await environment.valid_actions()
             floor = Random(f"probe/{prefix.key}").choice(valid) if valid else None

@@ -50,16 +50,17 @@ class StudyProgress:
     plan: Plan
     states: dict[str, State] = field(default_factory=dict)
 
+    def of(self, kind: Kind | None = None) -> list[State]:
+        """Of all jobs, or of those of a kind."""
+        jobs = self.plan.jobs.values()
+        return [self.states[job.name] for job in jobs if kind in (None, job.kind)]
+
     def count(self, status: Status, kind: Kind | None = None) -> int:
-        return sum(
-            self.states[job.name].status == status and kind in (None, job.kind)
-            for job in self.plan.jobs.values()
-        )
+        return sum(state.status == status for state in self.of(kind))
 
     def seconds_of(self, kind: Kind) -> float | None:
         """Mean of the finished ones; None before there is one."""
-        states = (self.states[job.name] for job in self.plan.jobs.values() if job.kind == kind)
-        done = [state.seconds for state in states if state.seconds is not None]
+        done = [state.seconds for state in self.of(kind) if state.seconds is not None]
         return sum(done) / len(done) if done else None
 
 

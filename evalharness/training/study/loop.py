@@ -6,7 +6,6 @@ episodes), trains that model on everything made so far, and plays the validation
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from evalharness.base.errors import UserError
 from evalharness.training.study.file import Known, One, Part, Sections, read_part
-from evalharness.training.study.plan import Cell, Job, Kind, Plan, words_of
+from evalharness.training.study.plan import Cell, Plan, Planner, words_of
 
 _PLAYED = (("run",), ("model", "model_name", "output", "label", "dry_run", "seeds", "suite", "suite_seed"))
 _MADE = ("output", "exclude_suite_seeds", "evaluated")
@@ -79,66 +78,52 @@ def text_of(loop: LoopFile) -> str:
 
 def plan_loop(loop: LoopFile, folder: Path, beside: Path) -> Plan:
     """`folder`: of the loop; `beside`: where paths of data start."""
-    return _Planner(loop, folder, beside).plan()
+    return _LoopPlanner(loop, folder, beside).plan()
 
 
-class _Planner:
+class _LoopPlanner(Planner):
     def __init__(self, loop: LoopFile, folder: Path, beside: Path) -> None:
+        super().__init__(folder)
         self.loop = loop
-        self.folder = folder
         self.given = tuple(beside / name for name in loop.data)
-        self.jobs: dict[str, Job] = {}
 
     def plan(self) -> Plan:
         model = self.loop.model
         trained: tuple[str, ...] = ()
         cells = [Cell("round-0", {"round": "0"}, (), None, (self._evaluated(0, model, ()),))]
         for number in range(1, self.loop.rounds + 1):
-            data = self._data(number, model, trained)
-            words = ["tune", "--model", model, "--data", self._path(f"data/all-{number}.jsonl")]
-            words += [*words_of(self.loop.tune), "-o", self._path(f"models/round-{number}")]
-            training = self._add(f"training round-{number}", words, f"models/round-{number}", data[-1:])
-            model, trained = self._path(f"models/round-{number}"), (training,)
+            data, name, makes = (
+                self._data(number, model, trained),
+                f"round-{number}",
+                f"models/round-{number}",
+            )
+            words = ["tune", "--model", model, "--data", self.path(f"data/all-{number}.jsonl")]
+            words += [*words_of(self.loop.tune), "-o", self.path(makes)]
+            training = self.add("training", name, words, makes, data[-1:])
+            model, trained = self.path(makes), (training,)
             run = self._evaluated(number, model, trained)
-            cells.append(Cell(f"round-{number}", {"round": str(number)}, data, training, (run,)))
+            cells.append(Cell(name, {"round": str(number)}, data, training, (run,)))
         return Plan(self.jobs, tuple(cells))
 
-    def _path(self, name: str) -> str:
-        return str(self.folder / name)
-
-    def _add(
-        self,
-        name: str,
-        words: Iterable[str],
-        makes: str,
-        needs: tuple[str, ...],
-        reads: tuple[Path, ...] = (),
-    ) -> str:
-        kinds: dict[str, Kind] = {"data": "data", "training": "training", "run": "run"}
-        kind = kinds[name.partition(" ")[0]]
-        self.jobs[name] = Job(name, kind, tuple(words), self.folder / makes, needs, reads)
-        return name
-
     def _evaluated(self, number: int, model: str, needs: tuple[str, ...]) -> str:
+        makes = f"runs/round-{number}"
         words = ["run", "--model", model, "--label", f"round={number}", "--suite", "open"]
         words += ["--suite-seed", str(self.loop.validation_seed), *words_of(self.loop.evaluate)]
-        name = f"runs/round-{number}"
-        return self._add(f"run round-{number}", [*words, "-o", self._path(name)], name, needs)
+        return self.add("run", f"round-{number}", [*words, "-o", self.path(makes)], makes, needs)
 
     def _data(self, number: int, model: str, trained: tuple[str, ...]) -> tuple[str, ...]:
         """Played with the model so far; what is made of that; all that was made, and what the user brings."""
         loop, excluded = self.loop, ("--exclude-suite-seeds", str(self.loop.validation_seed))
-        played, new = f"data/played-{number}", f"data/new-{number}.jsonl"
+        played, new, every = f"data/played-{number}", f"data/new-{number}.jsonl", f"data/all-{number}.jsonl"
         words = ["--model", model, "--suite", "open", "--suite-seed", str(loop.suite_seed + number - 1)]
-        words = [*words, *words_of(loop.play), "-o", self._path(played)]
+        words = [*words, *words_of(loop.play), "-o", self.path(played)]
         if loop.rejection is None:
             words, how = ["run", *words], ("correct", loop.correct)
         else:
             words, how = ["bon", *words, "-n", str(loop.rejection)], ("from-runs", loop.from_runs)
-        first = self._add(f"data played-{number}", words, played, trained)
-        words = ["refine", how[0], self._path(played), *words_of(how[1]), *excluded, "-o", self._path(new)]
-        second = self._add(f"data new-{number}", words, new, (first,))
-        parts = [*map(str, self.given), *(self._path(f"data/new-{n}.jsonl") for n in range(1, number + 1))]
-        every = f"data/all-{number}.jsonl"
-        words = ["refine", "mix", *parts, "--all", *excluded, "-o", self._path(every)]
-        return (first, second, self._add(f"data all-{number}", words, every, (second,), self.given))
+        first = self.add("data", f"played-{number}", words, played, trained)
+        words = ["refine", how[0], self.path(played), *words_of(how[1]), *excluded, "-o", self.path(new)]
+        second = self.add("data", f"new-{number}", words, new, (first,))
+        parts = [*map(str, self.given), *(self.path(f"data/new-{n}.jsonl") for n in range(1, number + 1))]
+        words = ["refine", "mix", *parts, "--all", *excluded, "-o", self.path(every)]
+        return first, second, self.add("data", f"all-{number}", words, every, (second,), self.given)

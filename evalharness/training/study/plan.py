@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -79,58 +80,65 @@ def words_of(options: Options) -> list[str]:
     return found
 
 
-def make_plan(study: StudyFile, folder: Path, beside: Path) -> Plan:
-    """`folder`: of the study; `beside`: where paths in its file start. Raises UserError where two cells would share a
-    name."""
-    return _Planner(study, folder, beside).plan()
+class Planner:
+    """The jobs of one folder; what several cells need is added once."""
 
-
-class _Planner:
-    def __init__(self, study: StudyFile, folder: Path, beside: Path) -> None:
-        self.study = study
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.beside = beside
         self.jobs: dict[str, Job] = {}
 
-    def plan(self) -> Plan:
-        cells = [self._cell(settings) for settings in _combinations(self.study.axes, TRAINED)]
-        if twice := _twice(cell.name for cell in cells):
-            raise UserError(f"two cells of the study would be called {twice}; name their models differently")
-        return Plan(self.jobs, tuple(cells))
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
 
-    def _add(
+    def add(
         self,
-        name: str,
         kind: Kind,
+        name: str,
         words: Iterable[str],
         makes: str,
         needs: tuple[str, ...] = (),
         reads: tuple[Path, ...] = (),
     ) -> str:
-        self.jobs.setdefault(name, Job(name, kind, tuple(words), self.folder / makes, needs, reads))
-        return name
+        """The job's name. `makes` goes from the folder."""
+        job = Job(f"{kind} {name}", kind, tuple(words), self.folder / makes, needs, reads)
+        return self.jobs.setdefault(job.name, job).name
+
+
+def make_plan(study: StudyFile, folder: Path, beside: Path) -> Plan:
+    """`folder`: of the study; `beside`: where paths in its file start. Raises UserError where two cells would share a
+    name."""
+    return _StudyPlanner(study, folder, beside).plan()
+
+
+class _StudyPlanner(Planner):
+    def __init__(self, study: StudyFile, folder: Path, beside: Path) -> None:
+        super().__init__(folder)
+        self.study, self.beside = study, beside
+
+    def plan(self) -> Plan:
+        cells = [self._cell(settings) for settings in _combinations(self.study.axes, TRAINED)]
+        names = Counter(cell.name for cell in cells)
+        if twice := next((name for name in names if names[name] > 1), None):
+            raise UserError(f"two cells of the study would be called {twice}; name their models differently")
+        return Plan(self.jobs, tuple(cells))
 
     def _cell(self, settings: Mapping[str, Any]) -> Cell:
         axes, name = self.study.axes, _name(self.study.axes, settings, TRAINED)
-        data = self._data(settings)
-        training = f"training {name}"
+        data, makes = self._data(settings), f"models/{name}"
         words = ["tune", "--model", settings["base_model"], "--data", str(self.jobs[data[-1]].makes)]
-        words += ["-o", str(self.folder / "models" / name)]
         mode = "full" if self._regenerated(settings) else settings["mode"]
-        words += ["--mode", mode, "--seed", str(settings["training_seed"])]
-        self._add(training, "training", [*words, *words_of(self.study.tune)], f"models/{name}", data[-1:])
+        words += ["-o", self.path(makes), "--mode", mode, "--seed", str(settings["training_seed"])]
+        training = self.add("training", name, [*words, *words_of(self.study.tune)], makes, data[-1:])
         labels = {key: str(value) for key, value in settings.items() if key in axes.model_fields_set}
         labels.setdefault("training_seed", str(settings["training_seed"]))
-        runs = [
-            self._run(name, training, labels, played) for played in _combinations(self.study.axes, PLAYED)
-        ]
+        runs = [self._run(name, training, labels, played) for played in _combinations(axes, PLAYED)]
         return Cell(name, labels, data, training, tuple(runs))
 
     def _run(self, cell: str, training: str, labels: Mapping[str, str], played: Mapping[str, Any]) -> str:
         more = _name(self.study.axes, played, PLAYED)
         name = f"{cell}-{more}" if more else cell
-        words = ["run", "--model", str(self.folder / "models" / cell), "--model-name", cell]
-        words += ["-o", str(self.folder / "runs" / name), *words_of({"label": dict(labels)})]
+        words = ["run", "--model", self.path(f"models/{cell}"), "--model-name", cell]
+        words += ["-o", self.path(f"runs/{name}"), *words_of({"label": dict(labels)})]
         if "suite_seed" in played:
             words += ["--suite-seed", str(played["suite_seed"])]
         if played.get("perturbation", PLAIN) != PLAIN:
@@ -138,9 +146,7 @@ class _Planner:
         if "agent" in played:
             agent, *options = played["agent"].split("+")
             words += ["--agent", agent, *(word for o in options for word in ("--agent-option", o))]
-        return self._add(
-            f"run {name}", "run", [*words, *words_of(self.study.run)], f"runs/{name}", (training,)
-        )
+        return self.add("run", name, [*words, *words_of(self.study.run)], f"runs/{name}", (training,))
 
     # --- data -------------------------------------------------------------------------------------------------------
 
@@ -164,18 +170,11 @@ class _Planner:
     def _mixed(self, parts: Mapping[Path, str], size: int, name: str, needs: tuple[str, ...]) -> str:
         """`parts`: file -> what stands behind it, its share."""
         name = name if name.endswith(f"-{size}") or f"-{size}-" in name else f"{name}-{size}"
-        words = [
-            "refine",
-            "mix",
-            *(f"{path}{share}" for path, share in parts.items()),
-            "-n",
-            str(size),
-            "-o",
-            str(self.folder / "data" / f"{name}.jsonl"),
-        ]
-        brought = tuple(path for path in parts if not path.is_relative_to(self.folder))
         makes = f"data/{name}.jsonl"
-        return self._add(f"data {name}", "data", [*words, *self._excluded()], makes, needs, brought)
+        words = ["refine", "mix", *(f"{path}{share}" for path, share in parts.items()), "-n", str(size)]
+        words += ["-o", self.path(makes), *self._excluded()]
+        brought = tuple(path for path in parts if not path.is_relative_to(self.folder))
+        return self.add("data", name, words, makes, needs, brought)
 
     def _agent(self, settings: Mapping[str, Any], size: int) -> tuple[str, ...]:
         data, writer = self.study.data, settings.get("synthesis_model")
@@ -188,28 +187,24 @@ class _Planner:
             return self._corrected(settings, size)
         if data.grounded is not None:
             return (self._grounded(name, size, writer),)
-        asked = words_of(self._writer(str(writer)))
-        scripts, played = f"scripts{by}", f"trajectories{by}"
-        words = ["refine", "scripts", *asked, *words_of(data.scripts or {})]
-        self._add(
-            f"data {scripts}", "data", [*words, "-o", str(self.folder / "data" / scripts)], f"data/{scripts}"
-        )
-        words = ["refine", "trajectories", *asked, "--scripts", str(self.folder / "data" / scripts)]
-        words += [*words_of(data.trajectories), "-o", str(self.folder / "data" / played)]
-        self._add(f"data {played}", "data", words, f"data/{played}", (f"data {scripts}",))
-        whole = self.folder / "data" / played / "data.jsonl"
-        return (
-            f"data {scripts}",
-            f"data {played}",
-            self._mixed({whole: ""}, size, name, (f"data {played}",)),
-        )
+        asked, scripts, played = words_of(self._writer(writer)), f"data/scripts{by}", f"data/trajectories{by}"
+        words = ["refine", "scripts", *asked, *words_of(data.scripts or {}), "-o", self.path(scripts)]
+        first = self.add("data", f"scripts{by}", words, scripts)
+        words = ["refine", "trajectories", *asked, "--scripts", self.path(scripts)]
+        words += [*words_of(data.trajectories), "-o", self.path(played)]
+        second = self.add("data", f"trajectories{by}", words, played, (first,))
+        return first, second, self._mixed({self.folder / played / "data.jsonl": ""}, size, name, (second,))
 
     def _grounded(self, name: str, size: int, writer: Any) -> str:
-        words = ["refine", "grounded", "-n", str(size), "-o", str(self.folder / "data" / f"{name}.jsonl")]
+        makes = f"data/{name}.jsonl"
+        words = ["refine", "grounded", "-n", str(size), "-o", self.path(makes)]
         words += [*words_of(self.study.data.grounded or {}), *self._excluded()]
         if writer not in (None, RULES):
-            words += words_of(_renamed(self._writer(str(writer)), model="thoughts"))
-        return self._add(f"data {name}", "data", words, f"data/{name}.jsonl")
+            asked = {
+                "thoughts" if key == "model" else key: value for key, value in self._writer(writer).items()
+            }
+            words += words_of(asked)
+        return self.add("data", name, words, makes)
 
     def _regenerated(self, settings: Mapping[str, Any]) -> bool:
         """Whether `no_refine_data` is data of its own: the same tasks, played without errors."""
@@ -217,27 +212,21 @@ class _Planner:
 
     def _corrected(self, settings: Mapping[str, Any], size: int) -> tuple[str, ...]:
         """A model's own errors, corrected, and as many of the same tasks without errors."""
-        played = self.folder / "data" / "played"
-        words = ["run", *words_of(self.study.data.played or {}), "-o", str(played)]
-        jobs = [self._add("data played", "data", words, "data/played")]
+        played = self.path("data/played")
+        words = ["run", *words_of(self.study.data.played or {}), "-o", played]
+        jobs = [self.add("data", "played", words, "data/played")]
         kinds = ("none",) if self._regenerated(settings) else ("none", "own")
         for errors in kinds:
-            name = f"errors-{errors}"
-            words = ["refine", "correct", str(played), *words_of(self.study.data.corrected or {})]
-            words += [
-                *self._excluded(),
-                "--errors",
-                errors,
-                "-o",
-                str(self.folder / "data" / f"{name}.jsonl"),
-            ]
-            jobs.append(self._add(f"data {name}", "data", words, f"data/{name}.jsonl", ("data played",)))
+            makes = f"data/errors-{errors}.jsonl"
+            words = ["refine", "correct", played, *words_of(self.study.data.corrected or {})]
+            words += [*self._excluded(), "--errors", errors, "-o", self.path(makes)]
+            jobs.append(self.add("data", f"errors-{errors}", words, makes, (jobs[0],)))
         made = {self.jobs[name].makes: "" for name in jobs[1:]}
         mixed = self._mixed(made, size * len(kinds) // 2, f"agent-{kinds[-1]}", tuple(jobs[1:]))
         return (*jobs, mixed)
 
-    def _writer(self, name: str) -> Options:
-        return self.study.data.writers.get(name, {"model": name})
+    def _writer(self, name: object) -> Options:
+        return self.study.data.writers.get(str(name), {"model": str(name)})
 
     def _excluded(self) -> list[str]:
         """Tasks of every open suite that is played stay out of the data; those of suite 0 always do."""
@@ -245,10 +234,6 @@ class _Planner:
         made = {**(self.study.data.grounded or {}), **(self.study.data.corrected or {})}
         named = "exclude_suite_seeds" in made
         return ["--exclude-suite-seeds", ",".join(map(str, sorted(seeds)))] if seeds and not named else []
-
-
-def _renamed(options: Options, **names: str) -> Options:
-    return {names.get(key, key): value for key, value in options.items()}
 
 
 def _combinations(axes: Axes, names: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -270,8 +255,3 @@ def _name(axes: Axes, settings: Mapping[str, Any], names: Iterable[str]) -> str:
 
 def _short(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value).rstrip("/").rpartition("/")[2]
-
-
-def _twice(names: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]

@@ -57,11 +57,8 @@ def read_rounds(folder: Path) -> list[Round]:
         run = folder / "runs" / f"round-{number}"
         new = _inside(sample.read_manifest(folder / "data" / f"new-{number}.jsonl"), "counts")
         trained = plan.read_manifest(folder / "models" / f"round-{number}")
-        errors = {
-            str(kind): count
-            for kind, count in _inside(new, "errors").items()
-            if isinstance(count, int) and not isinstance(count, bool)
-        }
+        kinds = _inside(new, "errors")
+        errors = {str(kind): count for kind in kinds if (count := _count(kinds, kind)) is not None}
         found.append(
             Round(
                 number,

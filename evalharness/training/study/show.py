@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
@@ -52,11 +53,7 @@ def seconds_left(progress: StudyProgress, slots: int) -> float | None:
     """None before a job of every kind that is left was finished."""
     total = 0.0
     for kind in get_args(Kind):
-        left = sum(
-            progress.states[job.name].status in ("waiting", "running")
-            for job in progress.plan.jobs.values()
-            if job.kind == kind
-        )
+        left = progress.count("waiting", kind) + progress.count("running", kind)
         if left and (each := progress.seconds_of(kind)) is None:
             return None
         total += left * (each or 0.0) if left else 0.0
@@ -66,7 +63,7 @@ def seconds_left(progress: StudyProgress, slots: int) -> float | None:
 def counts(progress: StudyProgress, slots: int) -> str:
     """`data sets 1/1 · trainings 2/8 · runs 1/8 · about 12 min left`."""
     parts = [
-        f"{plural} {progress.count('done', kind)}/{sum(job.kind == kind for job in progress.plan.jobs.values())}"
+        f"{plural} {progress.count('done', kind)}/{len(progress.of(kind))}"
         for kind, plural in PLURALS.items()
     ]
     parts += [f"{n} {status}" for status in _PROBLEMS if (n := progress.count(status))]
@@ -110,16 +107,7 @@ def problems(progress: StudyProgress, folder: Path) -> list[str]:
 
 def to_json(progress: StudyProgress) -> dict[str, Any]:
     return {
-        "cells": [
-            {
-                "name": cell.name,
-                "settings": dict(cell.settings),
-                "data": list(cell.data),
-                "training": cell.training,
-                "runs": list(cell.runs),
-            }
-            for cell in progress.plan.cells
-        ],
+        "cells": [asdict(cell) for cell in progress.plan.cells],
         "jobs": {
             job.name: {
                 "kind": job.kind,

@@ -138,15 +138,12 @@ class TrajectoryConversation(Conversation):
 
     def judge(self, reply: str) -> ReplyCheck:
         self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.readings)
-        if verdict.signal is Signal.TOO_FEW and not self._is_last_call():
+        # What is rejected for good is shown with the turns it had.
+        if verdict.signal is Signal.TOO_FEW and self.calls + 1 < self.most_calls:
             self.kept, self.rejected = [], self.kept
         elif self.kept:
             self.rejected = []
         return verdict
-
-    def _is_last_call(self) -> bool:
-        """What is rejected for good is shown with the turns it had."""
-        return self.calls + 1 >= self.most_calls
 
     def record(self) -> dict[str, Any]:
         return super().record() | {

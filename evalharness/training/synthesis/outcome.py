@@ -14,6 +14,7 @@ from evalharness.records.stored import SCHEMA
 from evalharness.training.datasets.sample import Sample, read_manifest, write_samples
 from evalharness.training.synthesis.conversation import sample_of
 from evalharness.training.synthesis.script import KeysError, Script, read_script
+from evalharness.training.synthesis.signals import Tally
 from evalharness.training.synthesis.synthesis_store import (
     DATA,
     PASSED,
@@ -21,7 +22,6 @@ from evalharness.training.synthesis.synthesis_store import (
     read_finished,
     read_synthesis_manifest,
 )
-from evalharness.training.synthesis.tally import Tally
 from evalharness.training.synthesis.trajectory import Turn, read_turn
 
 

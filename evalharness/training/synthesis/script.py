@@ -150,15 +150,20 @@ class KeysError(ValueError):
         self.mistakes = mistakes
 
 
-def mistakes_of(error: ValidationError, most: int = _MOST_MISTAKES) -> list[str]:
+def first_mistakes(found: list[str]) -> list[str]:
+    """As many as a model reads at once."""
+    more = [f"and {len(found) - _MOST_MISTAKES} more"] if len(found) > _MOST_MISTAKES else []
+    return found[:_MOST_MISTAKES] + more
+
+
+def mistakes_of(error: ValidationError) -> list[str]:
     """A line for each, as a model can act on it."""
     found = []
     for problem in error.errors(include_url=False, include_context=False):
         where = " / ".join(str(part)[:60] for part in problem["loc"] if part not in ("text", "place"))
         given = "" if problem["type"] == "missing" else f" (found: {_shown(problem.get('input'))})"
         found.append(f"{where or 'the object'}: {problem['msg']}{given}")
-    more = [f"and {len(found) - most} more"] if len(found) > most else []
-    return found[:most] + more
+    return first_mistakes(found)
 
 
 def _shown(value: Any) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -11,22 +12,26 @@ from typing import Any, Literal
 from evalharness.base.errors import UserError
 from evalharness.config import PolicyConfig
 from evalharness.models.adaptive_concurrency import CEILING
-from evalharness.models.asking import ATTEMPTS, Outcome, asked_into, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, AskedModel, Outcome, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.work import Watch, unwatched
+from evalharness.models.work import Watch, WorkProgress, unwatched
 from evalharness.records.answers import make_manifest
 from evalharness.records.cost import prices_of
 from evalharness.records.files import MANIFEST
 from evalharness.training.synthesis import schemas
-from evalharness.training.synthesis.asking import Job, SynthesisProgress
-from evalharness.training.synthesis.conversation import MOST_CALLS, ScriptConversation, TrajectoryConversation
+from evalharness.training.synthesis.conversation import (
+    MOST_CALLS,
+    Conversation,
+    ScriptConversation,
+    TrajectoryConversation,
+)
 from evalharness.training.synthesis.outcome import count_finished, stored_script, write_outcome
 from evalharness.training.synthesis.personas import draw, read_personas
-from evalharness.training.synthesis.script import Script
+from evalharness.training.synthesis.signals import Tally
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts, load_prompts
 from evalharness.training.synthesis.synthesis_store import (
     PASSED,
@@ -41,6 +46,53 @@ CONTEXT_TOKENS = 16384
 """Of a server that we start, where the model allows as much: three example scripts, a script and its trajectory."""
 
 Kind = Literal["scripts", "trajectories"]
+
+
+@dataclass
+class SynthesisProgress(WorkProgress):
+    tally: Tally = field(default_factory=Tally)
+    """Of all finished personas, those of earlier sessions included."""
+
+    def details(self) -> list[str]:
+        counted = self.tally
+        at = ", ".join(f"{counted.passed_at[call]} at call {call}" for call in sorted(counted.passed_at))
+        parts = [f"passed {counted.passed}" + (f" ({at})" if at else "")]
+        if counted.rejected:
+            why = ", ".join(f"{signal} {count}" for signal, count in counted.rejected.most_common())
+            parts.append(f"rejected {counted.rejected.total()} ({why})")
+        return parts
+
+
+@dataclass
+class Job:
+    """A persona that is not finished. Its conversation is made when its turn comes: not all fit into memory."""
+
+    key: str
+    make: Callable[[], Conversation]
+    _conversation: Conversation | None = None
+    """Where an earlier try has left it."""
+
+    async def run(self, model: AskedModel, store: SynthesisStore, progress: SynthesisProgress) -> None:
+        conversation = self._conversation
+        if conversation is None:
+            # In a thread, as every verification: it may take the time limit of untrusted expressions.
+            conversation = self._conversation = await asyncio.to_thread(self._begin, store)
+        while not conversation.finished:
+            messages, number = conversation.messages(), conversation.calls + 1
+            answer = await model.answer(self.key, messages, number=number)
+            store.add_call(answer)
+            await asyncio.to_thread(conversation.take, answer)
+        store.add_finished(conversation)
+        progress.tally.add(conversation.record())
+        progress.finish()
+        self._conversation = None
+
+    def _begin(self, store: SynthesisStore) -> Conversation:
+        """From its beginning, or from where an earlier session left it."""
+        conversation = self.make()
+        for call in store.calls.get(self.key, ()):
+            conversation.take(call)
+        return conversation
 
 
 @dataclass(frozen=True)
@@ -133,7 +185,9 @@ def make_trajectories(
 
     def play(line: FinishedLine) -> TrajectoryConversation:
         record = line.read()
-        script = _playable(scripts, record)
+        script = stored_script(scripts, record)
+        if mistakes := script_mistakes(script):  # as good as when it passed
+            raise UserError(f"{scripts}: the script of {record['key']} does not pass any more: {mistakes[0]}")
         return TrajectoryConversation(
             record["key"],
             record["index"],
@@ -147,14 +201,6 @@ def make_trajectories(
 
     jobs = [Job(line.key, partial(play, line)) for line in passed[:count]]
     return _synthesise(what, "trajectories", identity, jobs, {"scripts": len(passed)}, watch)
-
-
-def _playable(folder: Path, record: dict[str, Any]) -> Script:
-    """The script of a finished line, as good as when it passed."""
-    script = stored_script(folder, record)
-    if mistakes := script_mistakes(script):
-        raise UserError(f"{folder}: the script of {record['key']} does not pass any more: {mistakes[0]}")
-    return script
 
 
 def _synthesise(

@@ -112,21 +112,13 @@ class SynthesisPrompts:
         messages = _opening(prompt.system, prompt.format, shown, instruction)
         if not kept and not rejected:
             return messages
-        if not kept:
-            return [
-                *messages,
-                {
-                    "role": "assistant",
-                    "content": _json({"trajectory": [turn.to_json() for turn in rejected]}),
-                },
-                {"role": "user", "content": prompt.again.replace("{mistakes}", "; ".join(mistakes)).strip()},
-            ]
-        go_on = (
-            prompt.continuation.replace("{turn}", str(len(kept)))
-            .replace("{speaker}", "Player" if len(kept) % 2 else "DM")
-            .replace("{mistakes}", _listed(mistakes))
-        )
-        said = _json({"trajectory": [turn.to_json() for turn in kept]})
+        if kept:
+            speaker = "Player" if len(kept) % 2 else "DM"
+            go_on = prompt.continuation.replace("{turn}", str(len(kept))).replace("{speaker}", speaker)
+            go_on = go_on.replace("{mistakes}", _listed(mistakes))
+        else:
+            go_on = prompt.again.replace("{mistakes}", "; ".join(mistakes))
+        said = _json({"trajectory": [turn.to_json() for turn in kept or rejected]})
         return [
             *messages,
             {"role": "assistant", "content": said},

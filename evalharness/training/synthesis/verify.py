@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from evalharness.training.synthesis.actions import ActionCheck, action_mistakes
 from evalharness.training.synthesis.reply_json import BrokenList, NotJsonError, read_json, read_list
-from evalharness.training.synthesis.script import KeysError, Script, read_script
+from evalharness.training.synthesis.script import KeysError, Script, first_mistakes, read_script
 from evalharness.training.synthesis.signals import ReplyCheck, Signal
 from evalharness.training.synthesis.trajectory import (
     MOST_TURNS,
@@ -25,6 +25,7 @@ from evalharness.training.synthesis.trajectory import (
     MasterTurn,
     PlayerTurn,
     Turn,
+    error_turns,
     read_turn,
 )
 
@@ -32,7 +33,6 @@ Excuse = Literal["any", "parameter"]
 CountErrors = Literal["all", "call"]
 LastTurn = Literal["keep", "drop"]
 Errors = Literal["some", "none"]
-_MOST_MISTAKES = 8
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,6 @@ class Readings:
 
     errors: Errors = "some"
     """None: the paper's `no_refine_data`, a set made anew in which no player errs."""
-
-    def __post_init__(self) -> None:
-        assert self.excuse in get_args(Excuse)
-        assert self.count in get_args(CountErrors)
-        assert self.last_turn in get_args(LastTurn)
 
     def to_json(self) -> dict[str, Any]:
         """Without what earlier versions did not have, where it is as they did it: their folders go on."""
@@ -85,8 +80,7 @@ def script_mistakes(script: Script, *, bare_names: bool = True) -> tuple[str, ..
         for name, action in script.actions.items()
         for m in action_mistakes(name, action, bare_names=bare_names)
     ]
-    more = (f"and {len(found) - _MOST_MISTAKES} more",) if len(found) > _MOST_MISTAKES else ()
-    return (*found[:_MOST_MISTAKES], *more)
+    return tuple(first_mistakes(found))
 
 
 def verify_trajectory(
@@ -145,7 +139,7 @@ def _judge_end(turns: list[Turn], kept: int, readings: Readings) -> tuple[list[T
             Signal.UNFINISHED, ("it ends with the Player; the DM has the last turn, which ends the task",)
         )
     counted = turns if readings.count == "all" else turns[kept:]
-    errors = sum(isinstance(turn, MasterTurn) and bool(turn.errors) for turn in counted)
+    errors = error_turns(counted)
     if last.errors:
         return turns[:-1], ReplyCheck(
             Signal.LAST_ERROR, (f"turn {len(turns) - 1}, the last one, says that the Player erred",)

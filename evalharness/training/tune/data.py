@@ -13,10 +13,10 @@ from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import sha256_of
 from evalharness.training.datasets import formats
 from evalharness.training.datasets.modes import Mode
-from evalharness.training.datasets.order import BadOrder, OrderCheck
+from evalharness.training.datasets.order import OrderCheck
 from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples
 from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, write_parquet
-from evalharness.training.tune.settings import TooLong
+from evalharness.training.tune.settings import Settings
 
 _NAMED = 3
 _MOST_LOST = 0.1
@@ -73,21 +73,17 @@ def make_rows(
     files: Sequence[Path],
     model: Path,
     target: Path,
+    settings: Settings,
     *,
-    mode: Mode,
-    max_length: int,
-    too_long: TooLong,
-    bad_order: BadOrder = "refuse",
     python: Path,
     template: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Made:
     """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
-    made = Made()
-    made.order = OrderCheck(bad_order)
-    samples = _chosen(files, mode, made)
+    made = Made(order=OrderCheck(settings.bad_order))
+    samples = _chosen(files, settings.mode, made)
     tokens = tokenize(samples, model, made.counts, template=template, python=python, on_line=on_line)
-    write_parquet(target, _fitting(tokens, made, max_length, too_long))
+    write_parquet(target, _fitting(tokens, made, settings))
     made.left_out.update(made.counts.refused)
     if not made.rows:
         why = ", ".join(f"{count:,} {reason}" for reason, count in made.left_out.items())
@@ -116,7 +112,8 @@ def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
         yield sample
 
 
-def _fitting(rows: Iterable[Tokens], made: Made, max_length: int, too_long: TooLong) -> Iterator[Tokens]:
+def _fitting(rows: Iterable[Tokens], made: Made, settings: Settings) -> Iterator[Tokens]:
+    max_length, too_long = settings.max_length, settings.too_long
     longer: list[str] = []
     for row in rows:
         length = len(row.input_ids)
@@ -124,7 +121,7 @@ def _fitting(rows: Iterable[Tokens], made: Made, max_length: int, too_long: TooL
             longer.append(f"{row.id}: {length:,} tokens")
             made.longer[made.kinds[row.id]] += 1
             continue
-        trained = sum(label >= 0 for label in row.labels)
+        trained = row.trained_tokens
         made.rows += 1
         made.tokens += length
         made.trained_tokens += trained

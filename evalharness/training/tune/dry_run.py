@@ -118,10 +118,8 @@ def dry_run(
     if files:
         assert server is not None
         with tempfile.TemporaryDirectory(prefix="evalharness-tune-") as folder:
-            made = make_rows(
-                files, model, Path(folder) / "tokens.parquet", mode=settings.mode, max_length=settings.max_length,
-                too_long=settings.too_long, bad_order=settings.bad_order, python=server, on_line=on_line,
-            )  # fmt: skip
+            target = Path(folder) / "tokens.parquet"
+            made = make_rows(files, model, target, settings, python=server, on_line=on_line)
         longest, most_trained = made.longest, made.most_trained
     use = use_of(settings, launch, longest=longest, most_trained=most_trained, bf16=bf16, gpu=gpu)
     limit = gpu_memory or (80_000_000_000 if gpu else memory_bytes() // use.processes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from evalharness.models.serving.lora import tensor_shapes
 from evalharness.training.tune.memory import Memory, Use, memory, shape_of
 from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
-from evalharness.training.tune.trainer.choices import RefusedError, micro_batch
+from evalharness.training.tune.trainer.batches import RefusedError, micro_batch
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,7 @@ def estimate(base: CheckpointInfo, use: Use, *, checkpoints: int) -> Estimate:
         if file.endswith(".safetensors")
         for name, shape in tensor_shapes(base.path / file).items()
     ]
-    sizes = {name: _product(shape) for name, shape in shapes}
-    parameters = sum(sizes.values()) or base.weight_bytes // 2
+    parameters = sum(math.prod(shape) for _, shape in shapes) or base.weight_bytes // 2
     # Of the rank's two matrices, for every linear layer but the embeddings and the output.
     adapter = use.settings.lora_rank * sum(
         sum(shape)
@@ -71,13 +71,6 @@ def estimate(base: CheckpointInfo, use: Use, *, checkpoints: int) -> Estimate:
     return Estimate(
         parameters, trained, found, use.processes, checkpoint, checkpoint * checkpoints + finished
     )
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    product = 1
-    for size in shape:
-        product *= size
-    return product
 
 
 def require_room(found: Estimate, folder: Path, *, gpu: bool) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.machine import cpu_flags
-from evalharness.base.reading import read_json
+from evalharness.base.reading import read_known
 from evalharness.models.serving.checkpoint import CheckpointInfo, check_checkpoint
 from evalharness.models.serving.find import nvidia_gpu
 from evalharness.runs.folders import TRAINING
@@ -103,10 +103,8 @@ def plan(
     if _finished(folder, identity):
         return None
     made = make_rows(
-        files, base.path, folder / ROWS, mode=settings.mode, max_length=settings.max_length,
-        too_long=settings.too_long, bad_order=settings.bad_order,
-        python=install.server, template=template, on_line=on_line,
-    )  # fmt: skip
+        files, base.path, folder / ROWS, settings, python=install.server, template=template, on_line=on_line
+    )
     steps = steps_of(settings, made)
     if save_every is None:
         # An adapter is small: some to choose from, and little is lost by a kill. Whole models: one an epoch.
@@ -138,11 +136,8 @@ def steps_of(settings: Settings, made: Made) -> int:
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
-    try:
-        data = read_json(folder / MANIFEST)
-    except (OSError, ValueError):
-        return None
-    return data if isinstance(data, dict) and data.get("kind") == TRAINING else None
+    manifest = read_known(folder / MANIFEST)
+    return manifest if manifest.get("kind") == TRAINING else None
 
 
 def _finished(folder: Path, identity: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import read_json
+from evalharness.base.reading import read_known
 from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
 from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo
 from evalharness.models.serving.lora import Adapter, check_adapter, check_fits, find_base, is_adapter
@@ -84,14 +84,8 @@ def start_of(model: str, on_line: Callable[[str], None]) -> Start:
 def _manifest(folder: Path) -> Mapping[str, Any]:
     """Of the training that made a folder; empty where none is known. A checkpoint's lies in the folder above."""
     places = [folder, folder.parent] if folder.name.startswith("checkpoint-") else [folder]
-    for place in places:
-        try:
-            found = read_json(place / _MANIFEST)
-        except (OSError, ValueError):
-            continue
-        if isinstance(found, dict) and isinstance(found.get("data"), dict):
-            return found
-    return {}
+    found = (read_known(place / _MANIFEST) for place in places)
+    return next((manifest for manifest in found if isinstance(manifest.get("data"), dict)), {})
 
 
 def _data(folder: Path) -> dict[str, Any]:
@@ -102,11 +96,7 @@ def _data(folder: Path) -> dict[str, Any]:
 
 
 def _came_from(folder: Path) -> list[dict[str, Any]]:
-    try:
-        record = read_json(folder / RECORD)
-    except (OSError, ValueError):
-        record = None
-    if isinstance(record, dict):  # an adapter merged into its base
+    if record := read_known(folder / RECORD):  # an adapter merged into its base
         return [
             {"model": name, "sha256": str(record[key])}
             for name, key in (("base", "base_sha256"), ("adapter", "lora_sha256"))

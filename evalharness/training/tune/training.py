@@ -20,15 +20,15 @@ from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
 from evalharness.training.tune.process import Event, follow
 from evalharness.training.tune.progress import TuningProgress
+from evalharness.training.tune.trainer.events import NO_MEMORY, NOT_FINITE, REFUSED
+from evalharness.training.tune.trainer.saving import RECORD
 
 LOG, TALK, JOB = "log.jsonl", "tune.log", "job.json"
-RECORD = "evalharness_tune.json"
-"""In a checkpoint that is whole: as in `trainer/saving.py`."""
 PIECES = "pytorch_model_fsdp_0"
 """In a checkpoint that FSDP2 made: accelerate's name for the pieces of the weights."""
 TRAINER = Path(__file__).parent / "trainer" / "train.py"
-_ENDS = {7: "not finite", 8: "no memory", 9: "refused"}
-"""Status in the manifest, by the exit status (`trainer/events.py`)."""
+_ENDS = {NOT_FINITE: "not finite", NO_MEMORY: "no memory", REFUSED: "refused"}
+"""Status in the manifest, by the exit status."""
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
@@ -123,7 +123,6 @@ def train(
     progress: TuningProgress,
     *,
     command: Sequence[str] = (),
-    on_event: Callable[[Event], None] = lambda event: None,
     on_interrupt: Callable[[], None] = lambda: None,
 ) -> str:
     """Train, or go on; "done" or "stopped" (by Ctrl-C, with a checkpoint).
@@ -145,7 +144,6 @@ def train(
         if event["event"] == "step":
             with (planned.folder / LOG).open("a", encoding="ascii") as file:
                 file.write(json.dumps({k: v for k, v in event.items() if k != "event"}) + "\n")
-        on_event(event)
 
     status = follow(command_of(planned), planned.folder / TALK, take, on_interrupt)
     ended = last[0]["event"] if last else "nothing"
@@ -161,14 +159,14 @@ def train(
 def _failure(planned: Plan, status: int, progress: TuningProgress) -> UserError | InfrastructureError:
     kept = latest_checkpoint(planned.folder)
     where = "no checkpoint was made before" if kept is None else f"the last checkpoint is {kept}"
-    if status == 7:
+    if status == NOT_FINITE:
         return UserError(
             f"after step {progress.step} the loss was no number any more, and the training was stopped; {where}. "
             "A lower --lr (and -o another folder) is what helps most"
         )
-    if status == 9:
+    if status == REFUSED:
         return UserError(f"{progress.problem}; choose another --batch or --micro-batch")
-    if status == 8:
+    if status == NO_MEMORY:
         return UserError(
             f"memory did not suffice ({where}): a smaller --micro-batch or --max-length, or --gradient-checkpointing"
         )

@@ -12,7 +12,7 @@ from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.suites import open as suites
 from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest
-from evalharness.training.grounded.faults import WHY, takeovers
+from evalharness.training.grounded.takeover import WHY, takeovers
 
 SEED = 100
 

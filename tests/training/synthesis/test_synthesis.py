@@ -19,8 +19,10 @@ from scripted_model import answer, persona, script_for
 from evalharness.cli import main
 from evalharness.models.endpoint import request_seed
 from evalharness.models.work import watch_work
+from evalharness.records.cost import Prices
 from evalharness.training.datasets.sample import BrokenLine, iter_samples
-from evalharness.training.synthesis.asking import SynthesisProgress
+from evalharness.training.synthesis.synthesis import SynthesisProgress
+from evalharness.training.synthesis.synthesis_store import _Session
 
 from .synthesis_commands import (
     ALL,
@@ -309,3 +311,11 @@ def test_the_live_view_says_what_goes_on() -> None:
     assert "30 calls" in shown
     assert "concurrency 8 (growing)" in shown
     assert r"HTTP 500: \x1b[31mno" in shown
+
+
+@pytest.mark.parametrize(
+    "prices",
+    [None, [None, None], [1.0, 2.0], Prices(input=1.0, output=2.0, input_cache_read=0.5).model_dump()],
+)
+def test_a_session_is_read_with_the_prices_it_was_written_with(prices: object) -> None:
+    assert _Session.model_validate({"wanted": 1, "prices": prices}).wanted == 1

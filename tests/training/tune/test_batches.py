@@ -1,11 +1,14 @@
-"""Which conversations are trained in one step: drawn at random each epoch, every one once."""
+"""Which conversations are trained in one step, drawn at random each epoch, and how many are computed at a time."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.training.tune.trainer.batches import order
+from evalharness.training.tune.trainer.batches import RefusedError, micro_batch, order
 
 
 @given(st.lists(st.integers(1, 11), max_size=60), st.integers(1, 9), st.integers(0, 3), st.integers(0, 3))
@@ -33,3 +36,20 @@ def test_batches_are_drawn_anew_each_epoch_from_all_of_the_data() -> None:
     for drawn in found:
         together = sum(any({index, index + 1} <= group for group in drawn) for index in range(199))
         assert together < 30  # 7.0 expected; 199 - 24 where batches are cut out of the files' order
+
+
+def chosen(processes: int = 1, *, cuda: bool = False, **other: Any) -> int:
+    return micro_batch({"batch": 12, "micro_batch": 0, **other}, processes, cuda=cuda)
+
+
+def test_a_micro_batch_divides_a_processs_part_of_the_batch() -> None:
+    assert chosen() == chosen(2) == 1
+    assert chosen(cuda=True) == 4
+    assert chosen(2, cuda=True) == 3
+    assert chosen(2, micro_batch=2) == 2
+
+
+@pytest.mark.parametrize("other", [{"batch": 3}, {"micro_batch": 4}, {"batch": 1}])
+def test_what_cannot_be_divided_over_the_processes_is_refused(other: dict[str, Any]) -> None:
+    with pytest.raises(RefusedError):
+        chosen(2, **other)

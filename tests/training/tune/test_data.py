@@ -4,44 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet
 import pytest
 from refine_samples import clean_sample, erring_sample, user
 
 from evalharness.base.errors import UserError
-from evalharness.training.datasets.modes import Mode
-from evalharness.training.datasets.order import BadOrder
 from evalharness.training.datasets.sample import Sample, write_samples
 from evalharness.training.tune.data import Made, make_rows
-from evalharness.training.tune.settings import TooLong
+from evalharness.training.tune.settings import Settings
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 
-def rows_of(
-    samples: list[Sample],
-    model: Path,
-    python: Path,
-    folder: Path,
-    *,
-    mode: Mode = "full",
-    max_length: int = 4096,
-    too_long: TooLong = "refuse",
-    bad_order: BadOrder = "repair",
-) -> Made:
+def rows_of(samples: list[Sample], model: Path, python: Path, folder: Path, **settings: Any) -> Made:
     data = folder / "data.jsonl"
     write_samples(data, samples, {})
-    return make_rows(
-        [data],
-        model,
-        folder / "rows.parquet",
-        mode=mode,
-        max_length=max_length,
-        too_long=too_long,
-        bad_order=bad_order,
-        python=python,
-    )
+    return make_rows([data], model, folder / "rows.parquet", replace(Settings(), **settings), python=python)
 
 
 def test_longer_conversations_are_refused_or_dropped_and_never_cut(
@@ -64,7 +44,7 @@ def test_the_modes_train_other_turns_of_the_same_data(
     tiny_checkpoint: Path, server_python: Path, tmp_path: Path
 ) -> None:
     samples = [erring_sample("a")]
-    turns: dict[Mode, int] = {"full": 3, "no_refine_loss": 2, "all_turns": 5, "no_refine_data": 3}
+    turns = {"full": 3, "no_refine_loss": 2, "all_turns": 5, "no_refine_data": 3}
     tokens = {}
     for mode, wanted in turns.items():
         made = rows_of(samples, tiny_checkpoint, server_python, tmp_path, mode=mode)
@@ -118,7 +98,7 @@ def test_a_family_that_would_lose_more_than_a_tenth_is_named(
     }
     assert lengths["short"] < lengths["long"]
 
-    def made(samples: list[Sample], how: TooLong) -> Made:
+    def made(samples: list[Sample], how: str) -> Made:
         limit = lengths["long"] - 1
         return rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=limit, too_long=how)
 

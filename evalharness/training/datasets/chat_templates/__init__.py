@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import read_json
+from evalharness.base.reading import read_known
 from evalharness.models.serving.checkpoint import CheckpointInfo
 
 NAMES = ("llama3", "mistral", "chatml")
@@ -41,10 +40,7 @@ def template_for(base: CheckpointInfo) -> str:
 def _added_tokens(folder: Path) -> set[str]:
     found: set[str] = set()
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        try:
-            data: Any = read_json(folder / name)
-        except (OSError, ValueError):
-            continue
+        data = read_known(folder / name)
         for entries in (data.get("added_tokens"), data.get("added_tokens_decoder")):
             rows = entries.values() if isinstance(entries, dict) else entries or ()
             found.update(row["content"] for row in rows if isinstance(row, dict) and "content" in row)

@@ -1,10 +1,32 @@
-"""In which order conversations are trained. Pure; also run by the training environment's Python, so that it needs
-nothing of this package."""
+"""In which order conversations are trained, and how many are computed at a time. Pure; also run by the training
+environment's Python, so that it needs nothing of this package."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import Any
+
+_MOST_GPU, _MOST_CPU = 4, 1
+"""Conversations of a micro-batch at most, where nothing else is said. On a CPU more of them are no faster."""
+
+
+class RefusedError(Exception):
+    """The settings do not fit the processes; the message says why."""
+
+
+def micro_batch(job: dict[str, Any], processes: int, *, cuda: bool) -> int:
+    """Conversations at a time, of a process's part of the batch. Raises RefusedError."""
+    part, rest = divmod(job["batch"], processes)
+    if rest or not part or (job["micro_batch"] and part % job["micro_batch"]):
+        own = f" in micro-batches of {job['micro_batch']}" if job["micro_batch"] else ""
+        raise RefusedError(f"a batch of {job['batch']} cannot be divided over {processes} processes{own}")
+    return int(job["micro_batch"]) or divisor(part, _MOST_GPU if cuda else _MOST_CPU)
+
+
+def divisor(number: int, most: int) -> int:
+    """The largest up to `most`."""
+    return max(size for size in range(1, most + 1) if number % size == 0)
 
 
 def order(lengths: Sequence[int], batch: int, seed: int, epoch: int) -> list[int]:

@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # also under -I
 
-from choices import RefusedError, micro_batch  # type: ignore[import-not-found, unused-ignore]
+from batches import RefusedError, micro_batch  # type: ignore[import-not-found, unused-ignore]
 from events import (  # type: ignore[import-not-found, unused-ignore]
     NO_MEMORY,
     NOT_FINITE,

@@ -1,0 +1,152 @@
+"""Making data in the simulators: many tasks at once, each at most once over all times that the command is given, with
+a bar a family on a terminal and plain lines elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.base.errors import InfrastructureError, first_error
+from evalharness.base.machine import usable_cores
+from evalharness.base.text import duration
+from evalharness.base.watching import dim, watching
+from evalharness.envs.base import EnvSpec, Task, teaching_of
+from evalharness.models.base import Environment
+from evalharness.models.tries import Tries
+from evalharness.play.workers.pool import EnvironmentPool
+from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.prompt import load_prompt
+from evalharness.training.datasets.journal import Journal
+from evalharness.training.datasets.sample import Sample
+from evalharness.training.grounded.draft import Stage
+
+EPISODES_PER_WORKER = 8
+_ATTEMPTS = 3
+"""Times that a task is tried whose simulator died or hung."""
+
+
+@dataclass
+class FamilyCount:
+    """How far a family is."""
+
+    wanted: int
+    made: int = 0
+    tasks: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    status: str = ""
+
+
+FamilyCounts = Mapping[str, FamilyCount]
+
+
+class Making:
+    """The making of a data set: what is done is kept beside it, by what is made."""
+
+    def __init__(self, output: Path, made: Mapping[str, Any]) -> None:
+        """Raises UserError as `Journal`."""
+        self.journal = Journal(output.with_name(f".{output.name}.journal"), made)
+        self.families: list[FamilyMaking] = []
+        self.tries: Tries[str] = Tries(
+            _ATTEMPTS, _end_where_given_up, at_once=lambda: sum(family.pool.most for family in self.families)
+        )
+
+    async def run(self) -> list[Sample]:
+        """In the order of the families. Raises UserError, InfrastructureError."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                for family in self.families:
+                    group.create_task(family.run())
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from None
+        finally:
+            self.journal.close()
+            await asyncio.gather(*(family.close() for family in self.families))
+        return [sample for family in self.families for sample in family.samples]
+
+
+def _end_where_given_up(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
+    if final:
+        raise error
+
+
+class FamilyMaking(ABC):
+    """The making of one family's samples."""
+
+    def __init__(
+        self,
+        making: Making,
+        spec: EnvSpec,
+        count: FamilyCount,
+        data: Path | None,
+        workers: int | None,
+        perturbation: str | None = None,
+    ) -> None:
+        self.making, self.spec, self.count = making, spec, count
+        self.world, self.prompt = teaching_of(spec), load_prompt(spec)
+        self.surface = PlayedSurface(spec, perturbation)
+        self.pool = EnvironmentPool(
+            spec, data, workers or usable_cores(), episodes_per_worker=EPISODES_PER_WORKER
+        )
+        self.samples: list[Sample] = []
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Fill `samples`."""
+
+    async def once(
+        self, key: str, make: Callable[[Environment], Awaitable[dict[str, Any]]]
+    ) -> dict[str, Any]:
+        """What `make` gives as JSON, from the journal where it is there. Raises InfrastructureError where simulators
+        fail time and again."""
+        done = self.making.journal.done
+
+        async def attempt() -> dict[str, Any]:
+            async with self.pool.environment() as environment:
+                return await make(environment)
+
+        if key not in done:
+            made = await self.making.tries.of(key, attempt)
+            assert made is not None  # given up, it ends everything
+            self.making.journal.add(key, made)
+        result: dict[str, Any] = done[key]
+        return result
+
+    def stage(self, environment: Environment, task: Task, max_turns: int) -> Stage:
+        prompt = self.prompt.for_kind(task.kind)
+        rules = f"{prompt.system}\n{prompt.instruction}"
+        return Stage(task, environment, self.world, self.surface, rules, max_turns)
+
+    async def close(self) -> None:
+        await self.pool.close()
+
+
+@contextmanager
+def watch_making(made: FamilyCounts, titles: Mapping[str, str], console: Console) -> Iterator[None]:
+    """Show `made` until the context closes."""
+    started = time.monotonic()
+
+    def view() -> RenderableType:
+        bars = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+        for family, count in made.items():
+            done = ProgressBar(total=max(count.wanted, 1), completed=count.made, width=24)
+            bars.add_row(Text(titles[family]), done, Text(f"{count.made}/{count.wanted}"), dim(count.status))
+        return bars
+
+    def line() -> str:
+        counts = [f"{titles[family]} {count.made}/{count.wanted}" for family, count in made.items()]
+        return f"{', '.join(counts)}, {duration(time.monotonic() - started)}"
+
+    with watching(console, view, status=lambda: "", line=line):
+        yield
