@@ -8,6 +8,7 @@ import ipaddress
 import logging
 import os
 import secrets
+import socket
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -140,6 +141,15 @@ def _http_log() -> logging.Logger:
     log = logging.getLogger("evalharness.http")
     log.filters = [lambda record: not (record.exc_info and isinstance(record.exc_info[1], BadHttpMessage))]
     return log
+
+
+def require_address(host: str, port: int, flags: str) -> None:
+    """Before minutes of other work. Raises UserError where nobody can listen there now; `flags` as of `listening`."""
+    with system_errors(f"cannot listen on {host}:{port}", f"; choose another {flags}"):
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(address)
 
 
 @asynccontextmanager

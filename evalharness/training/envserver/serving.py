@@ -10,7 +10,15 @@ from pathlib import Path
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
 from evalharness.models.event_loop import run_to_end
-from evalharness.models.openenv.door import Door, Gate, is_loopback, is_one_of, listening, token_of
+from evalharness.models.openenv.door import (
+    Door,
+    Gate,
+    is_loopback,
+    is_one_of,
+    listening,
+    require_address,
+    token_of,
+)
 from evalharness.play.cluster import WorkerSite, worker_site
 from evalharness.protocol.drawn import fixed_name
 from evalharness.protocol.perturb import RANDOM, surfaces
@@ -24,6 +32,7 @@ from evalharness.training.envserver.tasks import Note, TaskTable, Wanted, load_t
 
 TOKEN = "EVALHARNESS_ENV_TOKEN"
 """Variable with the token; without it one is made where one is needed."""
+_FLAGS = "--port or --host"
 
 
 @dataclass(frozen=True)
@@ -77,8 +86,10 @@ def serve(
     ready: Callable[[Ready], None],
 ) -> None:
     """Until Ctrl-C; `ready` hears of the address. Raises UserError, KeyboardInterrupt."""
+    token = token_of(TOKEN, needed=not is_loopback(options.host))
+    require_address(options.host, options.port, _FLAGS)
     with worker_site(options.cluster, install=options.cluster_install, on_status=note) as site:
-        run_to_end(_serve(_service(options, specs, data, note, site), options, ready))
+        run_to_end(_serve(_service(options, specs, data, note, site), options, token, ready))
 
 
 def _service(
@@ -104,9 +115,10 @@ def _service(
     return Service(options.name, table, pools, rules, options.reward)
 
 
-async def _serve(service: Service, options: ServeOptions, ready: Callable[[Ready], None]) -> None:
+async def _serve(
+    service: Service, options: ServeOptions, token: str | None, ready: Callable[[Ready], None]
+) -> None:
     """Until cancelled. Raises UserError when the port is taken."""
-    token = token_of(TOKEN, needed=not is_loopback(options.host))
     door = Door() if token is None else Door(lambda given: is_one_of(given, [token]))
     gate = Gate(options.sessions, options.waiting)
     # As many as may wait may also knock at the same moment.
@@ -117,7 +129,7 @@ async def _serve(service: Service, options: ServeOptions, ready: Callable[[Ready
             options.host,
             options.port,
             backlog=backlog,
-            flags="--port or --host",
+            flags=_FLAGS,
             cancel_when_gone=True,
         ) as url:
             warming = asyncio.ensure_future(service.pools.warm_up())
