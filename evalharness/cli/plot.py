@@ -94,7 +94,7 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
     from dataclasses import replace
 
     from evalharness.envs import specs
-    from evalharness.results.leaderboard.leaderboards import make_leaderboard
+    from evalharness.results.leaderboard.leaderboards import make_leaderboard, not_beside_published
     from evalharness.results.paper.family_exhibits import points
     from evalharness.results.paper.family_table import columns_of, row_of
     from evalharness.results.paper.standing_rows import Benchmark
@@ -108,6 +108,9 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
     benchmark = Benchmark.of(specs())
     if not against:  # then every family has its place in the picture, also one with a table of its own
         benchmark = replace(benchmark, apart=frozenset())
+    for run in runs if against else ():
+        if why := not_beside_published(run, benchmark):
+            raise UserError(f"{run.folder} {why}; leave that run or --against out")
     board = make_leaderboard(runs, benchmark, published=bool(against))
     shown = _published_rows(board, against)
     shown |= dict(enumerate(labels, start=len(board.standings) - len(runs)))

@@ -44,6 +44,11 @@ class _Family:
     """Time that episodes were in flight which no longer are."""
 
     @property
+    def is_known(self) -> bool:
+        """Whether it has shown its own pace."""
+        return self.turns >= min(_ENOUGH_TURNS, 2 * len(self.waiting))
+
+    @property
     def stretch(self) -> float:
         """Played over expected turns: episodes to come are taken to last as much longer or shorter."""
         return (self.played + self.prior) / (self.expected + self.prior) if self.expected else 1.0
@@ -107,10 +112,11 @@ class Forecast:
 
     @property
     def seconds_left(self) -> float | None:
-        """The family that takes longest, or all work over all slots; None before the turns say anything."""
+        """The family that takes longest, or all work over all slots; None before the turns say anything, and
+        while a family has just begun: the pace of fast ones once said 7 s for minutes of a slow one."""
         unfinished = [family for family in self._families.values() if family.waiting]
         pace = self._overall_pace
-        if not unfinished or pace is None:
+        if not unfinished or pace is None or not all(f.is_known or not f.running for f in unfinished):
             return None
         slots = max(sum(len(family.running) for family in unfinished), 1)
         work = sum(self._work(family, pace) for family in unfinished) / slots

@@ -193,7 +193,7 @@ class Session:
     def _line(self, insight: ServerInsight) -> str:
         """What the live view says of concurrency and server."""
         slots = self.slots
-        parts = [f"{slots.episodes} episodes in flight"]
+        parts = [f"{slots.episodes} episode{'' if slots.episodes == 1 else 's'} in flight"]
         if not self.work.policy.is_scripted:
             parts = [f"concurrency {slots.limit} ({slots.state}), {slots.busy} at the model"]
         if (now := insight.now) is not None:

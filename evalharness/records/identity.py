@@ -46,7 +46,23 @@ def digest(identity: Mapping[str, Any]) -> str:
 
 def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Why a run of identity `earlier` cannot go on as `now`, a readable line each; none where it can."""
-    return differences(_with_more_samples(earlier, now), now)
+    before = _with_more_samples(earlier, now)
+    options = differences(_as_options(before), _as_options(now))
+    # Other tasks follow from other options.
+    left_out = {"config", "tasks_sha256"} if options else {"config"}
+    old, new = ({key: value for key, value in one.items() if key not in left_out} for one in (before, now))
+    return options + differences(old, new)
+
+
+def _as_options(identity: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        f"--{_NAMED.get(name, name).replace('_', '-')}": value
+        for name, value in identity.get("config", {}).items()
+    }
+
+
+_NAMED = {"sample": "draw"}
+"""Options that a manifest has by another name."""
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -113,6 +113,8 @@ def read_manifest(folder: Path) -> Manifest:
             f"holds a study; name one of its runs: {folder}/RUN"
             if (folder / STUDY).is_file()
             else f"is not a run folder: it has no {MANIFEST}"
+            if folder.exists()
+            else "is not there"
         )
         raise UserError(f"{folder} {why}") from None
     except OSError as error:

@@ -309,7 +309,7 @@ def _mean_of_known(values: Iterator[float | None]) -> float | None:
 
 
 def _notes(samples: ScoredRun, tasks: Sequence[TaskSamples], n: int) -> list[str]:
-    notes = []
+    notes = samples.limited
     selected = sum(samples.manifest.counts.values())
     if len(tasks) < selected:
         notes.append(

@@ -167,8 +167,10 @@ def training_of(
 
 
 def _title_of_all(runs: Sequence[ScoredRun]) -> str:
-    estimates = all(_estimate(run) is not None for run in runs)
-    return "held-out, estimated" if estimates else "all tasks"
+    if all(_estimate(run) is not None for run in runs):
+        return "held-out, estimated"
+    whole = all(run.manifest.counts == run.manifest.expected for run in runs)
+    return "all tasks" if whole else "tasks played"
 
 
 def _title_of_reward(log: TrainingLog, titles: Mapping[str, str]) -> str:
@@ -308,7 +310,7 @@ def _trained(points: Sequence[Point], log: TrainingLog, titles: Mapping[str, str
 def _notes(
     points: Sequence[Point], scored: Mapping[str, ScoredRun], choosing: Mapping[str, ScoredRun]
 ) -> list[str]:
-    notes = []
+    notes = next(iter(scored.values())).limited
     missing = [f"{p.name} {p.n}/{p.expected}" for p in points if p.n != p.expected]
     if missing:
         notes.append(

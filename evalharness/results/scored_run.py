@@ -90,6 +90,13 @@ class ScoredRun:
         parts = self.played.items()
         return ", ".join(f"{self.titles.get(f, f)} {p.described}" for f, p in parts if not p.complete)
 
+    @property
+    def limited(self) -> list[str]:
+        """What a reader must know of a run with `--limit`; empty without."""
+        limit = self.manifest.config.limit
+        said = f"--limit {limit}: only the first tasks of each family; not representative (--draw is)"
+        return [said] if limit else []
+
     @cached_property
     def held_out(self) -> tuple[HeldOut | None, str | None]:
         """The held-out score, or why it is withheld."""

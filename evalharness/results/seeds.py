@@ -79,9 +79,7 @@ def seed_study(runs: Mapping[int, ScoredRun]) -> SeedStudy:
                 rows.append(_family_row(listed, family, measure, tasks))
         if (held := _held_out_row(listed, measure)) is not None:
             rows.append(held)
-    notes = []
-    if limit := first.config.get("limit"):
-        notes.append(f"--limit {limit}: only the first tasks of each family; not representative")
+    notes = first.limited
     left = sum(len(run.tasks.keys() - common) for run in listed)
     if left:
         notes.append(f"{left} results of tasks that not every seed has played are left out")

@@ -162,7 +162,7 @@ def sweep_of(
         first_average_of=tuple(first_average),
         std_population={measure: pstdev(values) for measure, values in rates.items()},
         std_sample={m: stdev(values) if len(values) > 1 else None for m, values in rates.items()},
-        notes=tuple(_notes(columns)),
+        notes=(*first.limited, *_notes(columns)),
     )
 
 

@@ -17,7 +17,7 @@ from evalharness.runs.listing import Listed
 
 PART, ESTIMATE = "\u2020", "\u2021"
 _MARKS = {
-    PART: "of a part of the tasks",
+    PART: "of a part of the tasks; of several families pooled",
     ESTIMATE: "the whole held-out score, estimated from a part (--subset)",
 }
 _STYLES = {"complete": "", "running": "cyan", "part": "yellow", "damaged": "red"}

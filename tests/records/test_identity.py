@@ -109,7 +109,7 @@ async def test_a_finished_study_needs_no_server_and_no_name(
     assert await asyncio.to_thread(main, [*words, "-n", "3"]) == 2
     assert "episodes are left to play" in capsys.readouterr().err
     assert await asyncio.to_thread(main, [*words, "-n", "2", "--model-name", "other"]) == 2
-    assert 'config.model_name: "toy" there, "other" now' in capsys.readouterr().err
+    assert '--model-name: "toy" there, "other" now' in capsys.readouterr().err
 
 
 async def test_an_interrupted_run_does_not_go_on_with_another_model(

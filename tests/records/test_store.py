@@ -82,7 +82,7 @@ def test_a_changed_configuration_is_refused_with_the_difference(tmp_path: Path) 
     write_run(tmp_path, 1)
     before = (tmp_path / "manifest.json").read_bytes()
     other = {**MANIFEST, "identity": {**IDENTITY, "config": {**CONFIG, "limit": 8}}}
-    with RunStore(tmp_path) as store, pytest.raises(UserError, match=r"config\.limit: 4 there, 8 now"):
+    with RunStore(tmp_path) as store, pytest.raises(UserError, match="--limit: 4 there, 8 now"):
         store.resume(other)
     assert (tmp_path / "manifest.json").read_bytes() == before
 

@@ -49,7 +49,7 @@ def test_only_tasks_that_every_seed_has_played_count(tmp_path: Path) -> None:
     study = seed_study(runs)
     assert {row.tasks for row in study.rows} == {3}
     assert study.notes == (
-        "--limit 5: only the first tasks of each family; not representative",
+        "--limit 5: only the first tasks of each family; not representative (--draw is)",
         "2 results of tasks that not every seed has played are left out",
     )
 

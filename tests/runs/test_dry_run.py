@@ -55,7 +55,7 @@ async def test_it_shows_what_a_model_would_read_and_what_is_left(
         assert "4 of 12 episodes finished, 8 to play" in " ".join(dry.stdout.split())
         dry = await asyncio.to_thread(run_compass, environment, run, *model, "--seed", 5, "--dry-run")
     assert dry.returncode == 2
-    assert "config.seed: 0 there, 5 now" in dry.stdout
+    assert "--seed: 0 there, 5 now" in dry.stdout
 
 
 def test_it_shows_the_servers_command_line_and_starts_none(

@@ -67,7 +67,7 @@ def test_a_changed_configuration_is_refused(environment: dict[str, str], tmp_pat
     before = sorted((p.name, p.read_bytes()) for p in (tmp_path / "run").iterdir())
     done = run_compass(environment, tmp_path / "run", "--model", "random", "--seed", 1)
     assert done.returncode == 2
-    assert "config.seed: 0 there, 1 now" in done.stderr
+    assert "--seed: 0 there, 1 now" in done.stderr
     assert before == sorted((p.name, p.read_bytes()) for p in (tmp_path / "run").iterdir())
 
 

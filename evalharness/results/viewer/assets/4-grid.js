@@ -25,7 +25,9 @@ function taskGrid(data, runs) {
     if (!tasks.length) return null;
     const mine = runs.filter(run => run.summary.families[family]);
     const solved = mine.map(run => [several && chip(run), `${tasks.filter(task => stateOf(run, task) === 'solved').length} of ${tasks.filter(task => run.byTask.has(task)).length} `]);
-    return h('div.grid', {}, h('p', {}, h('a', { href: address({ family }) }, data.title(family)), ' ', h('span.soft', {}, 'solved: ', solved)),
+    const often = mine.some(run => tasks.some(task => (run.byTask.get(task) || []).length > 1));
+    return h('div.grid', {}, h('p', {}, h('a', { href: address({ family }) }, data.title(family)), ' ',
+      h('span.soft', {}, often ? 'solved at every attempt: ' : 'solved: ', solved)),
       h('div.columns-of-tasks', {}, tasks.map(task => {
         const id = data.index.tasks[task].id, cells = mine.map(run => [run, ...gridCell(run, task)]);
         const title = `${id}: ` + cells.map(([run, , said]) => (several ? `${letter(run)} ${said}` : said)).join(', ');

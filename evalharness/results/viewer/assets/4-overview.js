@@ -115,7 +115,7 @@ function differences(app) {
     const [a, b] = comparison.numbers.map(number => data.runs[number]);
     const shown = p => p === null ? '-' : p < 0.001 ? '<.001' : p.toFixed(3);
     const row = d => h('tr', { class: d.p_holm < 0.05 ? 'significant' : '' },
-      h('th', { scope: 'row' }, { held_out: 'Held-out', pooled: 'Pooled' }[d.family] ?? data.title(d.family)), h('td', {}, d.measure),
+      h('th', { scope: 'row' }, { held_out: 'Held-out', held_out_estimate: 'Held-out, estimated', pooled: 'Pooled' }[d.family] ?? data.title(d.family)), h('td', {}, d.measure),
       h('td.n', {}, d.n),
       h('td.n', { title: `${letter(a)} ${percent(d.baseline)}, ${letter(b)} ${percent(d.run)} on these tasks` }, h('b', {}, signed(d.difference))), h('td.n.soft', {}, `${signed(d.ci95[0])} to ${signed(d.ci95[1])}`),
       h('td.n', {}, shown(d.p)), h('td.n', {}, shown(d.p_holm)), h('td.n.soft', {}, shown(d.p_by_kind)),
