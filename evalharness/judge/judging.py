@@ -197,7 +197,7 @@ async def _ask(
             progress.finish()
 
         model.answered_before = bool(store.done)
-        store.note_session(policy=dict(model.facts), **await model.settle_form())
+        store.note_start(policy=dict(model.facts), **await model.settle_form())
         keys = {"/".join(map(str, turn.key)): turn for turn in turns}
         await model.run({key: partial(one, key, turn) for key, turn in keys.items()})
 

@@ -186,7 +186,7 @@ async def _everything(
     if any((question.id, turn) not in store.answers for question in questions for turn in (1, 2)):
         async with at_work(model, what.model, RequestForm()) as asking:
             asking.answered_before = bool(store.answers)
-            store.note_session(model=dict(asking.facts))
+            store.note_start(model=dict(asking.facts))
             jobs = {
                 question.id: partial(_answer, what, asking, store, progress, question)
                 for question in questions
@@ -198,7 +198,7 @@ async def _everything(
         form = RequestForm(response_format=None if what.plain else prompt.response_format)
         async with at_work(judge, what.judge, form) as asking:
             asking.answered_before = bool(store.grades)
-            store.note_session(judge={**asking.facts, **await asking.settle_form()})
+            store.note_start(judge={**asking.facts, **await asking.settle_form()})
             by_id = {question.id: question for question in questions}
             grade = partial(_grade, asking, prompt, store, progress)
             await asking.run({f"{name}/{turn}": partial(grade, by_id[name], turn) for name, turn in left})

@@ -99,7 +99,7 @@ class AskedModel:
     events: Sequence[str] = ()
     """What happened to its servers meanwhile."""
     answered_before: bool = False
-    """It has answered something in an earlier session."""
+    """It has answered something in an earlier start."""
     _answered: bool = False
     """In this one."""
     _refused_early: int = 0

@@ -17,7 +17,7 @@ from evalharness.base.text import duration
 from evalharness.base.watching import dim, watching
 
 _ENOUGH = 10
-"""Things finished in this session before a forecast says anything."""
+"""Things finished in this start before a forecast says anything."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class WorkProgress:
     failures: int = 0
     """Given up for an infrastructure failure; the same command tries them again."""
     calls: int = 0
-    """Answered in this session."""
+    """Answered in this start."""
     completion_tokens: int = 0
     status: str = ""
     stopped: str | None = None
@@ -40,7 +40,7 @@ class WorkProgress:
     """One line on the concurrency and on what the model's server says of itself."""
     started: float = field(default_factory=time.monotonic)
     here: int = 0
-    """Finished in this session."""
+    """Finished in this start."""
 
     def set_status(self, text: str) -> None:
         self.status = text
@@ -55,7 +55,7 @@ class WorkProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """At the pace of this session; None before it says anything."""
+        """At the pace of this start; None before it says anything."""
         if self.here < _ENOUGH:
             return None
         return (self.total - self.finished - self.failures) * self.elapsed / self.here

@@ -60,7 +60,7 @@ class Budget:
         self.spent += self.prices.of(self.unfinished)
 
     def count_stored(self, episode: Episode) -> None:
-        """One that an earlier session finished."""
+        """One that an earlier start finished."""
         cost = self.prices.of(sum(map(_tokens_of, episode.turns), start=Tokens()))
         self.finished += 1
         self.finished_cost += cost

@@ -23,7 +23,7 @@ _SHORT = 60.0
 
 @dataclass(frozen=True)
 class Measured:
-    """What one session of a run measured. Times in seconds."""
+    """What one start of a run measured. Times in seconds."""
 
     wall_s: float
     cores: int

@@ -105,7 +105,7 @@ class SlotPlayer(Player):
 
 @dataclass(frozen=True)
 class Work:
-    """What a session has to play, and in which words."""
+    """What a start has to play, and in which words."""
 
     policy: PolicyConfig
     agent: AgentConfig
@@ -124,7 +124,7 @@ class Work:
 
 @dataclass
 class Episodes:
-    """Plays the jobs of one session, each in the environment it is given."""
+    """Plays the jobs of one start, each in the environment it is given."""
 
     work: Work
     opened: Opened

@@ -34,7 +34,7 @@ class _Family:
     """Expected turns of the episodes that are not finished, in flight or not."""
     running: dict[Key, _Running] = field(default_factory=dict)
     played: int = 0
-    """Turns of the episodes finished in this session."""
+    """Turns of the episodes finished in this start."""
     expected: float = 0.0
     """What had been expected of them."""
     prior: float = 0.0

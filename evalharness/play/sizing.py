@@ -1,4 +1,4 @@
-"""How many requests and how many environment processes a session begins with."""
+"""How many requests and how many environment processes a start begins with."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 | file | what it holds |
 |---|---|
-| `manifest.json` | what was asked: prompt with version and hash, model, sampling; each session |
+| `manifest.json` | what was asked: prompt with version and hash, model, sampling; each start |
 | ANSWERS | one answer a line, synced as it comes |
 | `errors.jsonl` | infrastructure failures, each try |
 | `server.log` | what the model's server printed |
@@ -24,7 +24,7 @@ from evalharness.records.store import MANIFEST, RecordFolder, write_atomically
 from evalharness.records.stored import SCHEMA
 
 
-def make_manifest(identity: Mapping[str, Any], name: str, **session: Any) -> dict[str, Any]:
+def make_manifest(identity: Mapping[str, Any], name: str, **start: Any) -> dict[str, Any]:
     """`identity` is what must be equal to continue; `sessions` says what happened each time."""
     return {
         "schema": SCHEMA,
@@ -36,14 +36,14 @@ def make_manifest(identity: Mapping[str, Any], name: str, **session: Any) -> dic
                 "started": time.time(),
                 "evalharness": __version__,
                 "python": platform.python_version(),
-                **session,
+                **start,
             }
         ],
     }
 
 
 class AnswerFolder(RecordFolder):
-    """`append_line` keeps an answer, `note_failure` a failed try, `note_session` what is known of this session."""
+    """`append_line` keeps an answer, `note_failure` a failed try, `note_start` what is known of this start."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -53,8 +53,8 @@ class AnswerFolder(RecordFolder):
         super().resume(manifest, smaller)
         self._to_begin = manifest
 
-    def note_session(self, **facts: Any) -> None:
-        """Add to what the manifest says of this session, which is written by the first note."""
+    def note_start(self, **facts: Any) -> None:
+        """Add to what the manifest says of this start, which is written by the first note."""
         if self._to_begin is not None:
             self.begin(self._to_begin)
             self._to_begin = None

@@ -128,7 +128,7 @@ class Identity(Stored):
 
 
 class Operation(Stored):
-    """How a session worked; results do not depend on it."""
+    """How a start worked; results do not depend on it."""
 
     concurrency: int | None = None
     """Episodes in flight at most, where the user set it."""
@@ -150,8 +150,8 @@ class Policy(Stored):
     (`tells_stop`)."""
 
 
-class Session(Stored):
-    """One time that the run was played."""
+class Start(Stored):
+    """One start of the run."""
 
     started: Annotated[float, Field(ge=0, le=1e11)]
     """Unix time."""
@@ -235,7 +235,7 @@ class Manifest(Stored):
     """Family -> the name a person reads."""
     labels: dict[str, str]
     """Family -> whose subgoal labels: `official`, `ours`, `simulator`, or several with a comma."""
-    sessions: Annotated[list[Session], Field(min_length=1)]
+    sessions: Annotated[list[Start], Field(min_length=1)]
     """Each time that it was played, the first one first."""
     scores: dict[str, FamilyScoreNames] = Field(default={})
     """Of families that call their scores by names of their own."""
@@ -283,16 +283,16 @@ class Manifest(Stored):
     @property
     def user_labels(self) -> dict[str, str]:
         """What the user noted (`--label`); of a key that was given twice the later."""
-        return {key: value for session in self.sessions for key, value in (session.label or {}).items()}
+        return {key: value for start in self.sessions for key, value in (start.label or {}).items()}
 
     @property
     def tells_stop(self) -> bool:
         """Whether every server said which stop sequence had ended a reply. Runs that noted nothing count as yes: a
         script needs no stop sequence."""
-        return all(way.get("tells_stop", True) for session in self.sessions for way in session.requests)
+        return all(way.get("tells_stop", True) for start in self.sessions for way in start.requests)
 
     def opened(self, facts: Mapping[str, Any]) -> Manifest:
-        """With what is known of the last session's model, now that it answers."""
+        """With what is known of the last start's model, now that it answers."""
         *earlier, last = self.sessions
         last = last.model_copy(update={"policy": Policy.of(dict(facts))})
         return self.model_copy(update={"sessions": [*earlier, last]})

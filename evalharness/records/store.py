@@ -200,7 +200,7 @@ class RecordFolder:
                 path.rmdir()
 
     def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
-        """Load what an earlier session finished. Writes nothing but the cut of a torn line. `smaller`: the identity of
+        """Load what an earlier start finished. Writes nothing but the cut of a torn line. `smaller`: the identity of
         a run over fewer of the same tasks, which may go on as this one.
 
         Raises UserError, with the differences, when the folder holds a run of another configuration.
@@ -224,7 +224,7 @@ class RecordFolder:
                 + ("serve that model" if another_model else "give the same options")
                 + " to continue that run"
             )
-        for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
+        for path in self.folder.glob(".*.tmp"):  # a start that was killed was writing these
             path.unlink()
         for file in self._files.values():
             file.drop_torn_line()
@@ -234,7 +234,7 @@ class RecordFolder:
         """Read what the folder holds, once it is known to be ours to continue."""
 
     def manifest(self) -> dict[str, Any]:
-        """Of an earlier session. Raises UserError when it is damaged."""
+        """Of an earlier start. Raises UserError when it is damaged."""
         path = self.folder / MANIFEST
         try:
             manifest = read_json(path)
@@ -250,7 +250,7 @@ class RecordFolder:
         return dict(manifest)
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest; when the run is continued, add this session to it (and the samples that joined)."""
+        """Write the manifest; when the run is continued, add this start to it (and the samples that joined)."""
         path = self.folder / MANIFEST
         if path.exists():
             earlier = self.manifest()

@@ -1,4 +1,4 @@
-"""`summary.json`: the scores of a run, and what its last session took. Rates are fractions 0..1, times seconds."""
+"""`summary.json`: the scores of a run, and what its last start took. Rates are fractions 0..1, times seconds."""
 
 from __future__ import annotations
 
@@ -209,9 +209,9 @@ class Server(Stored):
     preemptions: int | None = None
     """Requests thrown out of a full key-value cache."""
     prompt_tokens_per_s: float
-    """Tokens read, over the session."""
+    """Tokens read during the start."""
     generation_tokens_per_s: float
-    """Tokens written, over the session."""
+    """Tokens written during the start."""
     requests_s: float | None = None
     """Time of all requests inside the server, queue included; the next three are parts of it."""
     queue_s: float | None = None
@@ -228,7 +228,7 @@ class Event(Stored):
     """A death or restart of a server."""
 
     at_s: float
-    """Since the session began to play."""
+    """Since it began to play."""
     event: str
     """One line for a person."""
 
@@ -249,7 +249,7 @@ Bound = Literal["model", "environments", "longest_episode"]
 
 
 class Performance(Stored):
-    """Where a session's time went, how near it came to the fastest it could have been, and what to do about it."""
+    """Where a start's time went, how near it came to the fastest it could have been, and what to do about it."""
 
     efficiency: float | None
     """Bound / wall time, 0..1."""
@@ -371,10 +371,10 @@ class RunScores(Stored):
 
 
 class Timing(Stored):
-    """What only the session that played knows; it cannot be computed from the episodes."""
+    """What only the start that played knows; it cannot be computed from the episodes."""
 
     wall_s: float | None = None
-    """The last session that played anything; so are the next three."""
+    """The last start that played anything; so are the next three."""
     sessions: int | None = None
     """How many there had been."""
     efficiency: float | None = None

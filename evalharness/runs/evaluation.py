@@ -27,7 +27,7 @@ from evalharness.play.episodes import Work
 from evalharness.play.history import History, history_path
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import Job
-from evalharness.play.session import Session
+from evalharness.play.start import Start
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
@@ -228,8 +228,8 @@ def evaluate(
                         config.policy, config.agent, config.limits, config.place,
                         resolved(config.options(), config.policy), specs, prompts, spoken, data, jobs, budget, clock,
                     )  # fmt: skip
-                    session = Session(work, store, progress, history, site)
-                    result = run_to_end(session.play(prepared, manifest, on_folder))
+                    start = Start(work, store, progress, history, site)
+                    result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
                 timing = timing.model_copy(update=result.timing.given())
             timing = timing.ended(prices, stopped)
@@ -277,7 +277,7 @@ def _require_as_telling(config: RunConfig, prepared: Prepared) -> None:
         manifest = read_manifest(folder)
         served = manifest.identity.model.get("served")
         same_place = any(
-            set(config.policy.endpoints) & set(session.operation.endpoints) for session in manifest.sessions
+            set(config.policy.endpoints) & set(start.operation.endpoints) for start in manifest.sessions
         )
         if served and (same_place or config.place.output is not None):
             raise UserError(

@@ -58,8 +58,8 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
             for family, sha in sorted(identity.prompts_sha256.items())
             if family in specs and sha == load_prompt(specs[family]).sha256
         ]
-    for session in manifest.sessions:
-        for asked in session.requests:
+    for start in manifest.sessions:
+        for asked in start.requests:
             sent = sent if isinstance(sent := asked.get("sampling"), dict) else {}
             for name in SAMPLING:
                 if name in sent and config.get(name) is not None and not same(sent[name], config[name]):

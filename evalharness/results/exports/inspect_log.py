@@ -181,7 +181,7 @@ def _summary(whole: Mapping[str, Any], episode: Episode) -> dict[str, Any]:
 
 def _specification(manifest: Manifest, ids: list[str], samples: int) -> dict[str, Any]:
     config = manifest.options
-    session = manifest.sessions[0]
+    start = manifest.sessions[0]
     sampling = {
         key: config[key]
         for key in (*SAMPLING[:3], "frequency_penalty", "presence_penalty", "max_tokens", "seed")
@@ -190,7 +190,7 @@ def _specification(manifest: Manifest, ids: list[str], samples: int) -> dict[str
     specification = {
         "eval_id": _id(manifest.digest, "eval"),
         "run_id": _id(manifest.digest, "run"),
-        "created": _time(session.started),
+        "created": _time(start.started),
         "task": f"evalharness/{manifest.suite}",
         "task_id": _id(manifest.digest, "task"),
         "task_version": 0,
@@ -209,7 +209,7 @@ def _specification(manifest: Manifest, ids: list[str], samples: int) -> dict[str
         "model": manifest.model_name,
         "model_generate_config": sampling,
         "config": {"epochs": samples, "turn_limit": max(manifest.turn_limits.values())},
-        "packages": {"evalharness": session.evalharness},
+        "packages": {"evalharness": start.evalharness},
         "metadata": {
             "digest": manifest.digest,
             "max_turns": max(manifest.turn_limits.values()),
@@ -217,7 +217,7 @@ def _specification(manifest: Manifest, ids: list[str], samples: int) -> dict[str
         },
         "scorers": [{"name": name, "metrics": [{"name": "mean"}]} for name in SCORES],
     }
-    if git := session.git:
+    if git := start.git:
         commit, changed = git.removesuffix("+changes"), git.endswith("+changes")
         specification["revision"] = {"type": "git", "origin": "", "commit": commit, "dirty": changed}
     return specification

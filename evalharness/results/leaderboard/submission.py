@@ -16,7 +16,7 @@ from evalharness.base.paths import folder_name
 from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
 from evalharness.records.episode import Episode
-from evalharness.records.manifest import Manifest, Session
+from evalharness.records.manifest import Manifest, Start
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY, read_failures, read_manifest
 from evalharness.records.stored import why
 from evalharness.records.submission import (
@@ -30,7 +30,7 @@ from evalharness.records.submission import (
 from evalharness.results.summary import summarize
 from evalharness.results.tables import sorted_episodes
 
-_OF_A_SESSION = ("started", "evalharness", "git", "python", "platform", "packages", "label")
+_OF_A_START = ("started", "evalharness", "git", "python", "platform", "packages", "label")
 """What a reader may know of each time the run was played; not the paths, hosts and servers of the submitter."""
 
 
@@ -92,7 +92,7 @@ def _write_run(run: Path, target: Path, manifest: Manifest, *, text: bool) -> di
     target.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         (target / name).unlink(missing_ok=True)
-    sessions = [_session(session) for session in manifest.sessions]
+    sessions = [_start(session) for session in manifest.sessions]
     reduced = manifest.to_json() | {"sessions": sessions, "model_text": text}
     (target / MANIFEST).write_text(json.dumps(reduced, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     with (target / EPISODES).open("w", encoding="ascii") as file:
@@ -109,9 +109,9 @@ def _write_run(run: Path, target: Path, manifest: Manifest, *, text: bool) -> di
     return {name: sha256_of(target / name) for name in FILES if (target / name).exists()}
 
 
-def _session(session: Session) -> dict[str, Any]:
-    kept = {key: value for key, value in session.to_json().items() if key in _OF_A_SESSION}
-    ways = [{"tells_stop": way.get("tells_stop", True)} for way in session.requests]
+def _start(start: Start) -> dict[str, Any]:
+    kept = {key: value for key, value in start.to_json().items() if key in _OF_A_START}
+    ways = [{"tells_stop": way.get("tells_stop", True)} for way in start.requests]
     return kept | ({"policy": {"requests": ways}} if ways else {})
 
 

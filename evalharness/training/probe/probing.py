@@ -272,7 +272,7 @@ async def _ask(
             progress.finish()
 
         model.answered_before = bool(store.verdicts)
-        store.note_session(policy=dict(model.facts))
+        store.note_start(policy=dict(model.facts))
         await model.run({prefix.key: partial(one, prefix) for prefix in prefixes})
 
 

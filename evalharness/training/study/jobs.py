@@ -1,7 +1,7 @@
 """A study's jobs, worked off in processes of their own: as many at once as there are slots, each at most once.
 
 `jobs.jsonl` says what is done, a line a job. A job that failed, or that a kill ended, is started again by the next
-session; every command continues what it finds.
+start; every command continues what it finds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LONGEST = 200
 class State:
     status: Status = "waiting"
     seconds: float | None = None
-    """Of the session that finished it."""
+    """Of the start that finished it."""
     why: str = ""
     """Of one that failed or is blocked."""
     started: float = 0.0

@@ -40,7 +40,7 @@ class Round:
     """Conversations that were trained on, those of earlier rounds among them."""
     trained_tokens: int | None
     hours: float
-    """Of its finished jobs, each in the session that finished it."""
+    """Of its finished jobs, each in the start that finished it."""
 
     @property
     def summary(self) -> Summary | None:
@@ -114,7 +114,7 @@ def print_rounds(console: Console, rounds: list[Round]) -> None:
         what = next(each.summary for each in reversed(rounds) if each.summary is not None)
         note = (
             f"validation: suite {what.suite}; 95 % intervals over tasks; the score of a round chosen by it is biased "
-            "upwards. Hours: of each job's last session"
+            "upwards. Hours: of each job's last start"
         )
         console.print(Text(printable(note, single_line=True), style="dim"), soft_wrap=True)
 

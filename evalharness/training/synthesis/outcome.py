@@ -54,7 +54,7 @@ def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
     manifest = read_synthesis_manifest(folder)
     counted = count_finished(folder)
     last = manifest["sessions"][-1]
-    wanted = max(session["wanted"] for session in manifest["sessions"])
+    wanted = max(start["wanted"] for start in manifest["sessions"])
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "kind": manifest["identity"]["kind"],
@@ -62,7 +62,7 @@ def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
         "wanted": max(wanted, counted.finished),
         "left": max(wanted - counted.finished, 0),
         **counted.to_json(prices or _stated(last["prices"])),
-        "wall_s": round(sum(session.get("wall_s", 0.0) for session in manifest["sessions"]), 1),
+        "wall_s": round(sum(start.get("wall_s", 0.0) for start in manifest["sessions"]), 1),
         "structured_output": last.get("structured_output"),
     }
     if (data := read_manifest(folder / DATA)) is not None:
@@ -71,7 +71,7 @@ def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
 
 
 def _stated(prices: Any) -> Prices | None:
-    """Of a session: as it was given, or a pair (input, output) as version 0.2 kept it."""
+    """Of a start: as it was given, or a pair (input, output) as version 0.2 kept it."""
     if isinstance(prices, list):
         prices = dict(zip(("input", "output"), prices, strict=True)) if None not in prices else None
     return Prices.model_validate(prices) if prices else None

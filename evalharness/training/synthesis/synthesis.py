@@ -88,7 +88,7 @@ class Job:
         self._conversation = None
 
     def _begin(self, store: SynthesisStore) -> Conversation:
-        """From its beginning, or from where an earlier session left it."""
+        """From its beginning, or from where an earlier start left it."""
         conversation = self.make()
         for call in store.calls.get(self.key, ()):
             conversation.take(call)
@@ -268,9 +268,9 @@ async def _ask_all(
     model = asked_into(store, prepared, form, progress, what.attempts, what.model.concurrency, ceiling)
     async with model as asking:
         asking.answered_before = bool(store.done)
-        store.note_session(policy=dict(asking.facts), **await asking.settle_form())
+        store.note_start(policy=dict(asking.facts), **await asking.settle_form())
         try:
             await asking.run({job.key: partial(job.run, asking, store, progress) for job in left})
         finally:
             calls, events = progress.calls, list(asking.events)
-            store.note_session(wall_s=round(progress.elapsed, 1), calls=calls, events=events)
+            store.note_start(wall_s=round(progress.elapsed, 1), calls=calls, events=events)

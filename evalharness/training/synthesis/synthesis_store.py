@@ -2,7 +2,7 @@
 
 | file | what it holds |
 |---|---|
-| `manifest.json` | what was made: options, readings, sampling, model, hashes of prompts and personas; each session |
+| `manifest.json` | what was made: options, readings, sampling, model, hashes of prompts and personas; each start |
 | `calls.jsonl` | every answered call a line, synced before the next is asked: nothing that was paid for is lost |
 | `passed.jsonl`, `rejected.jsonl` | a finished persona a line, with the signal of every call |
 | `errors.jsonl` | infrastructure failures, each try |
@@ -50,7 +50,7 @@ class _Identity(Stored):
     kind: Literal["scripts", "trajectories"]
 
 
-class _Session(Stored):
+class _Start(Stored):
     wanted: Count
     prices: Prices | Annotated[list[float | None], Field(min_length=2, max_length=2)] | None
     """A list, (input, output), as version 0.2 kept them."""
@@ -62,7 +62,7 @@ class _Manifest(Stored):
     digest: str
     identity: _Identity
     model_name: str
-    sessions: Annotated[list[_Session], Field(min_length=1)]
+    sessions: Annotated[list[_Start], Field(min_length=1)]
 
 
 CALLS = "calls.jsonl"

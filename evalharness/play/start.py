@@ -1,4 +1,4 @@
-"""One session of a run: one start of the harness on its folder, as in `sessions` of manifest.json.
+"""One start of the harness on the folder of a run, as in `sessions` of manifest.json.
 
 The policy is opened, every job is played and kept, and the time is accounted for.
 """
@@ -34,15 +34,15 @@ from evalharness.records.summary import Event, Timing
 
 
 @dataclass(frozen=True)
-class SessionResult:
-    """What became of a session."""
+class StartResult:
+    """What became of a start."""
 
     stopped: str | None
     """Why it ended before every job was tried; None when it did not."""
     timing: Timing
 
 
-class Session:
+class Start:
     """Everything that can be made before the policy is opened is made here; `play` is called once."""
 
     def __init__(
@@ -63,7 +63,7 @@ class Session:
 
     async def play(
         self, prepared: Prepared, manifest: Manifest, on_folder: Callable[[Path], None]
-    ) -> SessionResult:
+    ) -> StartResult:
         """`on_folder` gets the run's folder once its manifest is written. Raises UserError, StoreError, and
         InfrastructureError where the policy cannot be opened."""
         async with self._opened(prepared) as opened:
@@ -74,7 +74,7 @@ class Session:
             stopped, measured = await self._play_jobs(opened)
         # The workers' CPU time was looked at last when the pools were closed.
         cpu_s = {family: pool.cpu_s for family, pool in self.pools.items()}
-        return SessionResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))
+        return StartResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))
 
     @asynccontextmanager
     async def _opened(self, prepared: Prepared) -> AsyncIterator[Opened]:
