@@ -86,7 +86,7 @@ def test_with_debug_an_error_has_its_traceback(run: Path, capsys: pytest.Capture
     assert main(["--debug", "show", "nowhere"]) == 2
     said = capsys.readouterr().err
     assert "Traceback (most recent call last)" in said
-    assert said.rstrip().endswith("nowhere is not a run folder: it has no manifest.json")
+    assert said.rstrip().endswith("nowhere is not there")
 
 
 def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:

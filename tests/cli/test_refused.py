@@ -10,7 +10,7 @@ from made_runs import make_run
 
 from evalharness.cli import COMMANDS, main
 
-NO_RUN = "nowhere is not a run folder: it has no manifest.json"
+NO_RUN = "nowhere is not there"
 NO_FAMILY = "unknown family 'babyia'; did you mean 'babyai'?"
 REFUSED = [
     ("agents windw", "--agent windw: no such agent; did you mean 'window'? (there are react, tools, act, "),

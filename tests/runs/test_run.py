@@ -258,7 +258,7 @@ async def test_a_full_context_drops_old_turns_and_says_so(
             ("--model", "http://127.0.0.1:9/v1", "--model-name", "x", "--api-key-env", "NOT_SET_X"),
             "NOT_SET_X",
         ),
-        (("--model", "replay:nowhere"), "nowhere is not a run folder"),
+        (("--model", "replay:nowhere"), "nowhere is not there"),
         ((), "no model"),
         (("--model", "oracle", "--prompts", "/nonexistent"), "no such folder"),
     ],
