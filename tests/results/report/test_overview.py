@@ -223,5 +223,5 @@ def test_a_run_that_has_only_just_begun_can_be_viewed(tmp_path: Path) -> None:
     )
     assert "only just begun" in said[0]
     wait_for_run(tmp_path / "nowhere")  # returns at once: whoever reads it says what is wrong
-    with pytest.raises(UserError, match="not a run folder"):
+    with pytest.raises(UserError, match="is not there"):
         Viewed([tmp_path / "nowhere"], Prompts()).open()
