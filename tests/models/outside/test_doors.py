@@ -20,6 +20,7 @@ from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.base import Environment, Player
 from evalharness.models.opened import Opened, Reports
+from evalharness.models.openenv.wire import MOST_BYTES
 from evalharness.models.outside.hub import MOST_REQUESTS
 from evalharness.models.outside.serve import prepare_outside
 from evalharness.models.tries import AbortedError
@@ -223,11 +224,11 @@ async def _say_close(agent: ActingByWebSocket) -> None:
     await agent.talk.socket.send_json({"type": "close"})
 
 
-async def _send_a_megabyte(agent: ActingByWebSocket) -> None:
-    await agent.talk.socket.send_str(json.dumps({"type": "step", "data": {"text": "x" * (1 << 20)}}))
+async def _send_too_much(agent: ActingByWebSocket) -> None:
+    await agent.talk.socket.send_str(json.dumps({"type": "step", "data": {"text": "x" * MOST_BYTES}}))
 
 
-@pytest.mark.parametrize("leave", [_close, _vanish, _say_close, _send_a_megabyte])
+@pytest.mark.parametrize("leave", [_close, _vanish, _say_close, _send_too_much])
 async def test_an_agent_that_leaves_has_failed_at_its_episode(
     opened: Open, client: ClientSession, leave: Callable[[ActingByWebSocket], Any]
 ) -> None:
@@ -330,7 +331,7 @@ async def test_over_http_a_session_is_needed_and_a_megabyte_is_refused(
         await agent.reset()
         status, answer = await post(client, f"{run.url}/step", session="another", action="turn right")
         assert (status, answer["code"]) == (409, "SESSION_ERROR")
-        async with client.post(f"{run.url}/step", data=b"x" * ((1 << 20) + 1)) as response:
+        async with client.post(f"{run.url}/step", data=b"x" * (MOST_BYTES + 1)) as response:
             assert response.status == 413
         async with client.get(f"{run.url}/state", params={"session": agent.session}) as response:
             assert (await response.json()) == {"episode_id": agent.session, "step_count": 0}
