@@ -36,6 +36,10 @@ class SafeConsole(Console):
             else:
                 yield Segment(printable(segment.text), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        """The command line decides what a reader who has had enough means; rich would exit with status 1."""
+        raise BrokenPipeError
+
 
 class _Trimmed:
     """A text stream that drops the blanks a table puts at the ends of its lines."""
