@@ -1,11 +1,8 @@
-"""Steps a second and memory of AgentGym's environment servers and of ours, with the same actions, by turns in one run.
+"""Steps a second and memory of AgentGym's ScienceWorld server and of ours, with the same actions, by turns in one run.
 
     git clone https://github.com/WooooDyy/AgentGym
     python -m venv peer && peer/bin/pip install AgentGym/agentenv-sciworld
-    python benchmarks/env_peers.py sciworld peer/bin/sciworld --worlds 8
-
-    peer/bin/pip install AgentGym/agentenv-babyai
-    python benchmarks/env_peers.py babyai peer/bin/babyai --worlds 32
+    python benchmarks/env_peers.py peer/bin/sciworld --worlds 8
 
 All worlds step at the same time: AgentGym's by a request each, ours by one message on one connection. Actions are few
 and always understood; both answer every one with an observation. Prints a table in Markdown, a row a server and round.
@@ -34,13 +31,11 @@ from env_sessions import Group, served
 from evalharness.envs import specs
 from evalharness.suites.selection import family_tasks
 
-ACTIONS = {
-    "sciworld": (
-        *("look around", "open door to hallway", "go to hallway", "look around"),
-        *("inventory", "open door to kitchen", "go to kitchen", "look around"),
-    ),
-    "babyai": ("turn left", "move forward", "turn right", "move forward"),
-}
+FAMILY = "sciworld"
+ACTIONS = (
+    *("look around", "open door to hallway", "go to hallway", "look around"),
+    *("inventory", "open door to kitchen", "go to kitchen", "look around"),
+)
 START_S = 120.0
 
 
@@ -110,8 +105,8 @@ async def theirs(url: str, pid: int, worlds: int, actions: Sequence[str]) -> Mea
         return measured(pid, worlds, create_s, len(actions), time.perf_counter() - began)
 
 
-async def ours(url: str, pid: int, family: str, worlds: int, actions: Sequence[str]) -> Measured:
-    tasks = itertools.cycle(family_tasks(specs()[family], "open", None, 0))
+async def ours(url: str, pid: int, worlds: int, actions: Sequence[str]) -> Measured:
+    tasks = itertools.cycle(family_tasks(specs()[FAMILY], "open", None, 0))
     walks = [Walk(task, tuple(actions)) for task in itertools.islice(tasks, worlds)]
     async with ClientSession() as client:
         group = Group(await client.ws_connect(f"{url}/ws", max_msg_size=0), walks, worlds)
@@ -135,20 +130,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("family", choices=sorted(ACTIONS))
-    parser.add_argument("command", type=Path, help="AgentGym's server of this family")
+    parser.add_argument("command", type=Path, help="AgentGym's server")
     parser.add_argument("--worlds", type=int, default=8)
     parser.add_argument("--turns", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
-    actions = tuple(itertools.islice(itertools.cycle(ACTIONS[args.family]), args.turns))
+    actions = tuple(itertools.islice(itertools.cycle(ACTIONS), args.turns))
     columns = ("server", "worlds", "all begun, s", "steps/s", "MB a world", "processes")
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
     for _ in range(args.rounds):
         with agentgym(args.command.resolve()) as (url, pid):
             show("AgentGym", args.worlds, asyncio.run(theirs(url, pid, args.worlds, actions)))
-        with served(args.family, args.worlds, args.turns + 1, []) as (url, pid):
-            show("ours", args.worlds, asyncio.run(ours(url, pid, args.family, args.worlds, actions)))
+        with served(FAMILY, args.worlds, args.turns + 1, []) as (url, pid):
+            show("ours", args.worlds, asyncio.run(ours(url, pid, args.worlds, actions)))
 
 
 def show(server: str, worlds: int, found: Measured) -> None:
