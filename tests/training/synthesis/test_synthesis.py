@@ -22,7 +22,7 @@ from evalharness.models.work import watch_work
 from evalharness.records.cost import Prices
 from evalharness.training.datasets.sample import BrokenLine, iter_samples
 from evalharness.training.synthesis.synthesis import SynthesisProgress
-from evalharness.training.synthesis.synthesis_store import _Session
+from evalharness.training.synthesis.synthesis_store import _Start
 
 from .synthesis_commands import (
     ALL,
@@ -318,4 +318,4 @@ def test_the_live_view_says_what_goes_on() -> None:
     [None, [None, None], [1.0, 2.0], Prices(input=1.0, output=2.0, input_cache_read=0.5).model_dump()],
 )
 def test_a_session_is_read_with_the_prices_it_was_written_with(prices: object) -> None:
-    assert _Session.model_validate({"wanted": 1, "prices": prices}).wanted == 1
+    assert _Start.model_validate({"wanted": 1, "prices": prices}).wanted == 1
