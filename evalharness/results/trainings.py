@@ -13,7 +13,7 @@ import numpy as np
 
 from evalharness.records.manifest import Manifest
 from evalharness.results.repeats import differing, joined
-from evalharness.results.score import HELD_OUT, POOLED
+from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.stats.intervals import Interval
 from evalharness.stats.trainings import Scores, over_trainings, seed_error
@@ -63,7 +63,7 @@ def seeds_of(run: ScoredRun) -> list[str]:
 def _scores(run: ScoredRun, family: str, measure: str, tasks: set[str]) -> list[Scores]:
     """Of each family that `family` means, over `tasks`."""
     families = [family]
-    if family in (HELD_OUT, POOLED):
+    if family in (HELD_OUT, ESTIMATED, POOLED):
         every = run.manifest.held_out if family == HELD_OUT else {run.tasks[task].family for task in tasks}
         families = sorted(every)
     found = []

@@ -12,7 +12,7 @@ from evalharness.results.paper.published import OTHERS, PublishedRow, family_col
 from evalharness.results.paper.standing_rows import Benchmark, own_row, published_row
 from evalharness.results.paper.standings import Leaderboard, Standing
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
-from evalharness.results.score import MEASURES, POOLED
+from evalharness.results.score import ESTIMATED, MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.trainings import SEED, difference_interval, seeds_of
 
@@ -155,11 +155,12 @@ def differences(
     if not rows:
         return [], why
     signed = [Column(c.key, c.name, c.group, c.decimals, True) for c in columns]
-    if any(f"{POOLED}_{measure}" in row.cells for row in rows for measure in MEASURES):
-        names = dict(zip((c.key.rpartition("_")[2] for c in columns), (c.name for c in columns), strict=True))
-        signed += [
-            Column(f"{POOLED}_{m}", names.get(m, m), "pooled", columns[0].decimals, True) for m in MEASURES
-        ]
+    names = {c.key.rpartition("_")[2]: c.name for c in columns}
+    for total, title in ((ESTIMATED, "held-out, estimated"), (POOLED, "pooled")):
+        if any(f"{total}_{measure}" in row.cells for row in rows for measure in MEASURES):
+            signed += [
+                Column(f"{total}_{m}", names.get(m, m), title, columns[0].decimals, True) for m in MEASURES
+            ]
     notes = (f"paired by task, points; * Holm-adjusted p below {SIGNIFICANT} over {tests} tests",)
     return [Table("differences between rows of ours", tuple(signed), tuple(rows), notes=notes)], why
 
