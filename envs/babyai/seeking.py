@@ -30,8 +30,6 @@ _SAID = {"go to": "go to", "pick up": "pickup", "open": "toggle and go through"}
 
 NEAR = 4
 """Steps to a wall at which one turns: what lies before it is in sight."""
-FAR = 3
-"""Steps to a thing from which on going to it shows more of the room: one turn instead of many."""
 
 
 class Wanted(NamedTuple):
@@ -184,18 +182,15 @@ class Seeker:
     def _onward(self, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
         if self._last.startswith("go to "):
             return Decision("turn right", "turn where it went to")
-        far = [
+        new = [
             thing
             for thing in things
-            if thing.steps >= FAR
-            and "door" not in thing.name
+            if "door" not in thing.name
             and f"go to {thing.name}" in can
             and unnumbered(thing.name) not in self._been
         ]
-        if far:
-            return Decision(
-                f"go to {max(far, key=lambda thing: thing.steps).name}", "go to the farthest thing"
-            )
+        if new:  # the nearest is listed first
+            return Decision(f"go to {new[-1].name}", "go to the farthest thing")
         wall = wall_ahead(observation)
         if wall is not None and wall <= NEAR:
             return Decision("turn right", "turn before a wall")

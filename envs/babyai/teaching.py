@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evalharness.envs.babyai.levels import LEVELS, SEEDS
 from evalharness.envs.babyai.observation import describe
-from evalharness.envs.babyai.seeking import NEAR, Seeker, fits, sought_next, unnumbered, wall_ahead
+from evalharness.envs.babyai.seeking import NEAR, Seeker, fits, in_sight, sought_next, unnumbered, wall_ahead
 from evalharness.envs.babyai.world import World as Grid
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene, mentions
@@ -53,6 +53,7 @@ def _thoughts(scene: Scene) -> list[str]:
         return _without_thing(scene, action.name, wanted)
     spot = _spot(scene, thing)
     at = f", {spot}" if spot else ""
+    looked = _looked(scene, wanted)
     about_goal = fits(thing, wanted)
     verb = {
         "go_to": "go to it",
@@ -62,6 +63,7 @@ def _thoughts(scene: Scene) -> list[str]:
     }.get(action.name, "act on it")
     if about_goal:
         return [
+            f"{looked} I {verb}.",
             f"I see {thing}{at}. It is what the goal names, so I {verb}.",
             f"The goal is about {wanted}, and {thing} is in sight. I {verb}.",
             f"There is {thing}{at}. I need {wanted}, so I {verb}.",
@@ -78,7 +80,7 @@ def _thoughts(scene: Scene) -> list[str]:
                 f"My key opens {thing}, so I {verb}.",
             ]
         return [
-            f"I do not see {wanted}.{_been(scene)} {_cap(thing)} leads to another room, so I {verb}.",
+            f"{looked} {_cap(thing)} leads on, so I {verb}.",
             f"I cannot see {wanted} here. I {verb.replace('it', thing)} to look further.",
             f"{_cap(thing)} is {spot or 'in sight'}. {_cap(wanted)} may be behind it, so I {verb}.",
         ]
@@ -88,7 +90,7 @@ def _thoughts(scene: Scene) -> list[str]:
             f"I pick up {thing}{at}, so that the way to {wanted} is free.",
         ]
     return [
-        f"I do not see {wanted}.{_been(scene)} The farthest thing is {thing}{at}. I go there.",
+        f"{looked} The farthest is {thing}. I go there.",
         f"I cannot see {wanted} yet. {_cap(thing)} is in sight, so I go there and look.",
     ]
 
@@ -117,38 +119,46 @@ def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
     return _turning(scene, name.removeprefix("turn_"), wanted)
 
 
-def _been(scene: Scene) -> str:
-    """What was gone to, carried along: ` Been at grey box, red key.`"""
+def _looked(scene: Scene, wanted: str) -> str:
+    """What is in sight, thing by thing, until one is what is sought: a verdict that comes before it was compared is a
+    guess. `I look for the red ball. grey box 1: no. red ball 1: yes.`"""
     actions = [scene.parse(step.action) for step in scene.done]
     been = [unnumbered(a.arguments["object"]) for a in actions if a is not None and a.name == "go_to"]
-    return f" Been at {', '.join(dict.fromkeys(been))}." if been else ""
+    said = [f"I look for {wanted}."]
+    if been:
+        said.append(f"Been at {', '.join(dict.fromkeys(been))}.")
+    for thing in in_sight(scene.last):
+        if fits(thing.name, wanted):
+            return " ".join([*said, f"{thing.name}: yes."])
+        said.append(f"{thing.name}: {'been' if unnumbered(thing.name) in been else 'no'}.")
+    return " ".join(said)
 
 
 def _walking(scene: Scene, wanted: str) -> list[str]:
-    wall = wall_ahead(scene.last)
+    wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
     if wall is None:
         return [
-            f"I do not see {wanted}.{_been(scene)} No wall is near, so I move forward.",
+            f"{looked} No wall is near, so I move forward.",
             f"{_cap(wanted)} is not in sight. The way ahead is free, so I move forward.",
         ]
     return [
-        f"I do not see {wanted}.{_been(scene)} Wall {wall}, limit {NEAR}: I move forward.",
+        f"{looked} Wall {wall}, limit {NEAR}: I move forward.",
         f"{_cap(wanted)} is not in sight. I am {wall} steps from the wall, so I move forward.",
     ]
 
 
 def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
-    wall = wall_ahead(scene.last)
+    wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
-        return [f"I do not see {wanted}.{_been(scene)} I am where I went, so I turn {side}."]
+        return [f"{looked} I am where I went, so I turn {side}."]
     if wall is None or wall > NEAR:
         return [
-            f"I do not see {wanted}.{_been(scene)} I turn {side} to look there.",
+            f"{looked} I turn {side} to look there.",
             f"{_cap(wanted)} is not in sight. I look to the {side}.",
         ]
     return [
-        f"I do not see {wanted}.{_been(scene)} Wall {wall}, limit {NEAR}: I turn {side}.",
+        f"{looked} Wall {wall}, limit {NEAR}: I turn {side}.",
         f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
     ]
 
