@@ -77,6 +77,9 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     argument(how, "--lora-rank R", "of every linear layer (default: 16)")
     argument(how, "--lora-alpha A", "its scale (default: twice the rank)")
     argument(how, "--lora-dropout P", "(default: 0)")
+    argument(
+        how, "--top-layers N", "train the upper N layers of an adapter alone: less computation (default: all)"
+    )
     argument(how, "--lr X", "learning rate (default: 5e-4; all weights: 2e-5)")
     argument(how, "--schedule {cosine,linear,constant}", "of the learning rate (default: cosine)")
     argument(how, "--warmup SHARE", "of the steps (default: 0.03)")
@@ -92,6 +95,12 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     argument(how, "--batch N", "conversations a step (default: 8)")
     argument(how, "--micro-batch N", "conversations at a time, of the batch (default: chosen)")
     argument(how, "--seed N", "of order and first adapter weights (default: 0)")
+    argument(
+        how,
+        "--shared-prompt N",
+        "compute the prompt that conversations begin with once in N steps, without gradients (default: each "
+        "conversation's own)",
+    )
     argument(how, "--packing", "several conversations a row", default=None)
     how.add_argument(
         "--gradient-checkpointing", action=argparse.BooleanOptionalAction,

@@ -131,11 +131,12 @@ def dry_run(
 
 def _flop_of_token(shape: Shape, use: Use, length: float) -> float:
     """Forward and backward, with attention over half of a conversation of `length` tokens. A gradient of the weights is
-    a third of what all weights take, and LoRA needs next to none."""
-    passes = 2 if use.settings.method == "lora" else 3
+    a third of what all weights take, and LoRA needs next to none. What a shared prompt saves is left aside."""
+    trained = min(use.settings.top_layers or shape.layers, shape.layers) / shape.layers
+    passes = 1 + (1 if use.settings.method == "lora" else 2) * trained
     again = 1 if use.settings.gradient_checkpointing else 0
     attention = 2 * length * shape.query * shape.layers
-    return (passes + again) * 2 * shape.parameters + (3 + again) * attention
+    return (passes + again) * 2 * shape.parameters + (1 + 2 * trained + again) * attention
 
 
 def _cpu_speed() -> float:

@@ -86,6 +86,8 @@ def plan(
         raise UserError(
             f"--max-length {settings.max_length} is more than {start.base} takes ({base.max_position_embeddings})"
         )
+    if settings.shared_prompt and launch is not None:
+        raise UserError("--shared-prompt is of one process: leave it or --accelerate-config out")
     gpu = nvidia_gpu() and not cpu
     chosen = dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")
     data = [{"file": path.name, "sha256": data_sha256(path)} for path in files]

@@ -49,6 +49,10 @@ class Settings:
     lora_rank: int = 16
     lora_alpha: int = 32
     lora_dropout: float = 0.0
+    top_layers: int = 0
+    """Layers that are trained, from the top; 0: all."""
+    shared_prompt: int = 0
+    """Steps for which the prompt that conversations share is kept as it was computed, without gradients; 0: none is."""
     packing: bool = False
     gradient_checkpointing: bool = False
     seed: int = 0
@@ -106,10 +110,21 @@ def _check(settings: Settings) -> None:
     for name in ("warmup", "lora_dropout"):
         if not 0 <= getattr(settings, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} is a share, from 0 up to but not 1")
-    for name in ("max_steps", "trained_tokens", "micro_batch", "weight_decay", "max_grad_norm", "seed"):
+    counts = ("max_steps", "trained_tokens", "micro_batch", "top_layers", "shared_prompt", "seed")
+    for name in (*counts, "weight_decay", "max_grad_norm"):
         if not getattr(settings, name) >= 0:
             raise UserError(f"--{name.replace('_', '-')} is 0 or more")
     if settings.max_steps and settings.trained_tokens:
         raise UserError("--max-steps and --trained-tokens both say when to end: give one")
     if settings.micro_batch and settings.batch % settings.micro_batch:
         raise UserError(f"--batch {settings.batch} is no multiple of --micro-batch {settings.micro_batch}")
+    if settings.top_layers and settings.method == "full":
+        raise UserError("--top-layers is of an adapter (--method lora)")
+    if settings.shared_prompt:
+        for option, taken in (
+            ("--packing", settings.packing),
+            ("--gradient-checkpointing", settings.gradient_checkpointing),
+            (f"--micro-batch {settings.micro_batch}", settings.micro_batch > 1),
+        ):
+            if taken:
+                raise UserError(f"--shared-prompt computes one conversation at a time: leave {option} out")

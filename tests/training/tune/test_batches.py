@@ -47,6 +47,7 @@ def test_a_micro_batch_divides_a_processs_part_of_the_batch() -> None:
     assert chosen(cuda=True) == 4
     assert chosen(2, cuda=True) == 3
     assert chosen(2, micro_batch=2) == 2
+    assert chosen(cuda=True, shared_prompt=8) == 1, "what follows a prompt differs in length"
 
 
 @pytest.mark.parametrize("other", [{"batch": 3}, {"micro_batch": 4}, {"batch": 1}])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -155,6 +156,34 @@ def test_the_loss_of_what_is_trained_falls_and_a_loss_that_is_no_number_stops(
     kept = latest_checkpoint(breaks.folder)
     assert kept is None or check_adapter(kept).rank == 16
     assert not (breaks.folder / "adapter_config.json").exists()
+
+
+def test_a_shared_prompt_gives_the_same_loss_and_lower_layers_stay(
+    tuning: TuneInstall, tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "long.jsonl"
+    instruction = "Act in this world, one action a turn. " * 60
+    long = []
+    for sample in (erring_sample(f"a{n}") for n in range(8)):
+        system, goal, *rest = sample.messages
+        long.append(
+            replace(sample, messages=(system, replace(goal, content=instruction + goal.content), *rest))
+        )
+    write_samples(data, long, {})
+    own = planned(tuning, tiny_checkpoint, data, tmp_path / "own")
+    shared = planned(
+        tuning, tiny_checkpoint, data, tmp_path / "shared", shared_prompt=4, top_layers=1, max_steps=4
+    )
+    apart, together = drive(tuning, "batches", job(own), job(shared))
+    assert [batch["input_ids"] for batch in apart] == [batch["input_ids"] for batch in together]
+    assert [batch["loss"] for batch in together] == pytest.approx(
+        [batch["loss"] for batch in apart], rel=1e-4
+    )
+    assert drive(tuning, "train", job(shared)) == [0]
+    for name, values in read_tensors(shared.folder / "adapter_model.safetensors").items():
+        if "lora_B" in name:  # begins at zero
+            layer = int(name.partition(".layers.")[2].partition(".")[0])
+            assert any(values) == (layer == 1), name
 
 
 @contextmanager

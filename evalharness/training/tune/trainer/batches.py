@@ -21,7 +21,8 @@ def micro_batch(job: dict[str, Any], processes: int, *, cuda: bool) -> int:
     if rest or not part or (job["micro_batch"] and part % job["micro_batch"]):
         own = f" in micro-batches of {job['micro_batch']}" if job["micro_batch"] else ""
         raise RefusedError(f"a batch of {job['batch']} cannot be divided over {processes} processes{own}")
-    return int(job["micro_batch"]) or divisor(part, _MOST_GPU if cuda else _MOST_CPU)
+    most = _MOST_GPU if cuda and not job.get("shared_prompt") else _MOST_CPU
+    return int(job["micro_batch"]) or divisor(part, most)
 
 
 def divisor(number: int, most: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any
 import torch  # type: ignore[import-not-found, unused-ignore]
 from batches import order  # type: ignore[import-not-found, unused-ignore]
 from events import NotFiniteError, Wish, say  # type: ignore[import-not-found, unused-ignore]
+from prompt_cache import SharedPrompts  # type: ignore[import-not-found, unused-ignore]
 from saving import RECORD, tidy, write  # type: ignore[import-not-found, unused-ignore]
 from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
 from trl import SFTTrainer  # type: ignore[import-not-found, unused-ignore]
@@ -46,6 +47,7 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
     forwards and again on the way back."""
 
     job: dict[str, Any]
+    prompts: SharedPrompts | None = None
     tokens = 0
     trained_tokens = 0
 
@@ -77,8 +79,10 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
         self.trained_tokens += int((inputs["labels"][..., 1:] != -100).sum())
         return super().training_step(model, inputs, num_items_in_batch)
 
-    def compute_loss(self, *args: Any, **kwargs: Any) -> Any:
-        answer = super().compute_loss(*args, **kwargs)
+    def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.prompts is not None:
+            inputs = self.prompts.cut(model, inputs, self.state.global_step)
+        answer = super().compute_loss(model, inputs, *args, **kwargs)
         loss = answer[0] if isinstance(answer, tuple) else answer
         if not torch.isfinite(loss.detach()):
             raise NotFiniteError("the loss")

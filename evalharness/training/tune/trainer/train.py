@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     import torch  # type: ignore[import-not-found, unused-ignore]
     from datasets import Dataset  # type: ignore[import-not-found, unused-ignore]
     from following import Trainer, Watcher  # type: ignore[import-not-found, unused-ignore]
+    from prompt_cache import SharedPrompts, shared_lengths  # type: ignore[import-not-found, unused-ignore]
     from transformers import (  # type: ignore[import-not-found, unused-ignore]
         AutoModelForCausalLM,
         AutoTokenizer,
@@ -120,6 +122,12 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
         callbacks=[watch],
     )  # fmt: skip
     watch.trainer = trainer
+    if job["shared_prompt"]:
+        columns = trainer.train_dataset
+        lengths = shared_lengths(list(columns["input_ids"]), list(columns["labels"]))
+        trainer.prompts = SharedPrompts(lengths, job["shared_prompt"])
+    if job["top_layers"]:
+        freeze_below(trainer.model, job["top_layers"])
     if trainer.is_fsdp_enabled:
         set_precision(trainer.accelerator.state.fsdp_plugin, bf16=bf16)
     for module in trainer.model.modules():
@@ -133,6 +141,15 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
         processes=processes, threads=torch.get_num_threads(), rows=len(trainer.train_dataset),
     )  # fmt: skip
     return trainer
+
+
+def freeze_below(model: Any, top: int) -> None:
+    """Train the upper `top` layers alone: gradients end there."""
+    layers = model.config.num_hidden_layers
+    for name, parameter in model.named_parameters():
+        layer = re.search(r"\.layers\.(\d+)\.", name)
+        if layer is None or int(layer[1]) < layers - top:
+            parameter.requires_grad = False
 
 
 def main(path: Path) -> int:
