@@ -27,7 +27,7 @@ def shared_lengths(
     for start, members in groups.items():
         if len(members) < 2:
             continue
-        same = [rows[index] for index in members]
+        same = [tuple(rows[index]) for index in members]
         untrained = min(_untrained(labels[index]) for index in members)
         shared = min(_alike(min(same), max(same)), untrained, min(map(len, same)) - 1)
         if shared >= ALIKE:
