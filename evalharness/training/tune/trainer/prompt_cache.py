@@ -28,8 +28,9 @@ def shared_lengths(
         if len(members) < 2:
             continue
         same = [tuple(rows[index]) for index in members]
-        untrained = min(_untrained(labels[index]) for index in members)
-        shared = min(_alike(min(same), max(same)), untrained, min(map(len, same)) - 1)
+        # The token before the first trained one predicts it.
+        untrained = min(_untrained(labels[index]) for index in members) - 1
+        shared = min(_alike(min(same), max(same)), untrained)
         if shared >= ALIKE:
             found[start] = shared
     return found
