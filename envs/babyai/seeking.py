@@ -99,6 +99,12 @@ def unnumbered(name: str) -> str:
     return name.rpartition(" ")[0]
 
 
+def turns_to_its_side(what: str) -> int:
+    """Turns from the start's heading to the side on which the goal says that a thing is; 0 where it says none."""
+    match = _PLACE.search(what)
+    return 0 if match is None else min(_TURNS_TO[match[1]], 4 - _TURNS_TO[match[1]])
+
+
 class Seeker:
     """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
 

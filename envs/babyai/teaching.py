@@ -7,7 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from evalharness.envs.babyai.levels import LEVELS, SEEDS
 from evalharness.envs.babyai.observation import describe
-from evalharness.envs.babyai.seeking import NEAR, Seeker, fits, in_sight, sought_next, unnumbered, wall_ahead
+from evalharness.envs.babyai.seeking import (
+    NEAR,
+    Seeker,
+    fits,
+    in_sight,
+    sought_next,
+    turns_to_its_side,
+    unnumbered,
+    wall_ahead,
+)
 from evalharness.envs.babyai.world import World as Grid
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene, mentions
@@ -149,6 +158,8 @@ def _walking(scene: Scene, wanted: str) -> list[str]:
 
 def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
     wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
+    if len(scene.done) < turns_to_its_side(wanted):
+        return [f"I look for {wanted}, and have not turned there. I turn {side}."]
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
         return [f"{looked} I am where I went, so I turn {side}."]

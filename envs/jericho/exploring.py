@@ -124,6 +124,8 @@ class Explorer:
         """Doors that stand open, and guards that let one by."""
         self._altar = self._treasure = ""
         self._route: list[str] = []
+        self._came = ""
+        """The way to the room it came back from."""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next; None when it is at a loss."""
@@ -181,7 +183,9 @@ class Explorer:
         self._tried.add((self._here, OPPOSITE[way]))
         if self._back[:1] == [way]:
             self._back.pop(0)
+            self._came = OPPOSITE[way]
         else:
+            self._came = ""
             self._back.insert(0, OPPOSITE[way])
         self._route = self._route[1:] if self._route[:1] == [way] else []
         self._arrive(after)
@@ -252,7 +256,7 @@ class Explorer:
         return Decision(action, rule, (self._thought(action, rule),))
 
     def _thought(self, action: str, rule: str) -> str:
-        """All that is carried, then the decision, which is the first of what is left."""
+        """All that is carried, what is said of each way, then the decision, which is the first of what is left."""
         back = ", ".join(self._back) or "none, I am where I began"
         has = ", ".join(self._has) or "nothing"
         if rule == "bring it back":
@@ -260,15 +264,24 @@ class Explorer:
         if rule == "put it where it belongs":
             return f"I have {self._treasure}, and here is {self._altar}."
         closed = self._closed()
-        carried = f"I have {has}. {f'Closed: {closed}. ' if closed else ''}"
-        if self._route and rule.startswith("go"):
-            return f"{carried}Nothing is left here. Way: {', '.join(self._route)}. Way back: {back}. I go {action}."
-        left = list(self._jobs)
         room = self._rooms[self._here]
+        ways = ", ".join(f"{way} {self._known(way)}" for way in room.exits) or "none"
+        came = f"I come from {self._came}. " if self._came else ""
+        said = f"I have {has}. {f'Closed: {closed}. ' if closed else ''}Way back: {back}. {came}Ways: {ways}."
+        if self._route and rule.startswith("go"):
+            there = "" if rule == "go back" else f" Way: {', '.join(self._route)}."
+            return f"{said} Nothing is left here.{there} I go {action}."
+        left = list(self._jobs)
         left += [way for way in room.exits if (self._here, way) not in self._tried]
         if action not in left:
             left.insert(0, action)
-        return f"{carried}Left here: {', '.join(left)}. Way back: {back}. First: {action}."
+        return f"{said} Left here: {', '.join(left)}. First: {action}."
+
+    def _known(self, way: str) -> str:
+        """What there is to say of an exit: it is the way back, has been gone, or is new."""
+        if self._back[:1] == [way]:
+            return "back"
+        return "been" if (self._here, way) in self._tried else "new"
 
     def _closed(self) -> str:
         """What closes the ways that were seen and not passed."""

@@ -61,7 +61,8 @@ def decide_block(wanted: Mapping[str, str], blocks: Blocks) -> Decision | None:
     unmet: tuple[str, str] | None = None
     for block, under in wanted.items():
         unmet = None if on.get(block) == under else (block, under)
-        said.append(f"{block} on {under}: {'yes' if unmet is None else 'no'}.")
+        place = f"is on {on[block]}" if block in on else "is held"
+        said.append(f"{block} to {under}, {place}: {'yes' if unmet is None else 'no'}.")
         if unmet is not None:
             break
     if held is not None:

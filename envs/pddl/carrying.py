@@ -43,7 +43,11 @@ def homes(subgoals: Sequence[str]) -> dict[str, str]:
 
 
 def decide(wanted: dict[str, str], state: State) -> Decision | None:
-    """The first comparison that asks for something; None when all is where it belongs."""
+    """The first comparison that asks for something; None when all is where it belongs.
+
+    Each thing's room and its goal are written out before the verdict: a small model that writes the verdict first
+    ("ball1 here") guesses it.
+    """
     here = state.lies[ROBOT]
     balls = {what: room for what, room in wanted.items() if what != ROBOT}
     said = [f"Robby {here}."]
@@ -51,7 +55,7 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
         if ball not in balls:
             continue
         home = balls[ball]
-        said.append(f"I carry {ball} to {home}: {'same' if home == here else 'not here'}.")
+        said.append(f"I carry {ball} to {home}: {'here' if home == here else 'away'}.")
         if home == here:
             return decided(f"drop {ball} {here} {gripper}", "drop: same room", said, f"I drop {ball}.")
     away: list[tuple[str, str]] = []
@@ -61,13 +65,13 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
             if (place := state.lies.get(ball)) is None:
                 continue
             if place == home:
-                said.append(f"{ball} {place}, to {home}: same.")
+                said.append(f"{ball} {place}, to {home}: home.")
             elif place == here:
-                said.append(f"{ball} here, to {home}: not same.")
+                said.append(f"{ball} {place}, to {home}: here.")
                 action = f"Pick up {ball} at {here} with arm {state.free[0]}."
                 return decided(action, "pick: not its room", said, f"I pick up {ball}.")
             else:
-                said.append(f"{ball} {place}, to {home}: not here.")
+                said.append(f"{ball} {place}, to {home}: away.")
                 away.append((ball, place))
     return _elsewhere(balls, wanted.get(ROBOT), state, said, away)
 

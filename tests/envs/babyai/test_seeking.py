@@ -7,10 +7,22 @@ import re
 import pytest
 from seekers import said_by
 
+from evalharness.envs import specs
 from evalharness.envs.babyai.adapter import BabyAIEnv
 from evalharness.envs.babyai.generator import open_tasks
-from evalharness.envs.babyai.seeking import NEAR, Seeker, Wanted, fits, in_sight, sought_next, wall_ahead
-from evalharness.envs.base import Task
+from evalharness.envs.babyai.seeking import (
+    NEAR,
+    Seeker,
+    Wanted,
+    fits,
+    in_sight,
+    sought_next,
+    turns_to_its_side,
+    wall_ahead,
+)  # fmt: skip
+from evalharness.envs.base import Task, teaching_of
+from evalharness.envs.scene import Scene, Step
+from evalharness.envs.surface import ActionSurface
 
 ROOM = "In front of you in this room, you can see several objects: "
 WALL_FAR = (
@@ -73,6 +85,28 @@ def test_it_first_turns_to_the_side_that_the_goal_names() -> None:
     assert said_by(seeker, WALL_FAR, MOVES) == "turn left"
     seeker.saw("turn left", WALL_FAR, WALL_FAR, ())
     assert said_by(seeker, WALL_FAR, MOVES) == "move forward"
+
+
+@pytest.mark.parametrize(
+    ("what", "turns"),
+    [("a door on your left", 1), ("the box on your right", 1), ("the door behind you", 2), ("a key in front of you", 0),
+     ("the red ball", 0)],
+)  # fmt: skip
+def test_how_often_it_turns_to_the_goals_side(what: str, turns: int) -> None:
+    assert turns_to_its_side(what) == turns
+
+
+def test_a_thing_ahead_is_no_yes_while_the_goals_side_is_elsewhere() -> None:
+    spec = specs()["babyai"]
+    door = f"{ROOM}There is a green closed door 1 0 steps in front of you and 1 steps to your right."
+    task = Task(
+        "babyai/open/000", "babyai", "open", 0, "open a door on your left", "easy", "open",
+        subgoals=("see a door on your left", "open a door on your left"),
+    )  # fmt: skip
+    steps = (Step("turn left", WALL_FAR, 0.0, True),)
+    scene = Scene(task, task.goal, door, "", steps, 0, ActionSurface(spec.actions.templates))
+    first = teaching_of(spec).thoughts(scene)[0]
+    assert first == "I look for a door on your left, and have not turned there. I turn left."
 
 
 def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:

@@ -83,3 +83,22 @@ def test_the_way_back_is_the_path_reversed() -> None:
             else:
                 path.append(decision.action)
     assert ways > 1
+
+
+def test_what_is_known_of_each_way_stands_before_the_choice() -> None:
+    explorer = Explorer()
+    hall = "Hall Ways lead south and west."
+    assert "Ways: south new, west new. Left here: south, west. First: south." in _thought(explorer, hall)
+    explorer.saw("south", hall, "Cellar The way out is north.", ())
+    cellar = _thought(explorer, "Cellar The way out is north.")
+    assert "Way back: north. Ways: north back. Nothing is left here. I go north." in cellar
+    explorer.saw("north", "Cellar The way out is north.", hall, ())
+    assert "I come from south. Ways: south been, west new. Left here: west. First: west." in _thought(
+        explorer, hall
+    )
+
+
+def _thought(explorer: Explorer, observation: str) -> str:
+    decision = explorer.next(observation, [])
+    assert decision is not None
+    return decision.thoughts[0]

@@ -21,13 +21,14 @@ def test_pairs_come_from_the_bottom_and_the_lowest_lies_on_the_table() -> None:
     ("state", "says", "thought"),
     [
         ("B4 is on the table. B3 is on b2. B2 is on the table. Your arm is empty.", "Unstack b3 from b2.",
-         "b4 on the table: yes. b3 on b4: no. b3 is clear, b4 is clear. I take b3 off b2."),
+         "b4 to the table, is on the table: yes. b3 to b4, is on b2: no. b3 is clear, b4 is clear. I take b3 off b2."),
         ("B4 is on the table. B2 is on b4. B3 is on the table. Your arm is empty.", "Unstack b2 from b4.",
-         "b4 on the table: yes. b3 on b4: no. b2 is on b4. I take b2 off."),
+         "b4 to the table, is on the table: yes. b3 to b4, is on the table: no. b2 is on b4. I take b2 off."),
         ("B4 is on the table. B3 is on the table. You are holding b2.", "Putdown b2.",
-         "b4 on the table: yes. b3 on b4: no. I hold b2. It goes to the table."),
+         "b4 to the table, is on the table: yes. b3 to b4, is on the table: no. I hold b2. It goes to the table."),
         ("B4 is on the table. B3 is on b4. You are holding b2.", "Stack b2 on b3.",
-         "b4 on the table: yes. b3 on b4: yes. b2 on b3: no. I hold b2. b3 is clear."),
+         "b4 to the table, is on the table: yes. b3 to b4, is on b4: yes. b2 to b3, is held: no. I hold b2. "
+         "b3 is clear."),
     ],
 )  # fmt: skip
 def test_what_it_does_and_says(state: str, says: str, thought: str) -> None:

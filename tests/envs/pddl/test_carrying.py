@@ -58,7 +58,16 @@ def test_what_it_does(facts: tuple[str, ...], says: str | None) -> None:
 def test_a_thought_compares_before_it_decides() -> None:
     decision = decide(homes(GOAL), read(state("Ball1 is carrying left.", "Robby is at rooma.")))
     assert decision is not None
-    assert decision.thoughts == ("Robby rooma. I carry ball1 to rooma: same. I drop ball1.",)
+    assert decision.thoughts == ("Robby rooma. I carry ball1 to rooma: here. I drop ball1.",)
+
+
+def test_a_balls_room_and_its_goal_stand_before_the_verdict() -> None:
+    facts = ("Ball1 is at rooma.", "Ball3 is at roomc.", "Left is free.", "Robby is at roomc.")
+    decision = decide(homes(GOAL), read(state(*facts)))
+    assert decision is not None
+    assert decision.thoughts == (
+        "Robby roomc. left is free. ball1 rooma, to rooma: home. ball3 roomc, to roomb: here. I pick up ball3.",
+    )
 
 
 def _play(task: Task) -> tuple[bool, int]:
