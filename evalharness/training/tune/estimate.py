@@ -44,7 +44,7 @@ def use_of(
     try:
         at_once = micro_batch(settings.to_json(), processes, cuda=gpu)
     except RefusedError as why:
-        raise UserError(f"{why}; choose another --batch, --micro-batch or --processes") from None
+        raise UserError(str(why)) from None
     shards = launch is not None and launch.shards
     return Use(settings, longest, most_trained, bf16, gpu, processes, shards, at_once)
 

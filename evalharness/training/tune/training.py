@@ -165,7 +165,7 @@ def _failure(planned: Plan, status: int, progress: TuningProgress) -> UserError 
             "A lower --lr (and -o another folder) is what helps most"
         )
     if status == REFUSED:
-        return UserError(f"{progress.problem}; choose another --batch or --micro-batch")
+        return UserError(progress.problem)
     if status == NO_MEMORY:
         return UserError(
             f"memory did not suffice ({where}): a smaller --micro-batch or --max-length, or --gradient-checkpointing"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.training.tune.trainer.batches import RefusedError, micro_batch, order
+from evalharness.training.tune.trainer.batches import RefusedError, micro_batch, order, trained_parameters
 
 
 @given(st.lists(st.integers(1, 11), max_size=60), st.integers(1, 9), st.integers(0, 3), st.integers(0, 3))
@@ -54,3 +54,17 @@ def test_a_micro_batch_divides_a_processs_part_of_the_batch() -> None:
 def test_what_cannot_be_divided_over_the_processes_is_refused(other: dict[str, Any]) -> None:
     with pytest.raises(RefusedError):
         chosen(2, **other)
+
+
+@pytest.mark.parametrize(
+    "path", ["base_model.model.model.layers.{}.mlp", "transformer.h.{}.attn", "transformer.blocks.{}.ffn"]
+)
+def test_the_upper_layers_are_found_by_their_numbers(path: str) -> None:
+    names = [f"{path.format(layer)}.lora_A.weight" for layer in range(12)]
+    assert trained_parameters(["wte.weight", *names, "lm_head.weight"], 12, 2) == set(names[10:])
+    assert trained_parameters(names, 12, 20) == set(names)
+
+
+def test_layers_without_numbers_are_refused() -> None:
+    with pytest.raises(RefusedError, match="leave --top-layers out"):
+        trained_parameters(["first.weight", "second.weight"], 2, 1)

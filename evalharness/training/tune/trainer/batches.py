@@ -4,15 +4,17 @@ environment's Python, so that it needs nothing of this package."""
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 from typing import Any
 
 _MOST_GPU, _MOST_CPU = 4, 1
 """Conversations of a micro-batch at most, where nothing else is said. On a CPU more of them are no faster."""
+_LAYER = re.compile(r"\.(?:layers|h|blocks?)\.(\d+)\.")
 
 
 class RefusedError(Exception):
-    """The settings do not fit the processes; the message says why."""
+    """The settings do not fit the processes or the model; the message says why, and what to choose."""
 
 
 def micro_batch(job: dict[str, Any], processes: int, *, cuda: bool) -> int:
@@ -20,9 +22,21 @@ def micro_batch(job: dict[str, Any], processes: int, *, cuda: bool) -> int:
     part, rest = divmod(job["batch"], processes)
     if rest or not part or (job["micro_batch"] and part % job["micro_batch"]):
         own = f" in micro-batches of {job['micro_batch']}" if job["micro_batch"] else ""
-        raise RefusedError(f"a batch of {job['batch']} cannot be divided over {processes} processes{own}")
+        raise RefusedError(
+            f"a batch of {job['batch']} cannot be divided over {processes} processes{own}; "
+            "choose another --batch, --micro-batch or --processes"
+        )
     most = _MOST_GPU if cuda and not job.get("shared_prompt") else _MOST_CPU
     return int(job["micro_batch"]) or divisor(part, most)
+
+
+def trained_parameters(names: Sequence[str], layers: int, top: int) -> set[str]:
+    """The parameters of a model's upper `top` layers, by the number in their names (`layers.29.`, `h.11.`). Raises
+    RefusedError where no name has the last layer's number."""
+    numbered = {name: int(match[1]) for name in names if (match := _LAYER.search(name))}
+    if layers - 1 not in numbered.values():
+        raise RefusedError("the layers of this architecture are not numbered; leave --top-layers out")
+    return {name for name, layer in numbered.items() if layer >= layers - top}
 
 
 def divisor(number: int, most: int) -> int:

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # also under -I
 
-from batches import RefusedError, micro_batch  # type: ignore[import-not-found, unused-ignore]
+from batches import RefusedError, micro_batch, trained_parameters  # type: ignore[import-not-found, unused-ignore]
 from events import (  # type: ignore[import-not-found, unused-ignore]
     NO_MEMORY,
     NOT_FINITE,
@@ -144,11 +143,11 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
 
 
 def freeze_below(model: Any, top: int) -> None:
-    """Train the upper `top` layers alone: gradients end there."""
-    layers = model.config.num_hidden_layers
-    for name, parameter in model.named_parameters():
-        layer = re.search(r"\.layers\.(\d+)\.", name)
-        if layer is None or int(layer[1]) < layers - top:
+    """Train the upper `top` layers alone: gradients end there. Raises RefusedError."""
+    parameters = dict(model.named_parameters())
+    trained = trained_parameters(list(parameters), model.config.num_hidden_layers, top)
+    for name, parameter in parameters.items():
+        if name not in trained:
             parameter.requires_grad = False
 
 
