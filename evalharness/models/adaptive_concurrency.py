@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+
+from evalharness.models.cache_room import CacheRoom
 
 START = 32
 """Episodes in flight at the start: below what a small server takes, and three doublings below what a big one does."""
@@ -59,6 +61,7 @@ class _Waiting:
     family: str
     turns_left: float
     """Of its episode, expected."""
+    conversation: Hashable | None
 
 
 def ceiling(servers: int, max_num_seqs: int | None, episodes: int) -> int:
@@ -140,6 +143,7 @@ class AdaptiveConcurrency:
         """Families whose further episodes wait for an environment to come free, with the turns of that wait: who has
         the longest is served first. None where no episode waits to begin: who has most turns left is served first, so
         that all end together and no slot is empty before."""
+        self.room = CacheRoom()
         self._episodes = 0
         self._changed = asyncio.Event()
         """Set when an episode has ended or the limit has changed; cleared by who waits for it."""
@@ -185,6 +189,8 @@ class AdaptiveConcurrency:
         their slots as ever. Where the user named the number, or the server was too full before, the limit holds."""
         if self.pinned is not None or self._too_full:
             return self.has_room
+        if self.room.is_full:
+            return False
         return self._episodes < whole_waves(self.limit, left)
 
     def begin_episode(self) -> None:
@@ -192,6 +198,7 @@ class AdaptiveConcurrency:
 
     def end_episode(self) -> None:
         self._episodes -= 1
+        self._admit()
         self.wake()
 
     def wake(self) -> None:
@@ -218,14 +225,15 @@ class AdaptiveConcurrency:
         self._allowed += limit * (now - self._allowed_since)
         self._allowed_since = now
 
-    async def take_slot(self, family: str = "", turns_left: float = 0.0) -> None:
-        """Wait for a slot for one request; `leave_slot` once it is answered, or has failed."""
-        if self._busy < self.limit and not self._waiting:
-            self._busy += 1
-            return
+    async def take_slot(
+        self, family: str = "", turns_left: float = 0.0, conversation: Hashable | None = None
+    ) -> None:
+        """Wait for a slot for one request; `leave_slot` once it is answered, or has failed. `conversation`: what it
+        goes on with, where the server's cache is to hold it."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(turn, family, turns_left)
+        waiting = _Waiting(turn, family, turns_left, conversation)
         self._waiting.append(waiting)
+        self._admit()
         try:
             await turn
         except asyncio.CancelledError:
@@ -239,6 +247,16 @@ class AdaptiveConcurrency:
         self._busy -= 1
         self._admit()
 
+    def ended(self, conversation: Hashable) -> None:
+        """Nothing more is asked about it: others may go on."""
+        self.room.ended(conversation)
+        self._admit()
+
+    def cache_holds(self, tokens: float) -> None:
+        """What the servers say that their caches hold together."""
+        self.room.capacity = tokens
+        self._admit()
+
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """Hold a slot for one request."""
@@ -249,11 +267,16 @@ class AdaptiveConcurrency:
             self.leave_slot()
 
     def _admit(self) -> None:
-        while self._waiting and self._busy < self.limit:
-            waiting = max(self._waiting, key=self._urgency)  # the first of equals
+        while self._busy < self.limit:
+            may = [w for w in self._waiting if w.conversation is None or self.room.may(w.conversation)]
+            if not may:
+                return
+            waiting = max(may, key=self._urgency)  # the first of equals
             self._waiting.remove(waiting)
             if not waiting.turn.done():
                 self._busy += 1
+                if waiting.conversation is not None:
+                    self.room.goes_on(waiting.conversation)
                 waiting.turn.set_result(None)
 
     def _urgency(self, waiting: _Waiting) -> float:

@@ -81,12 +81,17 @@ class SlotPlayer(Player):
         began = time.perf_counter()
         asked: float | None = None
         try:
-            await self.slots.take_slot(self.job.task.family, self.job.expected_turns - turn)
+            family, key = self.job.task.family, self.job.key
+            await self.slots.take_slot(family, self.job.expected_turns - turn, key)
             try:
                 async with self.budget.asking() if self.budget else nullcontext():
                     asked = time.perf_counter()
                     reply = await self.player.reply(messages, turn=turn, form=form)
                     seconds = time.perf_counter() - asked
+                    if reply.prompt_tokens is not None:
+                        self.slots.room.answered(
+                            key, family, reply.prompt_tokens + (reply.completion_tokens or 0)
+                        )
                     if self.budget:
                         self.budget.count(self.job.key, reply)
             finally:
@@ -202,6 +207,7 @@ class Episodes:
             if not whole:
                 for own in players:
                     own.void()
+            self.slots.ended(key)
             if budget:
                 budget.end(key, whole=whole)
             self.progress.end_episode(task.family, key)

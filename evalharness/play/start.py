@@ -110,7 +110,10 @@ class Start:
         one's end."""
         work, progress, pools = self.work, self.progress, self.pools
         insight = ServerInsight(
-            opened.metrics, on_saturated=self.slots.saturated, on_preempted=self.slots.preempted
+            opened.metrics,
+            on_saturated=self.slots.saturated,
+            on_preempted=self.slots.preempted,
+            on_cache=self.slots.cache_holds,
         )
         episodes = Episodes(work, opened, self.slots, progress, self.history, self.store.append_tokens)
         scheduler = Scheduler(

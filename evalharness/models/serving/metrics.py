@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 EVERY = 2.0
 """Seconds between looks. A page has 60 kB, and vLLM itself updates its gauges once a step."""
 _LINE = re.compile(r"^vllm:(\w+?)(?:\{[^}]*\})? ([-+0-9.eEnaif]+)$")
+_CACHE = re.compile(r"^vllm:cache_config_info\{(.*)\} ")
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
 _PAGE_LIMIT = 16 * 2**20
 
 
@@ -33,6 +35,8 @@ class Reading:
     waiting: float = 0.0
     kv_usage: float = 0.0
     """Share of the key-value cache in use, 0..1."""
+    cache_tokens: float = 0.0
+    """Tokens that the key-value cache holds, where conversations are found in it again; 0 where that is not said."""
     prefix_queries: float = 0.0
     """Prompt tokens looked up in the prefix cache."""
     prefix_hits: float = 0.0
@@ -68,7 +72,7 @@ _NAMES = {
     "request_prefill_time_seconds_sum": "prefill_s",
     "request_decode_time_seconds_sum": "decode_s",
 }
-_GAUGES = ("running", "waiting", "kv_usage")
+_GAUGES = ("running", "waiting", "kv_usage", "cache_tokens")
 _COUNTERS = tuple(f.name for f in fields(Reading) if f.name not in _GAUGES)
 
 
@@ -77,6 +81,11 @@ def parse(page: str) -> Reading | None:
     values: dict[str, float] = {}
     engines = 0
     for line in page.splitlines():
+        if (cache := _CACHE.match(line)) is not None:
+            values["cache_tokens"] = values.get("cache_tokens", 0.0) + _cache_tokens(
+                dict(_LABEL.findall(cache[1]))
+            )
+            continue
         match = _LINE.match(line)
         if match is None or (name := _NAMES.get(match[1])) is None:
             continue
@@ -89,6 +98,16 @@ def parse(page: str) -> Reading | None:
     return Reading(**values)
 
 
+def _cache_tokens(labels: Mapping[str, str]) -> float:
+    if labels.get("enable_prefix_caching") != "True":
+        return 0.0
+    with contextlib.suppress(KeyError, ValueError):
+        return float(labels["kv_cache_size_tokens"])
+    with contextlib.suppress(KeyError, ValueError):  # as vLLM said it before
+        return float(labels["num_gpu_blocks"]) * float(labels["block_size"])
+    return 0.0
+
+
 @dataclass
 class ServerInsight:
     """Sums over a run of what one server, or several, said of themselves."""
@@ -99,6 +118,8 @@ class ServerInsight:
     """Gets how many requests run when the server lets others wait for two looks in a row."""
     on_preempted: Callable[[], None] = lambda: None
     """Called when the server has preempted requests since the look before."""
+    on_cache: Callable[[float], None] = lambda tokens: None
+    """Gets how many tokens the caches of all servers hold, where they say so."""
     now: Reading | None = None
     """The last look at all servers together."""
     prompt_rate: float = 0.0
@@ -145,7 +166,12 @@ class ServerInsight:
             new = new.plus(reading.since(Reading() if restarted else last))
             together = together.plus(reading)
             self._last[url] = reading
-        self.now = replace(together, kv_usage=together.kv_usage / len(found))
+        told = all(reading.cache_tokens for reading in found.values())
+        self.now = replace(
+            together,
+            kv_usage=together.kv_usage / len(found),
+            cache_tokens=together.cache_tokens if told else 0.0,
+        )
         self._add(new)
         return True
 
@@ -155,6 +181,8 @@ class ServerInsight:
         self.total = self.total.plus(new)
         if new.preemptions > 0:
             self.on_preempted()
+        if self.now.cache_tokens:
+            self.on_cache(self.now.cache_tokens)
         moment = time.monotonic()
         seconds, self._when = max(moment - self._when, 1e-6), moment
         self.prompt_rate, self.generation_rate = new.prompt_tokens / seconds, new.generation_tokens / seconds

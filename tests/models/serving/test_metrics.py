@@ -136,3 +136,18 @@ async def test_preemptions_since_the_last_look_are_told_and_those_before_we_came
     preempted: list[int] = []
     await look_at([page(num_preemptions_total=count) for count in counts], preempted)
     assert preempted == [3, 5]
+
+
+def cache_info(**labels: str) -> str:
+    said = ",".join(f'{name}="{value}"' for name, value in labels.items())
+    return f"vllm:cache_config_info{{{said}}} 1.0\n"
+
+
+def test_how_many_tokens_the_cache_holds_is_known_where_it_keeps_prefixes() -> None:
+    now = cache_info(block_size="32", enable_prefix_caching="True", kv_cache_size_tokens="93184")
+    before = cache_info(block_size="16", enable_prefix_caching="True", num_gpu_blocks="100")
+    without = cache_info(block_size="16", enable_prefix_caching="False", num_gpu_blocks="100")
+    for info, tokens in ((now, 93184), (before, 1600), (now + before, 94784), (without, 0), ("", 0)):
+        reading = parse(RECORDED + info)
+        assert reading is not None
+        assert reading.cache_tokens == tokens

@@ -1,0 +1,100 @@
+"""Which conversations go on so that the server's cache holds all of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
+from evalharness.models.cache_room import CacheRoom
+
+
+def room_of(capacity: float, *tokens: int) -> CacheRoom:
+    """Conversations 0, 1, ... of one family that have so many tokens and go on."""
+    room = CacheRoom()
+    room.capacity = capacity
+    for key, many in enumerate(tokens):
+        room.goes_on(key)
+        room.answered(key, "a", many)
+    return room
+
+
+def test_without_a_known_cache_all_go_on() -> None:
+    room = CacheRoom()
+    room.goes_on(0)
+    room.answered(0, "a", 10**9)
+    assert room.may(1)
+    assert not room.is_full
+
+
+def test_another_comes_in_while_there_is_room_for_all_to_grow() -> None:
+    assert room_of(1000, 100, 300).may(2)  # what all begin with is held once
+    full = room_of(1000, 100, 500)
+    assert full.is_full
+    assert not full.may(2)
+    assert full.may(0)
+    full.ended(1)
+    assert full.may(2)
+
+
+def test_the_youngest_waits_where_the_cache_is_outgrown_and_goes_on_later() -> None:
+    room = room_of(1000, 100, 400, 400)
+    room.answered(0, "a", 450)
+    assert [room.may(key) for key in range(3)] == [True, True, False]
+    room.ended(1)
+    assert room.may(2)
+
+
+def test_one_goes_on_however_long_it_is() -> None:
+    room = room_of(1000, 5000)
+    assert room.may(0)
+    assert not room.may(1)
+    room.ended(0)
+    assert room.may(1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from("ab"), st.integers(1, 3000)), max_size=60))
+def test_somebody_may_always_go_on(replies: list[tuple[int, str, int]]) -> None:
+    room = CacheRoom()
+    room.capacity = 4000
+    family = {key: name for key, name, _ in replies}
+    for key, _, tokens in replies:
+        assert any(room.may(k) for k in range(10))
+        if room.may(key):
+            room.goes_on(key)
+            room.answered(key, family[key], tokens)
+
+
+async def computed(holds: int | None) -> int:
+    """Tokens that a server computes for twelve conversations of eight turns each, which begin with the same 200. Its
+    cache keeps 2,000 tokens, the last used ones."""
+    slots = AdaptiveConcurrency(pinned=None, ceiling=32)
+    if holds is not None:
+        slots.cache_holds(holds)
+    cache: dict[int, int] = {}
+    total = 0
+
+    async def talk(key: int) -> None:
+        nonlocal total
+        for turn in range(8):
+            await slots.take_slot("a", 8 - turn, key)
+            own = 100 * (turn + 1)
+            total += own - cache.pop(key, 0)
+            cache[key] = own
+            while sum(cache.values()) > 1800:
+                del cache[next(iter(cache))]
+            await asyncio.sleep(0.001)
+            slots.room.answered(key, "a", 200 + own)
+            slots.leave_slot()
+        slots.ended(key)
+
+    await asyncio.wait_for(asyncio.gather(*map(talk, range(12))), 20)
+    return total
+
+
+async def test_where_the_caches_size_is_known_less_is_computed_again() -> None:
+    """Not nothing: how long conversations become is known when the first has ended."""
+    least, all_taking_turns, known = 12 * 800, await computed(None), await computed(2000)
+    assert known - least < (all_taking_turns - least) * 0.6
