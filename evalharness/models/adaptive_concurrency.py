@@ -239,7 +239,7 @@ class AdaptiveConcurrency:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.leave_slot()
-            else:
+            elif waiting in self._waiting:  # else its turn had come meanwhile, and found it gone
                 self._waiting.remove(waiting)
             raise
 

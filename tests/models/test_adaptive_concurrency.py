@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from itertools import count
 
+import pytest
+
 from evalharness.models.adaptive_concurrency import (
     START,
     AdaptiveConcurrency,
@@ -265,3 +267,16 @@ def test_more_conversations_than_slots_are_begun_only_where_the_server_holds_the
     full = AdaptiveConcurrency(pinned=None, clock=lambda: 100.0)
     full.preempted()
     assert begun(full, 40) == full.limit < START
+
+
+async def test_who_is_gone_when_its_turn_comes_takes_no_slot() -> None:
+    slots = AdaptiveConcurrency(pinned=1)
+    await slots.take_slot()
+    waiting = asyncio.create_task(slots.take_slot())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    slots.leave_slot()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert slots.busy == 0
+    await slots.take_slot()
