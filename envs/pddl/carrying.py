@@ -45,8 +45,8 @@ def homes(subgoals: Sequence[str]) -> dict[str, str]:
 def decide(wanted: dict[str, str], state: State) -> Decision | None:
     """The first comparison that asks for something; None when all is where it belongs.
 
-    Each thing's room and its goal are written out before the verdict: a small model that writes the verdict first
-    ("ball1 here") guesses it.
+    Each ball's goal and room are written out before the verdict, and last the room that is compared with Robby's: a
+    small model that writes the verdict first ("ball1 here") guesses it, and one that reads the goal last compares that.
     """
     here = state.lies[ROBOT]
     balls = {what: room for what, room in wanted.items() if what != ROBOT}
@@ -65,13 +65,13 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
             if (place := state.lies.get(ball)) is None:
                 continue
             if place == home:
-                said.append(f"{ball} {place}, to {home}: home.")
+                said.append(f"{ball} to {home}, at {place}: home.")
             elif place == here:
-                said.append(f"{ball} {place}, to {home}: here.")
+                said.append(f"{ball} to {home}, at {place}: here.")
                 action = f"Pick up {ball} at {here} with arm {state.free[0]}."
                 return decided(action, "pick: not its room", said, f"I pick up {ball}.")
             else:
-                said.append(f"{ball} {place}, to {home}: away.")
+                said.append(f"{ball} to {home}, at {place}: away.")
                 away.append((ball, place))
     return _elsewhere(balls, wanted.get(ROBOT), state, said, away)
 

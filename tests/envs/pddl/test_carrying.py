@@ -66,7 +66,7 @@ def test_a_balls_room_and_its_goal_stand_before_the_verdict() -> None:
     decision = decide(homes(GOAL), read(state(*facts)))
     assert decision is not None
     assert decision.thoughts == (
-        "Robby roomc. left is free. ball1 rooma, to rooma: home. ball3 roomc, to roomb: here. I pick up ball3.",
+        "Robby roomc. left is free. ball1 to rooma, at rooma: home. ball3 to roomb, at roomc: here. I pick up ball3.",
     )
 
 
