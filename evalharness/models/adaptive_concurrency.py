@@ -267,8 +267,11 @@ class AdaptiveConcurrency:
             self.leave_slot()
 
     def _admit(self) -> None:
-        while self._busy < self.limit:
-            may = [w for w in self._waiting if w.conversation is None or self.room.may(w.conversation)]
+        while self._waiting and self._busy < self.limit:
+            spare = self.room.spare()
+            may = [
+                w for w in self._waiting if w.conversation is None or self.room.needs(w.conversation) <= spare
+            ]
             if not may:
                 return
             waiting = max(may, key=self._urgency)  # the first of equals

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from math import inf
 
 _FULL = 0.95
 """Share of the cache that is given away: replies are still being written."""
@@ -31,6 +32,8 @@ class CacheRoom:
         """Family -> tokens that all its conversations begin with, at most: they are held once."""
         self._talks: dict[Hashable, _Talk] = {}
         self._open: dict[Hashable, None] = {}
+        self._longest = 0
+        """Own tokens of the longest so far."""
         self._ended = 0
         self._ended_tokens = 0
         """Own tokens of those that have ended, together."""
@@ -38,18 +41,23 @@ class CacheRoom:
     @property
     def is_full(self) -> bool:
         """Whether no other conversation should begin."""
-        return bool(self._open) and not self._fits(None)
+        return self._usual() > self.spare()
 
     def may(self, key: Hashable) -> bool:
         """Whether a conversation's next request may be sent now."""
-        return key in self._open or not self._open or self._fits(key)
+        return self.needs(key) <= self.spare()
 
-    def _fits(self, key: Hashable | None) -> bool:
-        """Whether one more fits beside those that go on, when all are as long as conversations become."""
-        if self.capacity is None:
-            return True
-        expected = sum(map(self._expected, self._open)) + self._expected(key)
-        return expected + self._shared() <= _FULL * self.capacity
+    def spare(self) -> float:
+        """Tokens that are left for others when those that go on have become as long as conversations usually become.
+        Endless where none goes on: however long one is, it may."""
+        if self.capacity is None or not self._open:
+            return inf
+        usual = self._usual()
+        return _FULL * self.capacity - self._shared() - sum(max(usual, self._own(key)) for key in self._open)
+
+    def needs(self, key: Hashable) -> float:
+        """Tokens that a conversation takes of what is spare; less than nothing where it goes on already."""
+        return -inf if key in self._open else max(self._usual(), self._own(key))
 
     def goes_on(self, key: Hashable) -> None:
         """Its next request is sent."""
@@ -59,6 +67,7 @@ class CacheRoom:
         """It has so many tokens now, prompt and reply. Where it has outgrown the cache, the youngest one waits."""
         self._heads[family] = min(tokens, self._heads.get(family, tokens))
         self._talks[key] = _Talk(family, tokens)
+        self._longest = max(self._longest, self._own(key))
         if self.capacity is None:
             return
         while (
@@ -77,15 +86,11 @@ class CacheRoom:
         families = {talk.family for key in self._open if (talk := self._talks.get(key)) is not None}
         return sum(self._heads[family] for family in families)
 
-    def _own(self, key: Hashable | None) -> int:
+    def _own(self, key: Hashable) -> int:
         """Tokens that no other conversation begins with."""
         talk = self._talks.get(key)
         return 0 if talk is None else talk.tokens - self._heads[talk.family]
 
-    def _expected(self, key: Hashable | None) -> float:
-        """Own tokens at its end: as many as the mean of those that have ended, or as it has already. Before the first
-        has ended, as many as the longest has."""
-        usual = (
-            self._ended_tokens / self._ended if self._ended else max(map(self._own, self._talks), default=0)
-        )
-        return max(usual, self._own(key))
+    def _usual(self) -> float:
+        """Own tokens of a conversation at its end: the mean, and before the first has ended what the longest has."""
+        return self._ended_tokens / self._ended if self._ended else self._longest
