@@ -3,7 +3,7 @@
 A conversation is asked about again and again, each time with all that was said before; what of that is still in the
 server's prefix cache is not computed again. Where more conversations take turns than the cache holds, each pushes out
 the one that comes next, and all of it is computed again every turn: on two cores 84 conversations in a cache of 93,000
-tokens came to 0.7 turns/s, and nearly none of them ended. So those that have begun go on, and the others wait.
+tokens came to 0.7 turns/s and less. So those that have begun go on, and the others wait.
 """
 
 from __future__ import annotations
