@@ -43,10 +43,6 @@ class CacheRoom:
         """Whether no other conversation should begin."""
         return self._usual() > self.spare()
 
-    def may(self, key: Hashable) -> bool:
-        """Whether a conversation's next request may be sent now."""
-        return self.needs(key) <= self.spare()
-
     def spare(self) -> float:
         """Tokens that are left for others when those that go on have become as long as conversations usually become.
         Endless where none goes on: however long one is, it may."""
@@ -56,7 +52,8 @@ class CacheRoom:
         return _FULL * self.capacity - self._shared() - sum(max(usual, self._own(key)) for key in self._open)
 
     def needs(self, key: Hashable) -> float:
-        """Tokens that a conversation takes of what is spare; less than nothing where it goes on already."""
+        """Tokens that a conversation takes of what is spare: where that is no less, its next request may be sent. Less
+        than nothing where it goes on already."""
         return -inf if key in self._open else max(self._usual(), self._own(key))
 
     def goes_on(self, key: Hashable) -> None:
