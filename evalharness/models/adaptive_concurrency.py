@@ -198,7 +198,6 @@ class AdaptiveConcurrency:
 
     def end_episode(self) -> None:
         self._episodes -= 1
-        self._admit()
         self.wake()
 
     def wake(self) -> None:

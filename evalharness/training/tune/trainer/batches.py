@@ -1,5 +1,5 @@
-"""In which order conversations are trained, and how many are computed at a time. Pure; also run by the training
-environment's Python, so that it needs nothing of this package."""
+"""In which order conversations are trained, how many are computed at a time, and of which layers. Pure; also run by the
+training environment's Python, so that it needs nothing of this package."""
 
 from __future__ import annotations
 
