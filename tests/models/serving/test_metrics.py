@@ -52,9 +52,10 @@ def test_where_the_page_is() -> None:
 
 
 async def look_at(
-    pages: Sequence[str | None], preempted: list[int] | None = None
+    pages: Sequence[str | None], preempted: list[int] | None = None, cache: list[float] | None = None
 ) -> tuple[ServerInsight, list[int]]:
-    """One look for each page; None: the server is away. `preempted` gets the number, from 1, of each look that told."""
+    """One look for each page; None: the server is away. `preempted` gets the number, from 1, of each look that told,
+    `cache` what each look said that the cache holds."""
     now: list[str | None] = [None]
 
     async def metrics(request: web.Request) -> web.Response:
@@ -68,6 +69,8 @@ async def look_at(
     url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
     told: list[int] = []
     insight = ServerInsight(lambda: [url] if now[0] is not None else [], told.append)
+    if cache is not None:
+        insight.on_cache = cache.append
     try:
         async with aiohttp.ClientSession() as session:
             for number, text in enumerate(pages, start=1):
@@ -151,3 +154,10 @@ def test_how_many_tokens_the_cache_holds_is_known_where_it_keeps_prefixes() -> N
         reading = parse(RECORDED + info)
         assert reading is not None
         assert reading.cache_tokens == tokens
+
+
+async def test_each_look_tells_what_the_cache_holds_and_none_that_does_not_say_so() -> None:
+    told: list[float] = []
+    info = cache_info(enable_prefix_caching="True", kv_cache_size_tokens="500")
+    await look_at([RECORDED + info, RECORDED, None, RECORDED + info], cache=told)
+    assert told == [500, 500]
