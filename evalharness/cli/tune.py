@@ -212,7 +212,7 @@ def run(args: argparse.Namespace) -> int:
             ended = train(
                 planned, progress, command=sys.argv[1:],
                 on_interrupt=lambda: note(
-                    "ending after this step, with a checkpoint (Ctrl-C again: at once)"
+                    "ending after this step, with a checkpoint (again: at once)"
                 ),
             )  # fmt: skip
     _say_end(out, planned, progress, ended)

@@ -1,4 +1,4 @@
-"""The training's own process: its events as they come, an end with a checkpoint on the first Ctrl-C."""
+"""The training's own process: its events as they come, an end with a checkpoint on the first Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -49,10 +50,13 @@ def follow(
 ) -> int:
     """Run a training to its end; its exit status. All that is no event goes to `log`.
 
-    Ctrl-C asks it to end after the step; a second one ends it at once and raises KeyboardInterrupt. When this process
-    is gone, the training's standard input ends, and so does the training.
+    Ctrl-C or SIGTERM asks it to end after the step; a second one ends it at once and raises KeyboardInterrupt. When
+    this process is gone, the training's standard input ends, and so does the training.
     """
-    with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+    with (
+        _terminated_as_interrupted(),
+        log.open("a", encoding="utf-8", errors="backslashreplace") as file,
+    ):
         process = subprocess.Popen(
             [str(part) for part in argv],
             stdin=subprocess.PIPE,
@@ -89,6 +93,19 @@ def follow(
                     stream.close()
 
 
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt meanwhile: what `kill` and a cluster's time limit send loses no step."""
+    if threading.current_thread() is not threading.main_thread():  # no signal arrives there
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _read(process: subprocess.Popen[str], log: TextIO, on_event: Callable[[Event], None]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
@@ -112,7 +129,10 @@ def parse(line: str) -> Event | None:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """With everything that it started."""
+    """At once, with everything that it started."""
+    with contextlib.suppress(OSError):
+        assert process.stdin is not None
+        process.stdin.close()
     for kind, seconds in ((signal.SIGTERM, 5), (signal.SIGKILL, 30)):
         if process.poll() is not None:
             return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +40,27 @@ def test_only_events_are_events() -> None:
         assert parse(line) is None
 
 
-def test_the_first_interruption_asks_for_an_end_and_the_second_forces_it(tmp_path: Path) -> None:
+def control_c() -> None:
+    raise KeyboardInterrupt
+
+
+def sigterm() -> None:
+    assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL, "would end the tests"
+    signal.raise_signal(signal.SIGTERM)
+
+
+@pytest.mark.parametrize("interrupt", [control_c, sigterm])
+def test_the_first_interruption_asks_for_an_end_and_the_second_forces_it(
+    tmp_path: Path, interrupt: Callable[[], None]
+) -> None:
     events: list[str] = []
     asked: list[bool] = []
+    before = signal.getsignal(signal.SIGTERM)
 
     def interrupted(event: dict[str, Any]) -> None:
         events.append(event["event"])
         if event["event"] == "ready":
-            raise KeyboardInterrupt
+            interrupt()
 
     script = tmp_path / "training.py"
     script.write_text(TRAINING)
@@ -56,10 +71,11 @@ def test_the_first_interruption_asks_for_an_end_and_the_second_forces_it(tmp_pat
     assert log.read_text() == "Loading weights\n"
 
     def again(event: dict[str, Any]) -> None:
-        raise KeyboardInterrupt
+        interrupt()
 
     with pytest.raises(KeyboardInterrupt):
         follow(argv, log, again, lambda: None)
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_what_the_user_has_set_counts_and_foreign_packages_stay_out() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 from typing import Any
@@ -32,6 +33,8 @@ class Wish:
         self.stop = False
 
     def listen(self) -> None:
+        # A cluster that wants its machine back sends it to every process of the job.
+        signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
