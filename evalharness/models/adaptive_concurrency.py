@@ -150,6 +150,7 @@ class AdaptiveConcurrency:
         self.highest = self.limit
         self._allowed = 0.0
         self._allowed_since = clock()
+        self._allowed_now = self.limit
         self.overloads = 0
         """Refusals (429, 503) so far."""
         self._last_back_off = -1e9
@@ -215,14 +216,16 @@ class AdaptiveConcurrency:
         return "pinned" if self._auto is None else self._auto.state
 
     def allowed_slot_s(self) -> float:
-        """Slots at the model times seconds, so far."""
-        self._count_allowed(self.limit)
+        """Slots at the model times seconds, so far: where the cache is full, only as many as conversations go on."""
+        self._count_allowed()
         return self._allowed
 
-    def _count_allowed(self, limit: int) -> None:
+    def _count_allowed(self) -> None:
+        """Called wherever their number may have changed."""
         now = self._clock()
-        self._allowed += limit * (now - self._allowed_since)
+        self._allowed += self._allowed_now * (now - self._allowed_since)
         self._allowed_since = now
+        self._allowed_now = min(self.limit, self.room.going_on) if self.room.is_full else self.limit
 
     async def take_slot(
         self, family: str = "", turns_left: float = 0.0, conversation: Hashable | None = None
@@ -266,6 +269,10 @@ class AdaptiveConcurrency:
             self.leave_slot()
 
     def _admit(self) -> None:
+        self._admit_all()
+        self._count_allowed()
+
+    def _admit_all(self) -> None:
         while self._waiting and self._busy < self.limit:
             spare = self.room.spare()
             may = [
@@ -370,7 +377,6 @@ class AdaptiveConcurrency:
     def _limit_was(self, before: int) -> None:
         self._restart_window()
         if self.limit != before:
-            self._count_allowed(before)
             self.highest = max(self.highest, self.limit)
             self._admit()
             self.wake()

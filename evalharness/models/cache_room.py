@@ -39,6 +39,11 @@ class CacheRoom:
         """Own tokens of those that have ended, together."""
 
     @property
+    def going_on(self) -> int:
+        """Conversations."""
+        return len(self._open)
+
+    @property
     def is_full(self) -> bool:
         """Whether no other conversation should begin."""
         return self._usual() > self.spare()

@@ -103,3 +103,18 @@ async def test_where_the_caches_size_is_known_less_is_computed_again() -> None:
     """Not nothing: how long conversations become is known when the first has ended."""
     least, all_taking_turns, known = 12 * 800, await computed(None), await computed(2000)
     assert known - least < (all_taking_turns - least) * 0.6
+
+
+async def test_slots_that_a_full_cache_leaves_empty_were_not_to_be_had() -> None:
+    now = 0.0
+    slots = AdaptiveConcurrency(pinned=8, clock=lambda: now)
+    slots.cache_holds(1000)
+    for key, tokens in enumerate((100, 500)):
+        await slots.take_slot("a", 1, key)
+        slots.room.answered(key, "a", tokens)
+        slots.leave_slot()
+    now += 10
+    assert slots.allowed_slot_s() == 20
+    slots.ended(1)
+    now += 10
+    assert slots.allowed_slot_s() == 100
