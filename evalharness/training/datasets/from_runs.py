@@ -12,7 +12,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import MANIFEST, read_manifest
-from evalharness.results.exports.conversation import conversation, opening
+from evalharness.results.exports.conversation import Protocol, conversation, opening
 from evalharness.results.tables import sorted_episodes
 from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import PUBLISHED, REASON, Exclusion, PlayedTasks
@@ -21,6 +21,8 @@ from evalharness.training.datasets.sample import Counted, Sample, SampleMessage
 _KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")
 SAMPLES = "samples"
 """The run of the samples in the folder of a Best-of-N study."""
+_CHATS = ("react", "act")
+"""Agents whose episode is one chat of texts, as it is trained."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,12 @@ def samples_of(
     for number, path in enumerate(runs, 1):
         folder = run_folder(path)
         manifest = read_manifest(folder)
-        model, seed = manifest.model_name, manifest.config.suite_seed
+        if manifest.config.agent_name not in _CHATS:
+            raise UserError(
+                f"{folder}: runs of the agents {' and '.join(_CHATS)} become data, this one's is "
+                f"{manifest.config.agent_name}"
+            )
+        model, seed, protocol = manifest.model_name, manifest.config.suite_seed, Protocol.of(manifest)
         good: list[tuple[Episode, Sample]] = []
         for episode in sorted_episodes(folder):
             tally.episodes += 1
@@ -83,13 +90,13 @@ def samples_of(
                 tally.not_kept["not good enough"] += 1
             elif not exclusion.evaluated and episode.suite != "open":
                 tally.not_kept[REASON.format(PUBLISHED)] += 1
-            elif not opening(episode)[1]:
+            elif not opening(episode, protocol)[1]:
                 tally.not_kept["its prompt file is not at hand"] += 1
             elif not episode.turns:
                 tally.not_kept["no turn"] += 1
             else:
                 forms = tasks.forms(episode.family, episode.suite, seed, episode.task_hash)
-                sample = _sample(episode, number, model, seed, forms)
+                sample = _sample(episode, protocol, number, model, seed, forms)
                 if (reason := exclusion.why_not(sample)) is not None:
                     tally.not_kept[reason] += 1
                 elif not forms and not exclusion.evaluated:
@@ -123,10 +130,12 @@ def _error(turn: Turn) -> tuple[str, ...]:
     return ("logic",) if turn.no_effect else ()
 
 
-def _sample(episode: Episode, run: int, model: str, suite_seed: int, forms: list[str]) -> Sample:
-    head = len(opening(episode)[0])
+def _sample(
+    episode: Episode, protocol: Protocol, run: int, model: str, suite_seed: int, forms: list[str]
+) -> Sample:
+    head = len(opening(episode, protocol)[0])
     messages: list[SampleMessage] = []
-    for index, message in enumerate(conversation(episode)[:-1]):
+    for index, message in enumerate(conversation(episode, protocol)[:-1]):
         if message["role"] != "assistant":
             messages.append(
                 SampleMessage("system" if message["role"] == "system" else "user", message["content"])

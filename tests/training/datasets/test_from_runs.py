@@ -69,7 +69,7 @@ def erring(known: dict[str, list[str]]) -> ChatServer:
     return ChatServer(answer)
 
 
-async def played(home: Path, folder: Path, seed: int) -> Path:
+async def played(home: Path, folder: Path, seed: int, *more: str) -> Path:
     async with erring(plans(seed)).running() as server:
         words = [
             "run",
@@ -82,7 +82,7 @@ async def played(home: Path, folder: Path, seed: int) -> Path:
             "--suite-seed",
             str(seed),
         ]
-        words += ["--tasks", "alfworld:0-2", "-o", str(folder)]
+        words += ["--tasks", "alfworld:0-2", "-o", str(folder), *more]
         assert await asyncio.to_thread(main, words) == 0
     return folder
 
@@ -104,6 +104,18 @@ async def test_good_episodes_become_samples_with_their_errors_marked(home: Path,
     manifest = read_manifest(path)
     assert manifest is not None
     assert manifest["made"]["tally"] == {"episodes": 3, "kept": 3, "not_kept": {}}
+
+
+async def test_an_acts_conversation_is_the_one_that_was_played_and_what_is_no_chat_is_refused(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, path = await played(home, tmp_path / "run", SEED, "--agent", "act"), tmp_path / "good.jsonl"
+    assert main(["refine", "from-runs", str(run), "-o", str(path)]) == 0
+    (sample, *_) = iter_samples(path, [])
+    assert "Thought:" not in "".join(m.content for m in sample.messages if m.role != "assistant")
+    other = await played(home, tmp_path / "other", SEED, "--agent", "summary")
+    assert main(["refine", "from-runs", str(other), "-o", str(path)]) == 2
+    assert "of the agents react and act become data" in capsys.readouterr().err
 
 
 async def test_tasks_that_are_evaluated_stay_out(
