@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.models.asking import refuse_scripted
     from evalharness.models.work import watch_work
-    from evalharness.training.probe.prefixes import read_prefixes
+    from evalharness.training.probe.prefixes import read_prefixes, shares
     from evalharness.training.probe.probing import Probe, run_probe
 
     require_writable("--json", args.json)
@@ -67,7 +67,8 @@ def run(args: argparse.Namespace) -> int:
     families = _families(args)
     path = args.prefixes or _made(families, args.n or _COUNT)
     prefixes = [p for p in read_prefixes(path) if families is None or p.family in families]
-    prefixes = prefixes[: args.n] if args.prefixes else prefixes
+    if args.prefixes and args.n:
+        prefixes = shares(prefixes, args.n)
     if not prefixes:
         raise UserError(f"--tasks {args.tasks}: {path} has no prefix of these families")
     what = Probe(model, prefixes, sha256_of(path), data_folder(args), args.output, attempts_of(args))

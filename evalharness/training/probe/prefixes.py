@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from evalharness.base.errors import UserError
@@ -34,7 +35,6 @@ class Prefix:
 
     key: str
     family: str
-    kind: str
     error: str
     """Kind of the last error."""
     task_id: str
@@ -69,7 +69,6 @@ def prefix_of(sample: Sample) -> Prefix | None:
     return Prefix(
         key=sample.id,
         family=sample.world,
-        kind=str(sample.metadata.get("kind", "")),
         error=turns[-1].error[0] if turns[-1].error else "",
         task_id=task_id,
         task_hash=sample.task_hash,
@@ -101,6 +100,13 @@ def read_prefixes(path: Path) -> list[Prefix]:
             f"evalharness refine grounded --suite-seed {SUITE_SEED} -n 300 -o probes.jsonl"
         )
     return found
+
+
+def shares(prefixes: Sequence[Prefix], count: int) -> list[Prefix]:
+    """The first `count`, of all families in equal shares as far as they have so many."""
+    families = dict.fromkeys(prefix.family for prefix in prefixes)
+    rows = zip_longest(*([p for p in prefixes if p.family == family] for family in families))
+    return [prefix for row in rows for prefix in row if prefix is not None][:count]
 
 
 def order_of(families: Sequence[str], count: int) -> Order:

@@ -189,7 +189,11 @@ def run_probe(what: Probe, *, watch: Watch = unwatched) -> Outcome:
         prepared = prepare(what.model, {}, progress.set_status)
         identity = {
             "kind": KIND,
-            "prefixes": {"sha256": what.source, "count": len(what.prefixes)},
+            "prefixes": {
+                "sha256": what.source,
+                "count": len(what.prefixes),
+                "chosen": digest([prefix.key for prefix in what.prefixes])[:16],
+            },
             "sampling": sampling_identity(what.model) | {"vllm_args": what.model.vllm_args},
             "model": dict(prepared.identity),
         }

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from evalharness.suites import open as suites
 from evalharness.training.datasets.sample import Sample, iter_samples
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
-from evalharness.training.probe.prefixes import prefix_of
+from evalharness.training.probe.prefixes import prefix_of, shares
 
 SEED = 100
 
@@ -98,6 +99,13 @@ def test_a_prefix_ends_where_the_correction_begins(made: Path) -> None:
         assert prefix.said[-len(prefix.errors) :] == prefix.errors
         assert prefix.messages[-1]["role"] == "user"
         assert sample.messages[len(prefix.messages)].refine
+
+
+def test_a_part_of_the_prefixes_is_of_all_families_in_equal_shares(made: Path) -> None:
+    own = [prefix for sample in samples(made) if (prefix := prefix_of(sample)) is not None]
+    others = [replace(own[0], key=f"other {n}", family="babyai") for n in range(2)]
+    assert [p.family for p in shares([*own, *others], 3)] == ["alfworld", "babyai", "alfworld"]
+    assert len(shares([*own, *others], 9)) == 6
 
 
 async def test_the_datas_own_corrections_are_other_actions_that_solve_the_task(
