@@ -109,6 +109,8 @@ class StudyFile(Part):
     def _fit(self) -> StudyFile:
         if any(self.axes.mixing_ratio) and self.data.general is None:
             raise ValueError("mixing_ratio wants data.general, a file of general conversations")
+        if not isinstance(self.run.get("suite_seed"), int | None):
+            raise ValueError("run.suite_seed is one number; several are an axis: axes.suite_seed")
         if self.data.scripts is not None and not self.axes.synthesis_model:
             raise ValueError("data.scripts wants axes.synthesis_model: who writes them")
         if isinstance(self.data.file, dict):

@@ -65,15 +65,21 @@ class StudyProgress:
 
 
 def identity_of(job: Job, plan: Plan, folder: Path) -> str:
-    """Of its command, wherever the study's folder lies, and of the files that it or a job before it reads."""
-    words = "\0".join(job.words).replace(str(folder), "")
-    files = "".join(f"\0{_content(path)}" for path in _files(job, plan))
-    return hashlib.sha256((words + files).encode(errors="surrogateescape")).hexdigest()
+    """Of its command and those of the jobs before it, wherever the study's folder lies, and of the files they read."""
+    chain: dict[str, Job] = {}
+    _add_chain(job, plan, chain)
+    words = "\0".join(word for each in chain.values() for word in each.words).replace(str(folder), "")
+    files = dict.fromkeys(path for each in chain.values() for path in each.reads)
+    content = "".join(f"\0{_content(path)}" for path in files)
+    return hashlib.sha256((words + content).encode(errors="surrogateescape")).hexdigest()
 
 
-def _files(job: Job, plan: Plan) -> list[Path]:
-    before = (path for name in job.needs for path in _files(plan.jobs[name], plan))
-    return list(dict.fromkeys((*before, *job.reads)))
+def _add_chain(job: Job, plan: Plan, chain: dict[str, Job]) -> None:
+    """Every job before it, then itself, each once."""
+    for name in job.needs:
+        if name not in chain:
+            _add_chain(plan.jobs[name], plan, chain)
+    chain[job.name] = job
 
 
 def _content(path: Path) -> str:

@@ -17,7 +17,7 @@ from evalharness.training.study.file import Known, One, Part, Sections, read_par
 from evalharness.training.study.plan import Cell, Plan, Planner, words_of
 
 _PLAYED = (("run",), ("model", "model_name", "output", "label", "dry_run", "seeds", "suite", "suite_seed"))
-_MADE = ("output", "exclude_suite_seeds", "evaluated")
+_MADE = ("output", "exclude_suite_seeds", "allow_eval_tasks")
 SECTIONS: Sections = {
     "play": _PLAYED,
     "correct": (("refine", "correct"), (*_MADE, "errors")),

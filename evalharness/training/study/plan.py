@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import folder_name
+from evalharness.suites.selection import parse_seeds
 from evalharness.training.study.file import PLAIN, RULES, Axes, Options, StudyFile
 
 Kind = Literal["data", "training", "run"]
@@ -229,11 +230,13 @@ class _StudyPlanner(Planner):
         return self.study.data.writers.get(str(name), {"model": str(name)})
 
     def _excluded(self) -> list[str]:
-        """Tasks of every open suite that is played stay out of the data; those of suite 0 always do."""
-        seeds = {*self.study.axes.suite_seed, int(self.study.run.get("suite_seed", 0))} - {0}
+        """Tasks of the open suites that are played, or named, stay out of the data; those of suite 0 always do."""
         made = {**(self.study.data.grounded or {}), **(self.study.data.corrected or {})}
-        named = "exclude_suite_seeds" in made
-        return ["--exclude-suite-seeds", ",".join(map(str, sorted(seeds)))] if seeds and not named else []
+        said = made.get("exclude_suite_seeds") or "0"
+        named = ",".join(map(str, said if isinstance(said, list) else [said]))
+        played = {*self.study.axes.suite_seed, self.study.run.get("suite_seed") or 0}
+        seeds = {*parse_seeds("exclude_suite_seeds", named), *played} - {0}
+        return ["--exclude-suite-seeds", ",".join(map(str, sorted(seeds)))] if seeds else []
 
 
 def _combinations(axes: Axes, names: Iterable[str]) -> Iterator[dict[str, Any]]:

@@ -82,6 +82,19 @@ def test_what_cells_share_is_one_job_and_cells_differ_in_their_labels(plan: Plan
     assert plan.jobs["training full-seed1"].needs == ("data agent-8",)
 
 
+@pytest.mark.parametrize("named", ["301", "[301, 302]", "300-302"])
+def test_suites_that_are_played_stay_out_of_the_data_beside_those_that_are_named(
+    named: str, tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+) -> None:
+    path = tmp_path / "s.yaml"
+    text = STUDY.replace("suite_seed: 201}", f"suite_seed: 201, exclude_suite_seeds: {named}}}")
+    path.write_text(text.replace("  training_seed: [0, 1]", "  suite_seed: [0, 7]"))
+    words = make_plan(read_study_file(path, known), tmp_path / "study", tmp_path).jobs["data agent-8"].words
+    seeds = words[len(words) - 1 - words[::-1].index("--exclude-suite-seeds") + 1].split(",")
+    assert {"7", "301"} <= set(seeds)
+    assert "0" not in seeds
+
+
 def test_every_study_that_comes_along_is_one_its_commands_take(
     tmp_path: Path, known: Mapping[tuple[str, ...], set[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +128,7 @@ def test_every_study_that_comes_along_is_one_its_commands_take(
         ("[plain, P1]", "[plain, P9]", "run full-seed0-P9: "),
         ("tasks: alfworld}\n", "tasks: alfwrld}\n", "did you mean 'alfworld'?"),
         ("  training_seed: [0, 1]", "  mixing_ratio: 0.5", "mixing_ratio wants data.general"),
+        ("run: {suite: open,", "run: {suite: open, suite_seed: [0, 1],", "run.suite_seed is one number"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_the_file_is_named_with_its_line(
@@ -219,6 +233,7 @@ def test_another_option_makes_the_jobs_that_have_it_again_and_a_new_value_only_i
     assert play(STUDY) == 13
     assert play(STUDY.replace("[0, 1]", "[0, 1, 2]")) == 2 * (1 + 2)
     assert play(STUDY.replace("tasks: alfworld}", "tasks: babyai}")) == 8
+    assert play(STUDY.replace("suite_seed: 201", "suite_seed: 202")) == 13  # and all that comes of the data
 
 
 KILLED = """\
