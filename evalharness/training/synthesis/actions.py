@@ -134,18 +134,24 @@ def has_listed_parameters(name: str, action: Action, text: str) -> bool:
     return len(text) in ends
 
 
+def _is_bare(name: str, action: Action) -> bool:
+    """Whether a name leaves all its parameters out."""
+    return bool(action.parameters) and not any(placed for _, placed in _parts(name, action.parameters))
+
+
+def _names_listed(action: Action, text: str) -> bool:
+    """Whether `text` has a value of each list somewhere: all that can be said where the name places none."""
+    return all(any(value in text for value in listed) for listed in action.parameters.values() if listed)
+
+
 def action_mistakes(name: str, action: Action, *, bare_names: bool = True) -> list[str]:
     """What is wrong with an action's expression, as the model gets to read it; empty when nothing is.
 
     `bare_names`: a name may leave its parameters out (`put` for `put (.+) in (.+)`), as in the paper, which checks
-    names: where they stand is then not known, and the expression alone says what an action is.
+    names: where they stand is then not known, and the expression says what an action is.
     """
     code = expression(action)
-    bare = (
-        bare_names
-        and bool(action.parameters)
-        and not any(placed for _, placed in _parts(name, action.parameters))
-    )
+    bare = bare_names and _is_bare(name, action)
     try:
         compiled(code)
         if action.is_unbounded or (bare and code.strip().lower().startswith(name.strip().lower())):
@@ -179,7 +185,8 @@ class ActionCheck:
     def _matches(self, name: str, action: Action, text: str) -> bool:
         if name in self._slow:
             return False
-        if not action.is_unbounded and not has_listed_parameters(name, action, text):
+        listed = action.is_unbounded or has_listed_parameters(name, action, text)
+        if not listed and not (_is_bare(name, action) and _names_listed(action, text)):
             return False
         try:
             return full_match(expression(action), text)

@@ -162,6 +162,14 @@ def test_a_name_may_leave_its_parameters_out_unless_placeholders_are_asked_for()
     assert action_mistakes("put {item} in {holder}", put, bare_names=False) == []
 
 
+def test_where_a_name_leaves_its_parameters_out_the_expression_says_what_the_action_is() -> None:
+    put = {"verification code": "put (.+) in (.+)", "parameters": {"item": ["cup"], "holder": ["box"]}}
+    check = ActionCheck(read_script(changed("Available Actions", {"put": put})))
+    assert check.allows("put cup in box")
+    assert not check.allows("put cup box")
+    assert not check.allows("put lid in box")
+
+
 @pytest.mark.parametrize("code", CATASTROPHIC)
 def test_the_time_limit_holds(code: str) -> None:
     """The standard library's `re` would be at it for longer than the sun shines."""
