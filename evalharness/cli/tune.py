@@ -224,6 +224,7 @@ def _dry_run(args: argparse.Namespace) -> int:
     from evalharness.training.tune.dry_run import dry_run
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.processes import read_launch
+    from evalharness.training.tune.settings import with_template
     from evalharness.training.tune.start import start_of
 
     if args.model is None:
@@ -232,7 +233,8 @@ def _dry_run(args: argparse.Namespace) -> int:
         raise UserError("--gpu-memory is above 0, in GB")
     start = start_of(args.model, note)
     found = dry_run(
-        start.base, args.data or [], start.settings(vars(args), _settings(args)),
+        start.base, args.data or [],
+        start.settings(vars(args), with_template(_settings(args), start.base, args.preset)),
         read_launch(args.accelerate_config, args.processes),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
         server=require_tune_install().server if args.data else None,
@@ -288,8 +290,6 @@ def _say_plan(out: Any, planned: Plan) -> None:
 
 
 def _say_end(out: Any, planned: Plan, progress: TuningProgress, ended: str) -> None:
-    if progress.problem:
-        note(f"{progress.problem}")
     speed = f", {progress.tokens / progress.seconds:,.0f} tokens/s" if progress.seconds else ""
     lines = [
         f"{progress.step:,} of {progress.steps:,} steps, {progress.tokens:,} tokens in "

@@ -95,7 +95,11 @@ def with_template(settings: Settings, model: Path, preset: str) -> Settings:
     """The paper tunes base models: for one without a chat template its preset takes that which the vocabulary was made
     for. Raises UserError where there is none."""
     base = check_checkpoint(model)
-    if preset != "paper" or settings.chat_template is not None or base.has_chat_template is not False:
+    if (
+        PRESETS[preset].get("method") != "full"
+        or settings.chat_template is not None
+        or base.has_chat_template is not False
+    ):
         return settings
     return replace(settings, chat_template=template_for(base))
 

@@ -59,12 +59,13 @@ def test_a_base_model_is_tuned_with_the_template_of_its_vocabulary(
         "--max-steps",
         "2",
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "evalharness", "tune", *map(str, words), "--cpu"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
+    for more in (["--dry-run"], []):
+        done = subprocess.run(
+            [sys.executable, "-m", "evalharness", "tune", *map(str, words), "--cpu", *more],
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
     assert f"chat template: {template}" in done.stdout
     found = check_checkpoint(out)
     assert found.has_chat_template
