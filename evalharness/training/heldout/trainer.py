@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import time
@@ -76,7 +77,7 @@ class EnvServer:
         except urllib.error.HTTPError as error:
             said = error.read(200).decode(errors="replace")
             raise UserError(f"--env {self.url}: {path}: status {error.code}: {said}") from None
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             why = getattr(error, "reason", error)
             raise UserError(f"--env {self.url}: no `evalharness env serve` answers there ({why})") from None
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -40,6 +42,22 @@ def test_a_log_that_is_not_there_yet_has_no_step_and_a_broken_state_is_refused(t
     (tmp_path / "trainer_state.json").write_text('{"global_step": "many"}')
     with pytest.raises(UserError, match="no step can be read"):
         step_of(tmp_path / "trainer_state.json")
+
+
+def test_what_speaks_no_http_is_no_env_server() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+
+        def answer() -> None:
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(9999)
+                connection.sendall(b"SSH-2.0-x\r\n")
+
+        thread = Thread(target=answer)
+        thread.start()
+        with pytest.raises(UserError, match="no `evalharness env serve` answers there"):
+            EnvServer(f"http://127.0.0.1:{other.getsockname()[1]}").look(None)
+        thread.join()
 
 
 def test_a_long_log_is_read_from_its_end(tmp_path: Path) -> None:
