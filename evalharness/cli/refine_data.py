@@ -106,7 +106,10 @@ def _from_runs(args: argparse.Namespace) -> int:
 
     keep, tally = parse_keep(args.keep), Tally()
     at_least(1, per_task=args.per_task)
-    digests = {path.name: read_manifest(run_folder(path)).digest for path in args.runs}
+    digests = {
+        f"{number}/{path.name}": read_manifest(run_folder(path)).digest
+        for number, path in enumerate(args.runs, 1)
+    }
     exclusion = exclusion_of(args)
     chosen = list(samples_of(args.runs, keep, tally, exclusion, per_task=args.per_task))
     if not chosen:

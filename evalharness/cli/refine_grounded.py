@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_json_option, data_folder, families_of, open_families, titles
 from evalharness.cli.output import make_console, results_console, write_json
 from evalharness.cli.parser import Commands, argument, subcommand
@@ -165,6 +165,7 @@ def _grounded(args: argparse.Namespace) -> int:
     from evalharness.training.grounded.hindsight import prepare_writer, thinking
     from evalharness.training.grounded.making import watch_making
 
+    at_least(1, workers=args.workers)
     order = _order(args)
     check(order)
     writer = None
@@ -225,6 +226,7 @@ def _correct(args: argparse.Namespace) -> int:
     from evalharness.training.grounded.making import watch_making
     from evalharness.training.grounded.takeover import Correction
 
+    at_least(1, workers=args.workers)
     how = Correction(args.per_episode, args.after_faults, args.turns, args.wordings, args.seed, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
     progress = plan.counts()

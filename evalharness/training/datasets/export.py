@@ -104,7 +104,7 @@ def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exporte
 
 
 def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:
-    digests = {path.name: sha256_of(path) for path in sources}
+    digests = {f"{number}/{path.name}": sha256_of(path) for number, path in enumerate(sources, 1)}
     written = sha256_of(done.files[0])
     text = json.dumps(
         {

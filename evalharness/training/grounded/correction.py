@@ -41,7 +41,7 @@ class CorrectionPlan:
     how: Correction
     exclusion: Exclusion
     runs: dict[str, str] = field(default_factory=dict)
-    """Folder's name -> digest of its configuration."""
+    """Number of the run and its folder's name -> digest of its configuration."""
     jobs: dict[str, list[_Job]] = field(default_factory=lambda: defaultdict(list))
     """By family."""
     left_out: Counter[str] = field(default_factory=Counter)
@@ -56,7 +56,7 @@ class CorrectionPlan:
         how, exclusion = self.how, self.exclusion
         manifest = read_manifest(folder)
         _require_react(folder, manifest)
-        self.runs[folder.name] = manifest.digest
+        self.runs[f"{number}/{folder.name}"] = manifest.digest
         seed = manifest.config.suite_seed
         tasks = PlayedTasks(exclusion.data)
         for episode in sorted_episodes(folder):

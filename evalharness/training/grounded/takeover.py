@@ -117,6 +117,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     """The first `after` turns of `episode`, then the teacher's; without errors the teacher's alone. Raises
     NoTrajectoryError."""
     name = f"correct-{taught.run}/{stage.task.id}/{episode.sample}/{after}"
+    rng = Random(f"correct/{taught.how.seed}/{episode.task_hash}/{episode.sample}/{after}")
     if taught.how.errors == "none":
         after = 0
     seeker = stage.world.seeker(stage.task)
@@ -127,7 +128,6 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     lost = "the teacher does not get there from here"
     steps = own + await stage.continued(seeker, before, stage.max_turns - after, lost)
     found = faults(episode)[:after]
-    rng = Random(f"correct/{taught.how.seed}/{episode.task_hash}/{episode.sample}/{after}")
     model = [Reply(turn.reply, turn.reasoning, turn.finish_reason) for turn in episode.turns[:after]]
     teacher: list[Reply] = []
     for at in range(len(own), len(steps)):

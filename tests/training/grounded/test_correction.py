@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -38,9 +39,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 _PLAY = ("run", "--model", "random", "--suite", "open", "--tasks", "alfworld", "--max-turns", "12")
 
 
-def corrected(run: Path, name: str, *options: object) -> list[Sample]:
+def corrected(run: Path, name: str, *options: object, runs: Sequence[Path] = ()) -> list[Sample]:
     path = run.parent / name
-    assert main(["refine", "correct", str(run), "-o", str(path), *map(str, options)]) == 0
+    words = ["refine", "correct", run, *runs, "-o", path, *options]
+    assert main([*map(str, words)]) == 0
     return list(iter_samples(path, []))
 
 
@@ -86,6 +88,16 @@ def test_the_same_command_gives_the_same_bytes(run: Path) -> None:
     assert (run.parent / "one.jsonl").read_bytes() == (run.parent / "two.jsonl").read_bytes()
 
 
+def test_runs_in_folders_of_one_name_are_told_apart(run: Path) -> None:
+    other = run.parent / "elsewhere" / run.name
+    shutil.copytree(run, other)
+    twice = corrected(run, "twice.jsonl", runs=[other])
+    manifest = read_manifest(run.parent / "twice.jsonl")
+    assert manifest is not None
+    assert list(manifest["made"]["runs"]) == ["1/run", "2/run"]
+    assert len({sample.id for sample in twice}) == len(twice)
+
+
 def test_the_teachers_turns_can_be_cut(run: Path) -> None:
     whole, cut = corrected(run, "whole.jsonl"), corrected(run, "cut.jsonl", "--turns", 1)
     assert [sample.id for sample in whole] == [sample.id for sample in cut]
@@ -121,7 +133,7 @@ def test_what_cannot_be_corrected_is_said_in_a_line(run: Path, capsys: pytest.Ca
     correct = ("refine", "correct", run, "-o", output)
     excluded = refused(capsys, *correct, "--exclude-suite-seeds", SEED)
     assert f"of a task that models are evaluated on (suite seed {SEED})" in excluded
-    for option in ("--per-episode", "--turns", "--after-faults", "--wordings"):
+    for option in ("--per-episode", "--turns", "--after-faults", "--wordings", "--workers"):
         assert f"{option} is at least 1" in refused(capsys, *correct, option, 0)
     other = run.parent / "other"
     assert main([*_PLAY, "--suite-seed", str(SEED), "--perturb", "P1", "-o", str(other)]) == 0
