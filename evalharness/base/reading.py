@@ -88,7 +88,7 @@ def parse_json(raw: bytes | str) -> Any:
     try:
         value = json.loads(
             text,
-            parse_constant=_no_constant,
+            parse_constant=no_constant,
             parse_float=_finite,
             parse_int=_not_too_large if _LONG_NUMBER.search(text) else None,
         )
@@ -121,7 +121,8 @@ def read_object(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def _no_constant(name: str) -> Any:
+def no_constant(name: str) -> Any:
+    """For decoders of JSON: NaN and Infinity are Python's own. Raises ValueError."""
     raise ValueError(f"{name} is not JSON")
 
 

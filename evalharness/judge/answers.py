@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from evalharness.base.reading import no_constant
 from evalharness.judge.verdict import KINDS, Verdict, writable
 
 _LONGEST = 100_000
@@ -40,10 +41,6 @@ class UnusableReplyError(ValueError):
     """The reply is not what was asked for; the message says what is missing."""
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Python would take the last of two verdicts in one object."""
     if len({key for key, _ in pairs}) < len(pairs):
@@ -51,7 +48,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_each_key_once)
+_DECODER = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=_each_key_once)
 
 
 def _spoken(text: str) -> str:

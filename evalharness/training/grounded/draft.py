@@ -55,14 +55,10 @@ class DraftedTurn:
     after: tuple[InjectedError, ...] = ()
     """The run of errors that this turn follows: it is the first right one."""
     takes_back: bool = False
-    observation: str = ""
-    """The world's answer, in its own words."""
 
     @classmethod
-    def of(
-        cls, scene: Scene, said: str, observation: str, info: Mapping[str, Any], **marks: Any
-    ) -> DraftedTurn:
-        return cls(scene, said, info["valid"], info["progress"], observation=observation, **marks)
+    def of(cls, scene: Scene, said: str, info: Mapping[str, Any], **marks: Any) -> DraftedTurn:
+        return cls(scene, said, info["valid"], info["progress"], **marks)
 
 
 @dataclass(frozen=True)
@@ -236,7 +232,7 @@ class _Trial:
                 raise _NotAnErrorError(self._suspects(turns))
             erred = made and not made[-1].takes_back
             after = tuple(turn.injected for turn in made if turn.injected is not None) if erred else ()
-            turns.append(DraftedTurn.of(scene, said, observation, info, after=after))
+            turns.append(DraftedTurn.of(scene, said, info, after=after))
         if not info["success"]:
             raise _NotAnErrorError(self._suspects(turns))
         return turns
@@ -276,7 +272,7 @@ class _Trial:
             if not useless or good_after_all or stayed or refused == (injected.kind == "logic"):
                 raise _NotAnErrorError([(scene.at, injected.action)])
             run.append(injected)
-            turns.append(DraftedTurn.of(scene, said, observation, info, injected=injected))
+            turns.append(DraftedTurn.of(scene, said, info, injected=injected))
             if injected.back is not None:
                 turns.append(await self._taken_back(scene, tuple(run), injected, before, valid))
             if injected.leads_away:
@@ -300,4 +296,4 @@ class _Trial:
             as_before = await self.stage.environment.valid_actions() == list(valid)
         if not as_before:
             raise _NotAnErrorError([(scene.at, injected.action)])
-        return DraftedTurn.of(scene, said, observation, info, after=run, takes_back=True)
+        return DraftedTurn.of(scene, said, info, after=run, takes_back=True)

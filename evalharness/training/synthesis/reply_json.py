@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from evalharness.base.reading import no_constant
+
 LONGEST_REPLY = 200_000
 """Characters. A trajectory of forty long turns has about 30,000."""
 DEEPEST = 40
@@ -31,11 +33,7 @@ class BrokenList:
     why: str
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+_DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
 def is_too_deep(value: Any, deepest: int = DEEPEST) -> bool:

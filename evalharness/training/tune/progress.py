@@ -57,8 +57,6 @@ class TuningProgress:
                 self.doing = "loading the model"
             case "refused":
                 self.problem = event["why"]
-            case "notice":
-                self.problem = event["text"]
 
     @property
     def tokens_per_s(self) -> float | None:
