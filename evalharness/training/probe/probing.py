@@ -192,7 +192,7 @@ def run_probe(what: Probe, *, watch: Watch = unwatched) -> Outcome:
             "prefixes": {
                 "sha256": what.source,
                 "count": len(what.prefixes),
-                "chosen": digest([prefix.key for prefix in what.prefixes])[:16],
+                "chosen": digest({"keys": [prefix.key for prefix in what.prefixes]})[:16],
             },
             "sampling": sampling_identity(what.model) | {"vllm_args": what.model.vllm_args},
             "model": dict(prepared.identity),
