@@ -6,6 +6,7 @@ one, a wrong archive is refused before anything is read from it.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -102,8 +103,9 @@ def _transfer(download: Download, part: Path, progress: Progress) -> None:
     offset = _size(part)
     if offset:
         request.add_header("Range", f"bytes={offset}-")
-        if _validator_file(part).exists():
-            # Should the file have changed meanwhile, the server sends the whole new one (RFC 9110, 13.1.5).
+        # Should the file have changed meanwhile, the server sends the whole new one (RFC 9110, 13.1.5). A full disk may
+        # have left a validator without its text.
+        with contextlib.suppress(FileNotFoundError, ValueError):
             request.add_header("If-Range", json.loads(_validator_file(part).read_text()))
     try:
         response = urllib.request.urlopen(request, timeout=TIMEOUT)

@@ -79,19 +79,10 @@ class PublishedFamily(BaseModel):
 
 
 def family_folders() -> dict[str, Path]:
-    """Family -> folder of its code, which is not imported; sorted: the environments shipped here, and those that join
-    by entry point."""
-    package = find_spec("envs")
-    folders = {
-        child.name: child
-        for root in (package.submodule_search_locations or [] if package else [])
-        for child in Path(root).iterdir()
-        if child.is_dir() and not child.name.startswith("_")
-    }
-    for point in entry_points(group="evalharness.environments"):
-        if point.name not in folders and (module := find_spec(point.module)) and module.origin:
-            folders[point.name] = Path(module.origin).parent
-    return dict(sorted(folders.items()))
+    """Family -> folder of its code, which is not imported; sorted."""
+    points = sorted(entry_points(group="evalharness.environments"), key=lambda point: point.name)
+    found = ((point.name, find_spec(point.module)) for point in points)
+    return {name: Path(module.origin).parent for name, module in found if module and module.origin}
 
 
 @cache

@@ -17,7 +17,7 @@ from evalharness.config import HUMAN, AgentConfig, PolicyConfig
 from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.api_key import read_key
-from evalharness.models.base import Policy
+from evalharness.models.base import Policy, Reply
 from evalharness.models.connections import client_of, connected
 from evalharness.models.endpoint import START_WAIT
 from evalharness.models.event_loop import run_to_end
@@ -28,6 +28,7 @@ from evalharness.models.scripted import OraclePolicy, RandomPolicy, ReferencePol
 from evalharness.models.served import ServedModel, UnreadableListError, describe, one_model
 
 if TYPE_CHECKING:
+    from evalharness.agents.base import Said
     from evalharness.models.serving.model_server import SharedServers
 
 _DEFAULT_AGENT = AgentConfig()
@@ -83,6 +84,7 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
             )
         policy = person
     else:
+        from evalharness.records.rebuilt import said_of
         from evalharness.records.store import read_episodes, read_manifest
 
         source = Path(config.model.removeprefix("replay:"))
@@ -91,19 +93,23 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
             raise UserError(
                 f"{source} was played by the agent {recorded.config.agent_name}, which cannot be replayed"
             )
-        replies = {
-            (e.task_id, e.sample): tuple(turn.reply for turn in e.turns) for e in read_episodes(source)
+        said = {
+            (e.task_id, e.sample): tuple(said_of(turn) for turn in e.turns) for e in read_episodes(source)
         }
         identity["digest"] = recorded.digest
-        said = json.dumps(sorted(replies.items())).encode()
-        identity["replies_sha256"] = hashlib.sha256(said).hexdigest()
-        policy = ReplayPolicy(replies)
+        texts = json.dumps(sorted((key, [one.text for one in each]) for key, each in said.items())).encode()
+        identity["replies_sha256"] = hashlib.sha256(texts).hexdigest()
+        policy = ReplayPolicy({key: tuple(map(_again, each)) for key, each in said.items()})
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
         yield Opened(policy)
 
     return Prepared(identity, opened)
+
+
+def _again(said: Said) -> Reply:
+    return Reply(said.text, said.reasoning, "length" if said.truncated else "stop", said.stopped_by)
 
 
 async def _ask_servers(

@@ -93,16 +93,15 @@ class RandomPolicy(Policy):
 class ReplayPolicy(Policy):
     """Says again what the policy of an earlier run said."""
 
-    replies: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
-    """(task id, sample) -> raw replies in order."""
+    replies: Mapping[tuple[str, int], Sequence[Reply]] = field(default_factory=dict)
+    """(task id, sample) -> replies in order."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         said = self.replies.get((task.id, sample))
         if said is None:
             raise UserError(f"the replayed run has no episode of {task.id}, sample {sample}")
-        replies = [Reply(text) for text in said]
 
-        async def load() -> list[Reply]:
-            return replies
+        async def load() -> Sequence[Reply]:
+            return said
 
         return _ScriptPlayer(load)

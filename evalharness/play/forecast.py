@@ -140,7 +140,7 @@ class Forecast:
 
     def _episode_s(self, family: _Family) -> float:
         now = self.clock()
-        return family.episode_s + sum(now - running.began for running in family.running.values())
+        return family.episode_s + sum(now - running.began for running in list(family.running.values()))
 
     def _family_pace(self, family: _Family, overall: float) -> float:
         return self._episode_s(family) / family.turns if family.turns >= _ENOUGH_TURNS else overall
@@ -148,27 +148,31 @@ class Forecast:
     def _work(self, family: _Family, overall: float) -> float:
         """Seconds at one slot."""
         pace = self._family_pace(family, overall)
-        return sum(self._turns_left(family, key) for key in family.waiting) * pace
+        return sum(self._turns_left(family, key) for key in list(family.waiting)) * pace
 
     def _alone(self, family: _Family, overall: float) -> float:
         """With the slots that it has now, and at least as long as its longest episode."""
         now, pace = self.clock(), self._family_pace(family, overall)
         longest = max(
-            self._turns_left(family, key) * self._pace(family.running.get(key), pace, now)
-            for key in family.waiting
+            (
+                self._turns_left(family, key) * self._pace(family.running.get(key), pace, now)
+                for key in list(family.waiting)
+            ),
+            default=0.0,
         )
-        if not family.running:
-            return longest
-        return max(self._work(family, overall) / len(family.running), longest)
+        return (
+            max(self._work(family, overall) / slots, longest) if (slots := len(family.running)) else longest
+        )
 
     @staticmethod
     def _turns_left(family: _Family, key: Key) -> float:
-        expected = family.waiting[key]
-        played = family.running[key].turns if key in family.running else 0
+        usual = expected = family.waiting.get(key, 0.0)
+        running = family.running.get(key)
+        played = 0 if running is None else running.turns
         if played < family.usual * expected:
             expected *= family.stretch
         # Else it has outlived those that are finished, and their length says nothing of it.
-        return max(expected - played, _OVERTIME * family.waiting[key])
+        return max(expected - played, _OVERTIME * usual)
 
     @staticmethod
     def _pace(running: _Running | None, usual: float, now: float) -> float:

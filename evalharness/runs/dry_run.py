@@ -25,7 +25,7 @@ from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.identity import changes
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
-from evalharness.runs.evaluation import Chosen, choose
+from evalharness.runs.evaluation import Chosen, choose, smaller_identity
 
 _CHARACTERS_A_TOKEN = 4
 _TURN_TOKENS = (120.0, 60.0)
@@ -109,7 +109,14 @@ def _prepared(
     config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Callable[[str], None]
 ) -> tuple[Prepared | None, str]:
     try:
-        prepared = prepare(config.policy, specs, on_status, agent=config.agent, cluster=config.place.cluster)
+        prepared = prepare(
+            config.policy,
+            specs,
+            on_status,
+            agent=config.agent,
+            outside=config.outside,
+            cluster=config.place.cluster,
+        )
     except (NoAnswerError, ServerNotFound) as error:  # a login node has neither
         return None, str(error)
     if config.policy.is_scripted and not config.policy.is_external:
@@ -122,7 +129,11 @@ def _refused(
 ) -> list[str]:
     hashes = {family: prompt.sha256 for family, prompt in chosen.prompts.items()}
     now = make_manifest(config, chosen.tasks, chosen.specs, hashes, prepared.identity, data)
-    return changes(read_manifest(folder).identity.to_json(), now.identity.to_json())
+    earlier = read_manifest(folder).identity.to_json()
+    smaller = smaller_identity(config, folder, chosen.specs, now, data)
+    if smaller is not None and not changes(earlier, smaller):
+        return []
+    return changes(earlier, now.identity.to_json())
 
 
 def _family_plan(

@@ -76,7 +76,7 @@ class Chosen:
     """Of `--subset`: task id -> how many tasks it stands for."""
 
 
-def _smaller(
+def smaller_identity(
     config: RunConfig, folder: Path, specs: Mapping[str, EnvSpec], manifest: Manifest, data: Path | None
 ) -> dict[str, Any] | None:
     """The identity of this run with the folder's own `--limit` or `--draw`, where that is less: its tasks are among
@@ -187,7 +187,7 @@ def evaluate(
                 chosen.subset,
                 training.disjoint if training else None,
             )
-            store.resume(manifest.to_json(), _smaller(config, folder, specs, manifest, data))
+            store.resume(manifest.to_json(), smaller_identity(config, folder, specs, manifest, data))
             if (folder / MANIFEST).exists():
                 on_folder(folder)
             finished, timing = None, earlier_timing(folder)

@@ -14,8 +14,8 @@ from evalharness.runs.listing import is_being_written
 from evalharness.runs.study import read_study
 
 _WRITTEN = re.compile(
-    r"manifest\.json|summary\.json|(episodes|errors|tokens)\.jsonl|(episodes|turns|tokens)\.parquet|config\.yaml"
-    r"|(server|workers)(-\d+)?\.log|judgements|labels|study\.json|\.lock|\..*\.tmp"
+    r"manifest\.json|summary\.json|(episodes|errors|tokens|handouts|training|typed)\.jsonl|(episodes|turns|tokens)\.parquet|config\.yaml"
+    r"|(agent|server|workers)(-\d+)?\.log|judgements|labels|study\.json|\.lock|\..*\.tmp"
 )
 """What a run or a study writes into its own folder."""
 
