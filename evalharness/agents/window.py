@@ -48,7 +48,7 @@ class WindowAgent(Agent):
     def request(self) -> Request:
         prompt, episode = self.episode.prompt, self.episode
         parts = [prompt.instruction_text(episode.actions, episode.max_turns), f"Goal: {episode.goal}"]
-        past = self._past[len(self._past) - self._shown :] if self._shown else []
+        past = self._past[-self._shown :] if self._shown else []
         if past:
             first = len(self._past) - len(past) + 1
             lines = [

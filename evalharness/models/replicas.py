@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from evalharness.base.errors import InfrastructureError, UserError
+from evalharness.base.errors import InfrastructureError
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, EndpointError, episode_key, request_seed
@@ -155,8 +155,8 @@ class Replicas:
                 await replica.endpoint.close()
                 replica.endpoint.base_url = server.base_url
                 await replica.endpoint.start()
-            except (UserError, InfrastructureError) as error:
-                replica.gone = f"{reason}\n  and could not be started again: {error}"
+            except Exception as error:  # whatever it is, who waits for this server has to hear of it
+                replica.gone = f"{reason}\n  and could not be started again: {str(error) or repr(error)}"
                 self._changed.set()
                 return
             replica.up = True

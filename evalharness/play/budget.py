@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from evalharness.models.base import Reply
 from evalharness.models.tries import AbortedError
 from evalharness.records.cost import Prices, Tokens
-from evalharness.records.episode import Episode, Turn
+from evalharness.records.episode import Episode
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,8 @@ class Budget:
 
     def count_stored(self, episode: Episode) -> None:
         """One that an earlier start finished."""
-        cost = self.prices.of(sum(map(_tokens_of, episode.turns), start=Tokens()))
+        tokens = Tokens(episode.prompt_tokens, episode.cached_tokens, episode.completion_tokens)
+        cost = self.prices.of(tokens)
         self.finished += 1
         self.finished_cost += cost
         self.spent += cost
@@ -124,6 +125,6 @@ class Budget:
         return f"the cost limit of {self.limit:g}: {self.spent:.4g} is spent; to go on give a higher --cost-limit"
 
 
-def _tokens_of(said: Turn | Reply) -> Tokens:
+def _tokens_of(said: Reply) -> Tokens:
     prompt = said.prompt_tokens or 0
     return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)

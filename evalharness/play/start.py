@@ -128,7 +128,7 @@ class Start:
             halted=self._halted,
             over=work.clock.reached,
         )
-        progress.started = time.monotonic()
+        progress.started, allowed_before = time.monotonic(), self.slots.allowed_slot_s()
         progress.expect({job.key: job.expected_turns for job in work.jobs})
         progress.engine = lambda: self._line(insight)
         cpu_before, stopped = time.process_time(), None
@@ -139,7 +139,7 @@ class Start:
             stopped = str(error)
         finally:
             wall_s, cpu_s = progress.elapsed, time.process_time() - cpu_before
-            allowed_s, down_s = self.slots.allowed_slot_s(), opened.down_s()
+            allowed_s, down_s = self.slots.allowed_slot_s() - allowed_before, opened.down_s()
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching

@@ -69,6 +69,15 @@ def test_window_shows_the_last_pairs_and_nothing_before_them() -> None:
     assert "You are here." not in text
 
 
+def test_window_shows_all_turns_while_there_are_fewer_than_it_may_show() -> None:
+    agent = start(WindowAgent(WindowOptions(history=4)))
+    for number in range(3):
+        agent.read(Said(f"<action>go {number}</action>"))
+        agent.observe(f"Room {number}.")
+    text = agent.request().messages[-1]["content"]
+    assert [f"Action {n}: go {n - 1}" in text for n in (1, 2, 3)] == [True, True, True]
+
+
 @pytest.mark.parametrize(
     ("reply", "action", "errors"),
     [

@@ -11,8 +11,15 @@ import chat_server as cs
 import pytest
 from chat_server import ChatServer
 from command_line import assert_same_results, run_compass
+from empty_checkpoint import make_empty_checkpoint
+from fake_vllm import make_fake_vllm
 
 from evalharness.base.errors import UserError
+from evalharness.models.endpoint import ChatEndpoint
+from evalharness.models.replicas import ModelGoneError, Replica, Replicas
+from evalharness.models.sampling import Sampling
+from evalharness.models.serving.find import ServerCommand
+from evalharness.models.serving.managed import ManagedServer, ServerStartError
 from evalharness.models.serving.placement import gpus_of_one, place_on_cores, place_on_gpus, visible_gpus
 from evalharness.records.store import read_episodes
 
@@ -85,6 +92,38 @@ async def test_the_episodes_of_a_dead_endpoint_move_to_the_other(
     assert two.url in events[0]["event"]
     assert "is down" in events[0]["event"]
     assert_same_results(tmp_path / "run", tmp_path / "whole")
+
+
+def managed(tmp_path: Path, program: Path) -> ManagedServer:
+    command = ServerCommand((str(program), "serve"), "--vllm", program, "cpu", None, None, model_flag=())
+    return ManagedServer(
+        command=command, model=make_empty_checkpoint(tmp_path / "model"), served_name="toy",
+        log_path=tmp_path / "server.log", environment={"FAKE_VLLM_LOG": str(tmp_path / "starts")},
+    )  # fmt: skip
+
+
+async def test_whatever_keeps_a_server_from_starting_again_ends_the_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> Path:
+        raise OSError("No space left on device")
+
+    async with managed(tmp_path, make_fake_vllm(tmp_path / "bin")) as server:
+        monkeypatch.setattr("evalharness.models.serving.managed._socket_folder", full)
+        group = Replicas([Replica("one", ChatEndpoint(server.base_url, "toy", sampling=Sampling()), server)])
+        group.replicas[0].up = False
+        waiting = asyncio.create_task(group.choose(None))
+        await server.kill()
+        with pytest.raises(ModelGoneError, match="could not be started again: No space left"):
+            await asyncio.wait_for(waiting, 60)
+        await group.close()
+
+
+async def test_a_server_that_does_not_list_its_model_is_no_traceback(tmp_path: Path) -> None:
+    program = make_fake_vllm(tmp_path / "bin")
+    program.write_text(program.read_text().replace('"max_model_len"', '"other"'))
+    with pytest.raises(ServerStartError, match="vLLM does not list its model"):
+        await managed(tmp_path, program).start()
 
 
 @pytest.mark.parametrize(

@@ -15,16 +15,24 @@ from made_runs import make_task
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.timing import CallTimes, FamilyTimes, Latencies
+from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import Player, Reply, RequestForm
+from evalharness.models.opened import Opened
+from evalharness.models.scripted import OraclePolicy
+from evalharness.play.cluster import worker_site
 from evalharness.play.efficiency import report
-from evalharness.play.episodes import SlotPlayer
+from evalharness.play.episodes import SlotPlayer, Work
+from evalharness.play.history import History
 from evalharness.play.loop import play
+from evalharness.play.progress import Progress
+from evalharness.play.start import Start
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, load_prompt
+from evalharness.records.store import RunStore
 from tests.play.test_efficiency import TITLES, measured
 from tests.play.test_scheduler import compass, jobs_of
 
@@ -119,6 +127,17 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
         await player.reply([], turn=1)
     assert times.model_s > 0
     assert times.slot_s >= 0
+
+
+async def test_slots_were_not_to_be_had_while_the_model_was_loading(tmp_path: Path) -> None:
+    now, config = 0.0, RunConfig.of(model="oracle")
+    work = Work(config.policy, config.agent, config.limits, config.place, "", {}, {}, {}, None, [])
+    with worker_site(None) as site, RunStore(tmp_path / "run") as store:
+        start = Start(work, store, Progress({}), History(), site)
+        start.slots = AdaptiveConcurrency(8, clock=lambda: now)
+        now = 600.0
+        _, took = await start._play_jobs(Opened(OraclePolicy()))
+    assert took.allowed_slot_s == 0.0
 
 
 @pytest.mark.slow

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_server import ChatServer
 from command_line import evalharness, run_compass
+from made_runs import made_episode, make_task
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.config import make_config
+from evalharness.play.budget import Budget
 from evalharness.records.cost import Prices, Tokens, read_prices
+from evalharness.records.episode import FurtherCall, Trial
 from evalharness.records.store import read_episodes
 
 PRICES = {"input": 2.0, "output": 10.0, "input_cache_read": 0.5}
@@ -151,6 +155,16 @@ async def test_what_unfinished_episodes_cost_is_counted_and_remembered(
     cost = summary(run)["cost"]
     assert cost["unfinished"] == pytest.approx(lost * TURN)
     assert cost["total"] == pytest.approx((80 + lost) * TURN)
+
+
+def test_of_a_stored_episode_reflections_and_earlier_trials_are_paid_for_too() -> None:
+    asked: dict[str, Any] = {"prompt_tokens": 1000, "completion_tokens": 100, "cached_tokens": 600}
+    episode = made_episode(make_task("pddl", 0), turns=1)
+    turns = (replace(episode.turns[0], **asked),)
+    trial = Trial(turns, 0.0, False, False, "turn_limit", further=(FurtherCall("reflect", "x", **asked),))
+    budget = Budget(Prices(**PRICES), None)
+    budget.count_stored(replace(episode, turns=turns, earlier=(trial,)))
+    assert budget.spent == budget.finished_cost == pytest.approx(3 * TURN)
 
 
 async def test_a_limit_that_cannot_be_kept_stops_at_once(environment: dict[str, str], tmp_path: Path) -> None:

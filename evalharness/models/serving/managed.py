@@ -245,7 +245,10 @@ class ManagedServer(ModelServer):
                 await asyncio.sleep(0.2)
             self._on_status(f"vLLM starts: first request, {time.monotonic() - began:.0f} s {about}")
             await self._first_request(http, process, max(60.0, self._timeout - (time.monotonic() - began)))
-            self.max_model_len = await context_length(http, self.base_url)
+            try:
+                self.max_model_len = await context_length(http, self.base_url)
+            except (aiohttp.ClientError, OSError, ValueError, LookupError, TypeError):
+                raise _AttemptError("vLLM does not list its model", self._log_text()) from None
         note_start(self.model, self.command.kind, time.monotonic() - began)
         self._on_status(f"vLLM is ready after {time.monotonic() - began:.0f} s")
 

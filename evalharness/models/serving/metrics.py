@@ -230,12 +230,16 @@ def metrics_url(base_url: str) -> str:
 
 
 async def read_metrics(http: ClientSession, url: str) -> Reading | None:
-    """One look; None where there is no such page."""
+    """One look; None where there is no such page, or one beyond all bounds."""
     import aiohttp
 
     with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
         async with http.get(url) as response:
             if response.status == 200:
-                page = await response.content.read(_PAGE_LIMIT)
+                page = bytearray()
+                async for chunk in response.content.iter_any():  # `read(n)` ends with the first piece
+                    page += chunk
+                    if len(page) > _PAGE_LIMIT:
+                        return None
                 return parse(page.decode(errors="replace"))
     return None

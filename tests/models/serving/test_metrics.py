@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
 from functools import partial
@@ -10,7 +11,7 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from evalharness.models.serving.metrics import ServerInsight, metrics_url, parse
+from evalharness.models.serving.metrics import ServerInsight, metrics_url, parse, read_metrics
 
 RECORDED = Path(__file__).with_name("metrics.txt").read_text()
 
@@ -49,6 +50,30 @@ def test_another_servers_page_is_none_of_ours() -> None:
 def test_where_the_page_is() -> None:
     assert metrics_url("http://127.0.0.1:8000/v1") == "http://127.0.0.1:8000/metrics"
     assert metrics_url("http://host/v1/") == "http://host/metrics"
+
+
+async def test_a_page_that_comes_in_pieces_is_read_to_its_end() -> None:
+    async def metrics(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        half = RECORDED.index("vllm:generation_tokens_total{")
+        await response.write(RECORDED[:half].encode())
+        for _ in range(1000):  # the client has its turns, too
+            await asyncio.sleep(0)
+        await response.write(RECORDED[half:].encode())
+        return response
+
+    app = web.Application()
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        async with aiohttp.ClientSession() as session:
+            reading = await read_metrics(session, f"http://127.0.0.1:{runner.addresses[0][1]}/metrics")
+    finally:
+        await runner.cleanup()
+    assert reading == parse(RECORDED)
 
 
 async def look_at(
