@@ -271,6 +271,36 @@ async def test_calls_under_way_are_answered_in_order_each_with_its_own_answer(co
     assert seen == [["You face east.", "You cannot do that.", "You face south."]] * 4
 
 
+async def test_an_episode_that_always_ends_its_worker_costs_its_neighbours_no_try(compass: EnvSpec) -> None:
+    """All four are in one process, which the first one ends in each of its tries."""
+    given_up: list[int] = []
+    finished: list[int] = []
+
+    async def play(job: Job, environment: RemoteEnvironment) -> Episode:
+        await environment.reset(job.task)
+        for _ in range(3):
+            await environment.step("turn right")
+        if job.task.index == 0:
+            await environment.step("fault always raise")
+        for _ in range(30):
+            await environment.step("turn right")
+        finished.append(job.task.index)
+        return None  # type: ignore[return-value]
+
+    pool = EnvironmentPool(compass, None, max_workers=1)
+    scheduler = Scheduler(
+        pools={"compass": pool}, play=play, on_episode=lambda episode: None,
+        on_failure=lambda job, attempt, error, final: given_up.append(job.task.index) if final else None,
+        slots=AdaptiveConcurrency(4), attempts=2,
+    )  # fmt: skip
+    try:
+        await scheduler.run(jobs_of("compass", [1.0] * 4))
+    finally:
+        await pool.close()
+    assert given_up == [0]
+    assert sorted(finished) == [1, 2, 3]
+
+
 @pytest.mark.slow
 async def test_a_hanging_call_takes_down_the_calls_behind_it_with_a_reason_each(compass: EnvSpec) -> None:
     pool = EnvironmentPool(compass, None, max_workers=1)

@@ -21,8 +21,15 @@ from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec
 from evalharness.models.serving.server_resources import CORES, result
-from evalharness.play.workers.process import Usage, WorkerError, WorkerProcess, WorkerStartError
+from evalharness.play.workers.process import (
+    Usage,
+    WorkerError,
+    WorkerGoneError,
+    WorkerProcess,
+    WorkerStartError,
+)
 
+_KINDS = {kind.__name__: kind for kind in (WorkerError, WorkerGoneError, WorkerStartError)}
 _START_TIMEOUT = 600.0
 """Seconds until an actor runs: a node may be started by an autoscaler, and install packages."""
 _NETWORK_TIMEOUT = 30.0
@@ -47,7 +54,7 @@ class Host:
         except UserError as error:
             return {"refused": str(error)}
         except InfrastructureError as error:
-            return {"error": str(error), "not_started": isinstance(error, WorkerStartError)}
+            return {"error": str(error), "kind": type(error).__name__}
         times = self._worker.last_call
         answer = {"result": result, "took": times.took_s, "start": times.start_s}
         if time.monotonic() - self._looked >= _USAGE_EVERY:
@@ -92,7 +99,7 @@ class RayWorker:
         After that the worker is broken for good.
         """
         if self.broken:
-            raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
+            raise WorkerGoneError(f"the {self.spec.title} worker that held this episode is gone")
         asked, may_take = time.perf_counter(), timeout
         if self._actor is None:
             self._actor = self._start()
@@ -106,7 +113,7 @@ class RayWorker:
             raise UserError(answer["refused"])
         if "error" in answer:
             self.kill()
-            raise (WorkerStartError if answer["not_started"] else WorkerError)(answer["error"])
+            raise _KINDS.get(answer["kind"], WorkerError)(answer["error"])
         self.answered = True
         took, start = answer["took"], answer["start"]
         if start:  # of the process; of the actor, too

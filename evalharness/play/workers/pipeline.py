@@ -20,6 +20,10 @@ class PipelineBrokenError(Exception):
     """The process died, said something that is no answer, or did not answer in time."""
 
 
+class PipelineGoneError(PipelineBrokenError):
+    """It broke over another request."""
+
+
 @dataclass
 class _Asked:
     identity: int
@@ -49,7 +53,7 @@ class Pipeline:
         Raises PipelineBrokenError.
         """
         if self._broken:
-            raise PipelineBrokenError("is gone")
+            raise PipelineGoneError("is gone")
         assert self._process.stdin is not None
         self._count += 1
         asked = _Asked(self._count, op, timeout, asyncio.get_running_loop().create_future())
@@ -102,20 +106,23 @@ class Pipeline:
             return
         self._broken = True
         self._on_break()
-        self._tell(reason)
+        if self._asked and not (first := self._asked.popleft().answer).done():
+            first.set_exception(PipelineBrokenError(reason))
+            first.exception()  # seen, should nobody wait for it any more
+        self._tell_gone()
 
     def abandon(self) -> None:
         """No more is asked: the process may end as it likes."""
         self._broken = True
-        self._tell("is gone")
+        self._tell_gone()
 
-    def _tell(self, reason: str) -> None:
+    def _tell_gone(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        for index, asked in enumerate(self._asked):
+        for asked in self._asked:
             if not asked.answer.done():
-                asked.answer.set_exception(PipelineBrokenError(reason if index == 0 else "is gone"))
-                asked.answer.exception()  # seen, should nobody wait for it any more
+                asked.answer.set_exception(PipelineGoneError("is gone"))
+                asked.answer.exception()
         self._asked.clear()
 
     async def close(self) -> None:

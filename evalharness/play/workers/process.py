@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.timing import CallTimes, FamilyTimes
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.play.workers.pipeline import Pipeline, PipelineBrokenError
+from evalharness.play.workers.pipeline import Pipeline, PipelineBrokenError, PipelineGoneError
 
 _LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
@@ -31,6 +31,10 @@ half of what the start of a worker costs on two cores, and more on more."""
 
 class WorkerError(InfrastructureError):
     """An environment's process died, hung, or raised."""
+
+
+class WorkerGoneError(WorkerError):
+    """Another episode's call ended the process that held this one."""
 
 
 class WorkerStartError(WorkerError):
@@ -139,7 +143,7 @@ class WorkerProcess:
         way; the process carries them out one after the other, and the timeout counts from each one's turn.
         """
         if self.broken:
-            raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
+            raise WorkerGoneError(f"the {self.spec.title} worker that held this episode is gone")
         asked, started, before = time.perf_counter(), self.answered, self._took_s
         try:
             pipeline = await self._connected()
@@ -149,7 +153,8 @@ class WorkerProcess:
             assert self._process is not None
             if not pipeline.ready and (status := self._process.returncode or 0) > 0:
                 raise self._not_started(status) from None
-            raise WorkerError(f"the {self.spec.title} worker {error}") from None
+            kind = WorkerGoneError if isinstance(error, PipelineGoneError) else WorkerError
+            raise kind(f"the {self.spec.title} worker {error}") from None
         except OSError as error:
             self.kill()
             raise WorkerStartError(f"the {self.spec.title} worker cannot be started: {error}") from error
@@ -160,6 +165,7 @@ class WorkerProcess:
         if "error" in answer:
             if answer["for_user"]:
                 raise UserError(answer["error"])
+            pipeline.abandon()  # the others' calls did not end it
             self.kill()
             if answer["not_made"]:
                 raise WorkerStartError(f"the {self.spec.title} worker does not start: {answer['error']}")

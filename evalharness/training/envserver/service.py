@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections import Counter
@@ -9,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalharness.models.base import Reply
-from evalharness.play.workers.process import WorkerError, WorkerStartError
+from evalharness.play.workers.process import WorkerError, WorkerGoneError, WorkerStartError
 from evalharness.protocol.drawn import words_of
 from evalharness.training.envserver.messages import (
     EpisodeState,
@@ -117,6 +118,8 @@ class NoEpisodeOpenError(Exception):
 
 
 _TRIES = 3
+_STARTS = 16
+"""Of an episode whose worker others ended."""
 """Of a reset: nothing is lost by another. Ray still gives actors to a node for seconds after it has died."""
 
 
@@ -182,7 +185,14 @@ class ClientSession:
 
     async def _again(self, failed: RunningEpisode) -> Answer:
         """From its beginning with the same replies, which lead to the same state. Returns what the last one gets."""
-        await failed.close()
+        for _ in range(_STARTS):
+            with contextlib.suppress(WorkerGoneError):
+                return await self._replayed(failed)
+        raise WorkerError(f"other episodes ended the workers of {failed.served.id} {_STARTS} times")
+
+    async def _replayed(self, failed: RunningEpisode) -> Answer:
+        if self.episode is not None:
+            await self.episode.close()
         await self._begin(failed.served, failed.reward, failed.episode_id, bare=failed.bare is not None)
         episode = self.episode
         assert episode is not None
