@@ -138,6 +138,11 @@ def error_message(raw: bytes | bytearray) -> str:
     return str(text).strip()[:500]
 
 
+_BROKEN_OFF = ("abort", "error")
+"""Reasons why a reply ended that are no end of it: the server is paused or ended (vLLM, SGLang), a provider behind a
+router fails (OpenRouter)."""
+
+
 def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
     """The fields of a Reply. Raises TryFailedError when the answer is not a chat completion."""
     try:
@@ -151,11 +156,16 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             raise TypeError("content is not text")
         # JSON can spell half a surrogate pair; nothing downstream could write it as UTF-8.
         text, reasoning = (part.encode("utf-8", "replace").decode() for part in (text, reasoning))
+        finish_reason = _word(choice.get("finish_reason")) or "stop"
+        if finish_reason in _BROKEN_OFF:
+            raise TryFailedError(
+                "server_error", f"the server broke its reply off ({finish_reason}): {error_message(raw)}"
+            )
         stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
         return {
             "text": text,
             "reasoning": reasoning,
-            "finish_reason": _word(choice.get("finish_reason")) or "stop",
+            "finish_reason": finish_reason,
             "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
             "tells_stop": "stop_reason" in choice or "matched_stop" in choice,
             "prompt_tokens": _count(usage.get("prompt_tokens")),

@@ -160,6 +160,13 @@ def test_bytes_made_to_break_a_parser_are_a_failed_try(raw: bytes) -> None:
         read_completion(raw)
 
 
+@pytest.mark.parametrize("finish_reason", ["abort", "error"])
+def test_a_reply_that_the_server_broke_off_is_a_failed_try(finish_reason: str) -> None:
+    body = cs.completion("Thought: I", finish_reason=finish_reason)
+    with pytest.raises(TryFailedError, match=f"broke its reply off .{finish_reason}"):
+        read_completion(json.dumps(body).encode())
+
+
 @pytest.mark.parametrize("count", ["1e400", "-1", "99999999999999999999", "true", '"7"', "7.5", "null"])
 def test_a_count_that_is_none_is_not_recorded(count: str) -> None:
     raw = f'{{"choices":[{{"message":{{"content":"x"}}}}],"usage":{{"prompt_tokens":{count}}}}}'
