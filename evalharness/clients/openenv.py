@@ -11,7 +11,7 @@ from openenv.core.env_server import Action, Environment, Observation, State
 from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import Field
 
-from evalharness.clients.session import Session, StepResult, tasks
+from evalharness.clients.session import Session, SessionError, StepResult, tasks
 
 
 class TextAction(Action):  # type: ignore[misc]
@@ -38,7 +38,11 @@ class WorldEnvironment(Environment[TextAction, TextObservation, State]):  # type
     def reset(self, seed: int | None = None, episode_id: str | None = None, **which: Any) -> TextObservation:
         if self._session is None:
             self._session = Session(self._url, token=self._token)
-        return _observation(self._session.reset(seed=seed, episode_id=episode_id, **which))
+        try:
+            return _observation(self._session.reset(seed=seed, episode_id=episode_id, **which))
+        except SessionError:
+            self.close()  # the connection may be gone; the next reset opens another one
+            raise
 
     def step(self, action: TextAction, timeout_s: float | None = None, **_: Any) -> TextObservation:
         if self._session is None:

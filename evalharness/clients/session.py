@@ -30,6 +30,8 @@ _UNDER_WAY = 64
 _OPTIONS: dict[str, Any] = {"open_timeout": 30, "max_size": None, "compression": None, "proxy": None}
 """Of every connection."""
 
+_LATE = "no answer in time: the connection is closed, and with it its episodes"
+
 
 class SessionError(RuntimeError):
     """The server refused something, or is full."""
@@ -136,6 +138,9 @@ class Session:
             return _data(self._socket.recv(timeout=self._timeout_s * _rounds(message)))
         except ConnectionClosed as error:
             raise _lost(error) from None
+        except TimeoutError:
+            self._socket.close()  # else the late answer would pass for that of the next request
+            raise SessionError(_LATE) from None
 
     def __enter__(self) -> Session:
         return self
@@ -199,6 +204,12 @@ class AsyncSession:
             return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s * _rounds(message)))
         except ConnectionClosed as error:
             raise _lost(error) from None
+        except TimeoutError:
+            await self._socket.close()
+            raise SessionError(_LATE) from None
+        except asyncio.CancelledError:
+            await self._socket.close()
+            raise
 
     async def __aenter__(self) -> AsyncSession:
         deadline = time.monotonic() + self._patience_s
