@@ -144,7 +144,9 @@ async def require_still(transport: Transport, base_url: str, expected: ServedMod
         raise TryFailedError("invalid", str(error)) from None
     except _NotListedError as error:
         raise _another(base_url, f"{json.dumps(expected.to_json())} there; {error}") from None
-    if served is not None and expected.created is None:
+    if served is None:  # behind a router, the backends may be starting again
+        raise TryFailedError("server_error", f"{base_url}/models lists no model now")
+    if expected.created is None:
         served = replace(served, created=None)
     require_same(base_url, expected, served)
 

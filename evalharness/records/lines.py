@@ -94,18 +94,20 @@ class LineFile:
         Raises StoreError when the disk refuses.
         """
         line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
-        if self._file is None:
-            self._file = self.path.open("ab", buffering=0)
-        descriptor = self._file.fileno()
-        size = os.fstat(descriptor).st_size
+        size: int | None = None
         try:
+            if self._file is None:
+                self._file = self.path.open("ab", buffering=0)
+            descriptor = self._file.fileno()
+            size = os.fstat(descriptor).st_size
             written = 0
             while written < len(line):
                 written += os.write(descriptor, line[written:])
             os.fsync(descriptor)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(descriptor, size)
+            if size is not None:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(descriptor, size)
             raise StoreError(
                 f"cannot write {self.path}: {error.strerror}; what was finished before is safe: "
                 "free some space and run the same command again"
