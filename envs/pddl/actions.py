@@ -17,6 +17,8 @@ from evalharness.envs.pddl.wording import SENTENCES
 
 CHECK = "check valid actions"
 LOOK = "look around"
+LISTED = "Valid actions are: "
+"""How the answer to CHECK begins."""
 
 ACTIONS = {**{name: sentence.strip() for name, sentence in SENTENCES.items()}, "check": CHECK, "look": LOOK}
 

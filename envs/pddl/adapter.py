@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
-from evalharness.envs.pddl.actions import CHECK, LOOK, resolve
+from evalharness.envs.pddl.actions import CHECK, LISTED, LOOK, resolve
 from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.problem import DOMAINS, goal_text
 from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
@@ -61,7 +61,7 @@ class PddlTextEnv(TextEnv):
         world = self.playing(self._world)
         lowered = action.lower()
         if "check" in lowered:
-            return self._unchanged("Valid actions are: " + ", ".join(self._listing()), valid=True)
+            return self._unchanged(LISTED + ", ".join(self._listing()), valid=True)
         if LOOK in lowered:
             return self._unchanged(self._describe(self._state), valid=True)
         parsed = resolve(action, world, self._state)
