@@ -21,6 +21,9 @@ FEW_VARIATIONS = ["identify-life-stages-2", "power-component"]
 """ScienceWorld's generator takes seven minutes for a suite; these are two of its kinds with the fewest tasks."""
 
 
+SLOW = {"babyai": 80, "pddl": 80, "sciworld": 80}
+
+
 def _suite(family: str, seed: int) -> list[Task]:
     if family != "sciworld":
         return specs()[family].suites.load_tasks("open", None, seed)
@@ -48,7 +51,7 @@ def _starts(family: str, tasks: Iterable[Task]) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize(
     "family",
     [
-        pytest.param(family, marks=[pytest.mark.slow] if family in ("babyai", "pddl", "sciworld") else [])
+        pytest.param(family, marks=[pytest.mark.slow(SLOW[family])] if family in SLOW else [])
         for family in FAMILIES
     ],
 )

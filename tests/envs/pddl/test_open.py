@@ -59,12 +59,12 @@ def check_suite(tasks: list[Task]) -> None:
     assert all(len(found) >= 3 for found in templates.values())
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_the_suite_of_seed_0_keeps_its_promises(tasks: list[Task]) -> None:
     check_suite(tasks)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(30)
 def test_the_suite_of_seed_0_is_frozen_plans_and_all(tasks: list[Task]) -> None:
     assert [table_row(task) for task in tasks] == frozen()["tasks"]
 
@@ -91,7 +91,7 @@ def test_random_actions_win_at_most_15_percent(tasks: list[Task]) -> None:
     assert won / len(tasks) <= 0.15
 
 
-@pytest.mark.slow
+@pytest.mark.slow(120)
 def test_generating_again_gives_the_frozen_suite_and_another_seed_another(tasks: list[Task]) -> None:
     assert list(generate(0)) == tasks
     other = SPEC.suites.load_tasks("open", None, 1)

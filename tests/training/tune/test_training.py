@@ -32,7 +32,7 @@ from evalharness.training.tune.settings import make_settings
 from evalharness.training.tune.start import start_of
 from evalharness.training.tune.training import TRAINER, job_of, latest_checkpoint, train
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow(540)]
 
 HERE = Path(__file__).parent
 SAMPLES = [*(erring_sample(f"a{n}") for n in range(6)), *(clean_sample(f"c{n}") for n in range(2))]
