@@ -143,18 +143,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "environment" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    weights: Counter[Path] = Counter()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        seconds = _seconds(items)
+        items.sort(key=lambda item: -seconds[item.path])  # stable: the tests of a file stay in their order
+
+
+def _seconds(items: list[pytest.Item]) -> Counter[Path]:
+    """What each file takes on CI, roughly. A mark with a number counts once for all tests that it stands over: those
+    of a file in `pytestmark`, the cases of a function. Of those without one each test has its share of `_ONE`."""
+    seconds: Counter[Path] = Counter()
+    counted: set[int] = set()
     for item in items:
-        weights[item.path] += max(
-            (weight for mark, weight in _SECONDS.items() if item.get_closest_marker(mark)), default=0
-        )
-    items.sort(key=lambda item: -weights[item.path])  # stable: the tests of a file stay in their order
+        stated = next((mark for mark in item.iter_markers() if mark.name in _ONE and mark.args), None)
+        if stated is None:
+            seconds[item.path] += max(
+                (each for mark, each in _ONE.items() if item.get_closest_marker(mark)), default=0
+            )
+        elif id(stated) not in counted:
+            counted.add(id(stated))
+            seconds[item.path] += stated.args[0]
+    return seconds
 
 
-_SECONDS = {"vllm": 20, "faults": 10, "slow": 3}
-"""Of a test with that mark, roughly."""
+_ONE = {"vllm": 20, "faults": 10, "slow": 3}
+"""Seconds of a test with that mark and without a number."""
 
 
 _skipped_data_tests: list[str] = []

@@ -26,7 +26,7 @@ HARD_WORDS = re.compile(
     [
         ("ruff", "check", "."),
         ("ruff", "format", "--check", "."),
-        pytest.param(("mypy",), marks=pytest.mark.slow),
+        pytest.param(("mypy",), marks=pytest.mark.slow(100)),
     ],
     ids=lambda c: " ".join(c),
 )

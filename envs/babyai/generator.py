@@ -112,7 +112,7 @@ FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase, OPEN
 
 
 def open_tasks(suite_seed: int) -> list[Task]:
-    """All tasks in order; for another seed than 0 that takes minutes the first time in a process."""
+    """All tasks in order; for another seed than 0 that takes about a minute the first time in a process."""
     return [case.to_task(index) for index, case in enumerate(_cases(suite_seed))]
 
 
@@ -122,7 +122,7 @@ def _cases(suite_seed: int) -> tuple[OpenCase, ...]:
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """The suite's tasks as they are found; minutes for all of them. The same seed gives the same suite anywhere."""
+    """The suite's tasks as they are found; about a minute for all. The same seed gives the same suite anywhere."""
     return (case.to_task(index) for index, case in enumerate(generate_cases(suite_seed)))
 
 

@@ -23,13 +23,7 @@ from evalharness.envs.scene import Scene, mentions
 from evalharness.envs.teaching import Detour, Teaching, content_form, digest
 
 _MOVES = frozenset({"turn_left", "turn_right", "move_forward"})
-_STATES = re.compile(r"\b(?:closed|open|locked) ")
 _CARRIED = re.compile(r"You are carrying an? ([\w ]+?)\.")
-
-
-def _bare(name: str) -> str:
-    """`blue closed door 1` -> `blue door`"""
-    return _STATES.sub("", name.rpartition(" ")[0])
 
 
 def _spot(scene: Scene, thing: str) -> str:

@@ -96,11 +96,11 @@ class JerichoEnv(TextEnv):
         self._task = task
         self._progress = LabelProgress(task.subgoals)
         self._own_score = OwnScore() if task.suite == UNWRAPPED else None
+        self.room = (room_titles(self._interpreter.opening) or [""])[-1]  # the game's own title stands before
         if self._own_score is not None:
             return self._interpreter.opening, self._own_info(self._own_score, valid=True)
         # As published: the label file's opening text stands for the game's own.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
-        self.room = (room_titles(self._interpreter.opening) or [""])[-1]  # the game's own title stands before
         return self._observation, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -137,6 +137,7 @@ class JerichoEnv(TextEnv):
         if game.over and not own.complete:
             self._interpreter = Interpreter(published_story(self.playing(self._task), self.data))
             observation = f"{observation}\n\n-= Restarting =-\n{self._interpreter.opening}"
+        self.room = (room_titles(observation) or [self.room])[-1]
         return observation, own.rate - before, own.complete, False, self._own_info(own, valid=valid)
 
     def _own_info(self, own: OwnScore, *, valid: bool) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from evalharness.envs.jericho.actions import published_cut
 from evalharness.envs.jericho.quests import DIRECTIONS, OPPOSITE
 from evalharness.envs.teaching import Decision
 
@@ -148,6 +149,7 @@ class Explorer:
         return self._said(self._route[0], "go to what can be opened now" if gate else "go back")
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+        action = published_cut(action).strip().lower()
         verb, _, rest = action.partition(" ")
         way = action.removeprefix("go ")
         if action in self._jobs:
@@ -164,7 +166,7 @@ class Explorer:
             self._jobs[:0] = [f"take {thing}" for thing in named(match[1])]
         elif verb in ("pull", "push"):
             self._pulled = True
-        elif verb == "turn":
+        elif verb == "turn" and "something you can switch" not in after:
             self._lit = True
         elif verb == "give" and not _REFUSED.search(after):
             thing, _, guard = rest.partition(" to ")

@@ -17,6 +17,8 @@ from evalharness.envs.pddl.wording import SENTENCES
 
 CHECK = "check valid actions"
 LOOK = "look around"
+LISTED = "Valid actions are: "
+"""How the answer to CHECK begins."""
 
 ACTIONS = {**{name: sentence.strip() for name, sentence in SENTENCES.items()}, "check": CHECK, "look": LOOK}
 
@@ -64,6 +66,12 @@ def tokens(text: str) -> list[str]:
     return text.split()
 
 
+def question(text: str) -> str | None:
+    """The help action that a text is, whatever else it says."""
+    lowered = text.lower()
+    return next((asked for asked, word in ((CHECK, "check"), (LOOK, LOOK)) if word in lowered), None)
+
+
 def resolve(text: str, world: GroundedProblem, state: int) -> Parsed | None:
     """The first word that names an action which is applicable now to any objects at all, and the first
     object names of the text, as many as that action takes. None when either is missing."""
@@ -73,3 +81,19 @@ def resolve(text: str, world: GroundedProblem, state: int) -> Parsed | None:
             objects = tuple(word for word in words if word in world.objects)[: world.arity[name]]
             return Parsed(name, objects) if len(objects) == world.arity[name] else None
     return None
+
+
+class Reader:
+    """Reads an episode's effective actions as the world did, of which free wordings depend on its state."""
+
+    def __init__(self, world: GroundedProblem) -> None:
+        self._world, self._state = world, world.initial
+
+    def read(self, action: str) -> Parsed | None:
+        """None for a help action."""
+        parsed = None if question(action) else resolve(action, self._world, self._state)
+        ground = None if parsed is None else self._world.find(*parsed)
+        if ground is None:
+            return None
+        self._state = self._world.result(self._state, ground)
+        return parsed

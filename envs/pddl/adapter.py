@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
-from evalharness.envs.pddl.actions import CHECK, LOOK, resolve
+from evalharness.envs.pddl.actions import CHECK, LISTED, LOOK, question, resolve
 from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.problem import DOMAINS, goal_text
 from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
@@ -42,7 +42,7 @@ class PddlTextEnv(TextEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         task = task_of(options)
-        world = _world_of(task)
+        world = world_of(task)
         self._world = world
         self._kind = task.kind
         self._news_only = task.kind in NEWS_ONLY
@@ -59,10 +59,10 @@ class PddlTextEnv(TextEnv):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         world = self.playing(self._world)
-        lowered = action.lower()
-        if "check" in lowered:
-            return self._unchanged("Valid actions are: " + ", ".join(self._listing()), valid=True)
-        if LOOK in lowered:
+        asked = question(action)
+        if asked == CHECK:
+            return self._unchanged(LISTED + ", ".join(self._listing()), valid=True)
+        if asked == LOOK:
             return self._unchanged(self._describe(self._state), valid=True)
         parsed = resolve(action, world, self._state)
         if parsed is None:
@@ -132,7 +132,7 @@ class PddlTextEnv(TextEnv):
         return [*actions, CHECK, LOOK] if self._news_only else [*actions, CHECK]
 
 
-def _world_of(task: Task) -> GroundedProblem:
+def world_of(task: Task) -> GroundedProblem:
     try:
         if task.family != "pddl" or task.kind not in DOMAINS:
             raise PddlError(f"{task.kind!r} is none of {', '.join(DOMAINS)}")

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from evalharness.envs.pddl.actions import LISTED
 from evalharness.envs.teaching import Decision
 
 _LIES = re.compile(r"\b([A-Za-z]+\d*) is at ([a-z]+)")
@@ -101,20 +102,27 @@ def decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decisi
 
 
 class Onlooker:
-    """One episode's player by a rule: the last observation -> what it does next. Ask `next`, play it, and say with
-    `saw` what came of it."""
+    """One episode's player by a rule: the last observation of a state -> what it does next. Ask `next`, play it, and
+    say with `saw` what came of it."""
 
     reads_valid = True
 
     def __init__(self, rule: Callable[[str], Decision | None]) -> None:
         self._rule = rule
+        self._state = ""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next, out of the valid actions; None when it is at a loss."""
-        return worded(self._rule(observation), valid)
+        self._look(observation)
+        return worded(self._rule(self._state), valid)
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        """Nothing: every observation is the whole state."""
+        self._look(after)
+
+    def _look(self, text: str) -> None:
+        """A list of valid actions, which a model may ask for, says nothing of the state."""
+        if not text.startswith(LISTED):
+            self._state = text
 
 
 class Carrier(Onlooker):

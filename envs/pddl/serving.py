@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from evalharness.envs.pddl.actions import Reader
 from evalharness.envs.pddl.carrying import worded
 from evalharness.envs.pddl.wording import SENTENCES
 from evalharness.envs.surface import ActionSurface
@@ -22,6 +23,7 @@ _USED = re.compile(r"pour (shot\d+) from a shot glass to a used shaker (\w+)")
 _PART = re.compile(r"(cocktail\d+) part([12]) ingredient is (\w+)")
 _DISPENSES = re.compile(r"(dispenser\d+) dispenses (\w+)")
 _LEVEL = re.compile(r"\bis at level (l\d+)")
+_SLOT = re.compile(r"\{(\w+)\}")
 _HANDS: Final = ("left", "right")
 
 
@@ -30,7 +32,8 @@ class Barman:
 
     reads_valid = True
 
-    def __init__(self, subgoals: Sequence[str]) -> None:
+    def __init__(self, subgoals: Sequence[str], reader: Reader) -> None:
+        self._reader = reader
         found = [match for text in subgoals for match in _CONTAINS.findall(text.lower())]
         self._wanted = sorted(found, key=lambda pair: not pair[1].startswith("cocktail"))
         self._holds: dict[str, str] = {}
@@ -156,10 +159,11 @@ class Barman:
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         if not self._taps:
             self._read(before)
-        parsed = _SURFACE.parse(action.strip())
-        if parsed is None:
+        played = self._reader.read(action)
+        if played is None:
             return
-        name, slots = parsed.name, parsed.arguments
+        name = played.name
+        slots = dict(zip(_SLOT.findall(SENTENCES[name]), played.arguments, strict=True))
         shot, shaker = slots.get("shot", ""), self._shaker
         if level := _LEVEL.search(after.lower()):
             self._level = level[1]
@@ -184,6 +188,6 @@ class Barman:
                 self._inside[shot], self._used[shot] = [slots["beverage"]], slots["beverage"]
             case "empty-shaker":
                 self._inside.pop(shaker, None)
-                self._shaked, self._level = False, slots["empty_level"].rstrip(".")
+                self._shaked, self._level = False, slots["empty_level"]
             case "clean-shaker":
                 self._clean = True

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from evalharness.envs.base import Task
+from evalharness.envs.pddl.actions import Reader
+from evalharness.envs.pddl.adapter import world_of
 from evalharness.envs.pddl.building import Builder
 from evalharness.envs.pddl.carrying import Carrier
 from evalharness.envs.pddl.form import form
@@ -173,7 +175,8 @@ def _seeker(task: Task) -> Seeker:
         return Carrier(task.subgoals)
     if task.kind == "blockworld":
         return Builder(task.subgoals)
-    return Barman(task.subgoals) if task.kind == "barman" else Mechanic(task.subgoals)
+    reader = Reader(world_of(task))
+    return Barman(task.subgoals, reader) if task.kind == "barman" else Mechanic(task.subgoals, reader)
 
 
 TEACHING = Teaching(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from evalharness.envs.pddl.actions import Reader
 from evalharness.envs.pddl.carrying import worded
 from evalharness.envs.teaching import Decision
 
@@ -71,7 +72,8 @@ class Mechanic:
 
     reads_valid = True
 
-    def __init__(self, subgoals: Sequence[str]) -> None:
+    def __init__(self, subgoals: Sequence[str], reader: Reader) -> None:
+        self._reader = reader
         self._wanted = sorted((fact for text in subgoals for fact in facts_in(text)), key=errand_order)
         self._facts: set[str] = set()
         self._chain: list[str] = []
@@ -95,17 +97,19 @@ class Mechanic:
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         if not self._facts:
             self._learn(before)
-        verb, *words = action.lower().rstrip(". ").split()
-        gone = {
-            "put-away": lambda: {f"you have {words[0]}"},
-            "fetch": lambda: {f"{words[0]} is in {words[-1]}"},
-            "jack-up": lambda: {"you have jack"},
-            "do-up": lambda: {f"you have {words[2]}"},
-            "remove-wheel": lambda: {f"{words[0]} is on {words[-1]}"},
-            "put-on-wheel": lambda: {f"you have {words[0]}", f"{words[-1]} is free"},
-        }
-        if verb in gone:
-            self._facts -= gone[verb]()
+        match self._reader.read(action):
+            case "put-away", (thing, _):
+                self._facts -= {f"you have {thing}"}
+            case "fetch", (thing, box):
+                self._facts -= {f"{thing} is in {box}"}
+            case "jack-up", _:
+                self._facts -= {"you have jack"}
+            case "do-up", (nut, _):
+                self._facts -= {f"you have {nut}"}
+            case "remove-wheel", (wheel, hub):
+                self._facts -= {f"{wheel} is on {hub}"}
+            case "put-on-wheel", (wheel, hub):
+                self._facts -= {f"you have {wheel}", f"{hub} is free"}
         self._learn(after)
 
     def _learn(self, text: str) -> None:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from evalharness.envs.sciworld import place
 from evalharness.envs.teaching import Decision
 
 DOORS: Final = {
@@ -40,16 +41,10 @@ LIFE_SPANS: Final = (
 _LIFELESS: Final = frozenset(["agent", "air", "axe", "ground", "shovel", "wood", "water", "fountain"]) | {
     "fire pit"
 }
-_ROOM = re.compile(r"(?:is called|You move to) the ([\w ]+?)[.\n]")
 _BOX = re.compile(r"move it to the (\w+ box) in the ([\w ]+?)\.")
 _PLANT = re.compile(r"^(flower pot \d+) \(containing a ([\w ]+?) in the (?:adult|reproducing) stage")
 _LAID = re.compile(r"On the [\w ]+ is: an? ([\w ]+)")
 _ARTICLE = re.compile(r"^(?:an?|the|some) ")
-
-
-def room_of(observation: str) -> str | None:
-    match = _ROOM.search(observation + "\n")
-    return match[1] if match else None
 
 
 def next_door(here: str, room: str) -> str | None:
@@ -118,7 +113,7 @@ class Finder:
             self._carried = rest.removeprefix("up ")
 
     def _arrived(self, text: str) -> None:
-        room = room_of(text)
+        room = place("", text)
         if room is not None and room != self._here:
             self._here, self._view = room, ""
         if "see:" in text:

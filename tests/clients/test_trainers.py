@@ -35,7 +35,7 @@ PAGES = ROOT / "docs" / "trainers"
 PLUGIN = ROOT / "evalharness" / "clients" / "plugin"
 """Its module is a top-level one in the wheel."""
 MAX_TURNS = 2
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(300)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import random
 from pathlib import Path
 
 import psutil
+import pytest
 from chat_server import ChatServer
 
 from evalharness.records.store import EPISODES, read_episodes
@@ -30,6 +31,7 @@ async def _starting(server: ChatServer, seconds: float) -> None:
         await asyncio.wait_for(server.after(5), seconds)
 
 
+@pytest.mark.slow(120)
 async def test_thirty_kills_at_random_points_leave_the_run_as_if_nothing_had_been(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

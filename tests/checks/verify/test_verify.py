@@ -20,7 +20,7 @@ from evalharness.checks.verify import FolderCheck, verify
 from evalharness.cli import main
 from evalharness.records.identity import digest
 
-pytestmark = pytest.mark.slow  # every verdict comes from workers of its own
+pytestmark = pytest.mark.slow(120)  # every verdict comes from workers of its own
 
 
 @pytest.fixture(scope="module")

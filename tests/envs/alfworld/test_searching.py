@@ -62,6 +62,14 @@ def test_a_closed_place_is_opened_though_such_a_thing_is_not_expected_there() ->
     assert said == "open drawer 1"
 
 
+def test_a_models_period_is_no_part_of_a_place() -> None:
+    searcher = Searcher("put", "cup", "shelf")
+    assert said_by(searcher, HOME, ["go to countertop 1"])
+    seen = "On the countertop 1, you see a cup 1."
+    searcher.saw("go to countertop 1.", HOME, seen, ())
+    assert said_by(searcher, seen, ["take cup 1 from countertop 1"]) == "take cup 1 from countertop 1"
+
+
 def _play(task: Task) -> tuple[bool, list[str]]:
     env = ALFWorldEnv()
     searcher = Searcher(task.kind, str(task.payload["object"]), str(task.payload["target"]))

@@ -71,7 +71,7 @@ def test_the_frozen_table_is_what_the_generator_makes(level: str) -> None:
     assert made == [case for case in FROZEN.cases() if case.level == level]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(90)
 @pytest.mark.timeout(1800)
 def test_the_whole_frozen_suite_is_what_the_generator_makes() -> None:
     made = tuple(generate_cases(FROZEN_SEED))
@@ -94,7 +94,7 @@ def test_a_level_without_a_further_task_is_said(monkeypatch: pytest.MonkeyPatch)
         list(generate_level("KeyCorridorS6R3", 7))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_another_suite_seed_makes_other_tasks() -> None:
     zero, one = (list(generate_level("KeyCorridorS6R3", seed)) for seed in (0, 1))
     assert not {case.seed for case in zero} & {case.seed for case in one}
@@ -121,7 +121,7 @@ def _play(env: TextEnv, task: Task, plan: list[str]) -> None:
     assert sorted(completed) == list(range(len(task.subgoals)))
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_oracle_solves_a_task_of_every_level(level: str, tasks: list[Task], env: TextEnv) -> None:
     task = _of(tasks, level)
@@ -133,7 +133,7 @@ def test_the_oracle_solves_a_task_of_every_level(level: str, tasks: list[Task], 
     _play(env, task, plan)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_the_oracle_solves_every_task(tasks: list[Task], env: TextEnv) -> None:
     for task, case in zip(tasks, FROZEN.cases(), strict=True):
         env.reset(options={"task": task})
@@ -142,7 +142,7 @@ def test_the_oracle_solves_every_task(tasks: list[Task], env: TextEnv) -> None:
         _play(env, task, plan)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_acting_at_random_seldom_succeeds(tasks: list[Task], env: TextEnv) -> None:
     successes = 0
     for task in tasks:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from evalharness.envs.base import Task
 from evalharness.envs.jericho.adapter import JerichoEnv
 from evalharness.envs.jericho.exploring import Explorer, Gate, read_room
@@ -96,6 +98,24 @@ def test_what_is_known_of_each_way_stands_before_the_choice() -> None:
     assert "I come from south. Ways: south been, west new. Left here: west. First: west." in _thought(
         explorer, hall
     )
+
+
+@pytest.mark.parametrize("said", ["Go north", "go north.", "north, then west"])
+def test_it_has_moved_in_whatever_words_the_world_moved_it(said: str) -> None:
+    explorer = Explorer()
+    _thought(explorer, "Hall The way out is north.")
+    explorer.saw(said, "Hall The way out is north.", "Porch Ways lead south and west.", ())
+    assert "Way back: south. Ways: south back, west new." in _thought(
+        explorer, "Porch Ways lead south and west."
+    )
+
+
+def test_what_cannot_be_switched_on_gives_no_light() -> None:
+    explorer, hall = Explorer(), "Hall It is dark to the north. You can see a candle here."
+    _thought(explorer, hall)
+    explorer.saw("take candle", hall, "Taken.", ())
+    explorer.saw("turn on candle", "Taken.", "That's not something you can switch.", ())
+    assert explorer.next("That's not something you can switch.", []) is None
 
 
 def _thought(explorer: Explorer, observation: str) -> str:

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_plans import oracle_plan
+from pddl_suite import other_suite
 from pddl_worlds import EXAMPLES
 
 from evalharness.envs.base import MAX_TURNS, Task
@@ -91,10 +92,12 @@ def test_random_actions_win_at_most_15_percent(tasks: list[Task]) -> None:
     assert won / len(tasks) <= 0.15
 
 
-@pytest.mark.slow
-def test_generating_again_gives_the_frozen_suite_and_another_seed_another(tasks: list[Task]) -> None:
+@pytest.mark.slow(40)
+def test_generating_again_gives_the_frozen_suite_and_another_seed_another(
+    tasks: list[Task], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     assert list(generate(0)) == tasks
-    other = SPEC.suites.load_tasks("open", None, 1)
+    other = other_suite(tmp_path_factory)
     check_suite(other)
     assert not {form_of(task) for task in other} & {form_of(task) for task in tasks}
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from evalharness.envs.base import Task
-from evalharness.envs.pddl.adapter import PddlTextEnv
+from evalharness.envs.pddl.actions import Reader
+from evalharness.envs.pddl.adapter import PddlTextEnv, world_of
 from evalharness.envs.pddl.serving import Barman
 from evalharness.envs.pddl.tasks import load_tasks
 
 
-def _play(task: Task) -> tuple[bool, list[str]]:
-    env, barman = PddlTextEnv(), Barman(task.subgoals)
+def _play(task: Task, worded: Callable[[str], str] = str) -> tuple[bool, list[str]]:
+    env, barman = PddlTextEnv(), Barman(task.subgoals, Reader(world_of(task)))
     text, info = env.reset(options={"task": task})
     thoughts: list[str] = []
     for _ in range(30):
@@ -17,9 +20,10 @@ def _play(task: Task) -> tuple[bool, list[str]]:
         if decision is None:
             break
         thoughts += decision.thoughts
-        after, _, _, _, info = env.step(decision.action)
-        assert info["valid"], decision.action
-        barman.saw(decision.action, text, after, ())
+        action = worded(decision.action)
+        after, _, _, _, info = env.step(action)
+        assert info["valid"], action
+        barman.saw(action, text, after, ())
         text = after
         if info["success"]:
             break
@@ -38,3 +42,8 @@ def test_a_thought_carries_hands_and_shaker() -> None:
     task = next(t for t in load_tasks("open", None, 0) if t.kind == "barman" and "cocktail4" in t.subgoals[0])
     _, thoughts = _play(task)
     assert all("left: " in thought and "right: " in thought and "Shaker: " in thought for thought in thoughts)
+
+
+def test_actions_in_other_words_are_read_as_the_world_reads_them() -> None:
+    task = next(task for task in load_tasks("open", None, 0) if task.kind == "barman")
+    assert _play(task, lambda action: action.title().rstrip(".")) == _play(task)

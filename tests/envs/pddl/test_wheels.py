@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pddl_worlds import EXAMPLES, world
 from seekers import said_by
 
 from evalharness.envs.base import Task
-from evalharness.envs.pddl.adapter import PddlTextEnv
+from evalharness.envs.pddl.actions import Reader
+from evalharness.envs.pddl.adapter import PddlTextEnv, world_of
 from evalharness.envs.pddl.tasks import load_tasks
 from evalharness.envs.pddl.wheels import Mechanic, errand_order
 
@@ -13,6 +15,10 @@ START = (
     "Boot is closed. Hub the-hub1 is fastened. Hub the-hub1 is on the ground. Jack is in boot. R1 is in boot. "
     "The nut nuts1 on the hub the-hub1 is loose. W1 is on the-hub1. You have wrench."
 )
+
+
+def example() -> Mechanic:
+    return Mechanic(["r1 is on the-hub1."], Reader(world("tyreworld", EXAMPLES["tyreworld"])))
 
 
 def test_errands_go_hub_by_hub_and_the_boot_is_closed_last() -> None:
@@ -27,7 +33,7 @@ def test_errands_go_hub_by_hub_and_the_boot_is_closed_last() -> None:
 
 
 def test_a_thought_says_what_is_lacking_down_to_what_can_be_done() -> None:
-    decision = Mechanic(["r1 is on the-hub1."]).next(START, ["Open boot."])
+    decision = example().next(START, ["Open boot."])
     assert decision is not None
     assert decision.thoughts == (
         "Next: r1 is on the-hub1. For that: the-hub1 is free. For that: hub the-hub1 is unfastened. "
@@ -36,7 +42,7 @@ def test_a_thought_says_what_is_lacking_down_to_what_can_be_done() -> None:
 
 
 def test_what_its_actions_undo_is_remembered() -> None:
-    mechanic = Mechanic(["r1 is on the-hub1."])
+    mechanic = example()
     for action, answer, then in (
         ("Open boot.", "Boot is open.", "Fetch jack from boot."),
         ("Fetch jack from boot.", "You have jack.", "jack-up the hub the-hub1."),
@@ -47,8 +53,23 @@ def test_what_its_actions_undo_is_remembered() -> None:
         assert said_by(mechanic, answer, [then]) == then
 
 
+def test_actions_in_other_words_are_read_as_the_world_reads_them() -> None:
+    mechanic = example()
+    for action, answer in (
+        ("open boot", "Boot is open."),
+        ("open boot and fetch jack from boot", "You have jack."),  # open already: it fetches
+        ("jack-up the-hub1", "Hub the-hub1 is not on the ground."),
+        ("check valid actions", "Valid actions are: "),
+        ("undo nuts1 the-hub1", "Hub the-hub1 is unfastened. You have nuts1."),
+        ("do-up nuts1 the-hub1", "Hub the-hub1 is fastened."),
+    ):
+        mechanic.saw(action, START, answer, ())
+    undo = "Undo the fastening of the nut nuts1 on the hub the-hub1."
+    assert said_by(mechanic, answer, [undo]) == undo
+
+
 def _play(task: Task) -> tuple[bool, int]:
-    env, mechanic = PddlTextEnv(), Mechanic(task.subgoals)
+    env, mechanic = PddlTextEnv(), Mechanic(task.subgoals, Reader(world_of(task)))
     text, info = env.reset(options={"task": task})
     for turn in range(1, 31):
         action = said_by(mechanic, text, env.valid_actions())

@@ -12,7 +12,7 @@ from ray_cluster import AUTHENTICATION, Node, ray_cluster
 from .processes import gone
 from .served_run import begin
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow(150)]
 
 
 def is_below(process: psutil.Process, node: Node) -> bool:

@@ -27,6 +27,8 @@ from evalharness.training.envserver.tasks import Wanted, load_table
 ABLE = ("alfworld", "babyai", "jericho", "pddl")
 COUNTS = (1, 5, 12)
 
+pytestmark = pytest.mark.slow(30)
+
 
 def some(family: str) -> list[Task]:
     """A few tasks of different kinds: of seed 0 where its tasks are made from the same generator."""

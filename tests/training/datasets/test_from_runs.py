@@ -26,6 +26,8 @@ from evalharness.training.synthesis.conversation import sample_of
 from evalharness.training.synthesis.script import read_script
 from evalharness.training.synthesis.trajectory import read_turn
 
+pytestmark = pytest.mark.slow(20)
+
 SEED = 100
 
 

@@ -17,7 +17,7 @@ from evalharness.training.datasets.modes import in_mode, marked
 from evalharness.training.datasets.sample import Sample, SampleMessage
 from evalharness.training.datasets.tokens import TokenCounts, tokenize
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow(240)]
 # One of each kind; with the variable set also Mistral's v1, v2 and v7, which are made as v3 is.
 CHOSEN = (
     NAMES

@@ -15,6 +15,8 @@ from evalharness.suites import open as suites
 from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest
 from evalharness.training.grounded.takeover import WHY, takeovers
 
+pytestmark = pytest.mark.slow(15)
+
 SEED = 100
 
 

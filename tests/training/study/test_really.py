@@ -17,7 +17,7 @@ from evalharness.cli import main
 from evalharness.training.datasets.sample import write_samples
 from evalharness.training.tune.install import read_tune_install
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow(180)]
 
 
 def test_a_study_that_is_killed_ends_with_its_exhibit(
