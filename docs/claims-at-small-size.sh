@@ -8,6 +8,7 @@ folder=${1:-claims}
 samples=${SAMPLES:-160} steps=${STEPS:-80} limit=${LIMIT:-24}
 play=(--suite open --max-tokens 96 --limit "$limit")
 mkdir -p "$folder"
+evalharness server install
 evalharness tune install
 
 data() { # How many conversations; the first ones are the same for every number.

@@ -7,6 +7,7 @@ set -euo pipefail
 folder=${1:-circle}
 percent=${PERCENT:-100} steps=${STEPS:-330} limit=${LIMIT:-134} tokens=${TOKENS:-128}
 mkdir -p "$folder"
+evalharness server install
 
 # Data from worlds that no evaluation uses, played by agents without privileged information: about 1.3 million tokens.
 # ScienceWorld's tasks are searched for once, a quarter of an hour.

@@ -63,16 +63,16 @@ COMMANDS = (
 
 EXIT_STATUS = {
     0: "done",
-    1: "a check found something: `verify`, `conform`, `data fetch`, `data verify`, `doctor`",
-    2: "bad request; nothing was written",
-    3: "ended with infrastructure failures (server, simulator, disk); the same command continues",
+    1: "a check found something: `verify`, `conform`, `protocol conform`, `data`, `suite build`, `doctor`",
+    2: "an error that you can fix; finished episodes are kept",
+    3: "stopped early, by infrastructure (server, simulator, disk) or by a limit that you set; episodes are kept",
     130: "interrupted with Ctrl-C; the same command continues",
     143: "terminated (SIGTERM); the same command continues",
 }
 
 _EPILOG = """\
-exit status: 0 done, 1 a check found something, 2 bad request, 3 ended with
-infrastructure failures, 130 interrupted with Ctrl-C, 143 terminated
+exit status: 0 done, 1 a check found something, 2 an error that you can fix,
+3 stopped early, 130 interrupted with Ctrl-C, 143 terminated
 
 first steps:
   evalharness server install --cpu    a vLLM of its own (--gpu with a GPU)
