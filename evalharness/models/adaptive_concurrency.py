@@ -151,6 +151,8 @@ class AdaptiveConcurrency:
         self._allowed = 0.0
         self._allowed_since = clock()
         self._allowed_now = self.limit
+        self.replies = 0
+        """So far."""
         self.overloads = 0
         """Refusals (429, 503) so far."""
         self._last_back_off = -1e9
@@ -301,6 +303,7 @@ class AdaptiveConcurrency:
 
     def answered(self) -> None:
         """A reply came."""
+        self.replies += 1
         if self._auto is None:
             return
         if self._settle > 0:

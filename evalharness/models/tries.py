@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.models.base import PolicyError
-from evalharness.models.completion import RequestRefusedError, TryFailedError
+from evalharness.models.completion import RequestFaultError, RequestRefusedError, TryFailedError
 from evalharness.records.lines import StoreError
 
 T = TypeVar("T")
@@ -34,8 +34,12 @@ class Tries(Generic[K]):
     """Why the model can never answer again; None while it can."""
     at_once: Callable[[], int] = lambda: 1
     """How many things are done at once: as many may fail together for one cause."""
+    replies: Callable[[], int] = lambda: 0
+    """How many requests the model has answered so far, where a thing takes many."""
     _unanswered: int = 0
     """Failures in a row because the model gave no reply."""
+    _replies_then: int = 0
+    """`replies` at the last of them."""
 
     def note_answer(self) -> None:
         """The model answers."""
@@ -60,7 +64,11 @@ class Tries(Generic[K]):
             except RequestRefusedError as error:
                 if error.refuses_all:
                     raise AbortedError(str(error)) from None
-                raise
+                if not (isinstance(error, RequestFaultError) and self.replies()):
+                    raise
+                # What one conversation says is refused (a filter of contents); others go on.
+                self.on_failure(key, attempt, InfrastructureError(str(error)), True)
+                return None
             except InfrastructureError as error:
                 reason = self.model_gone() or hopeless(error)
                 self.on_failure(key, attempt, error, attempt == self.attempts or reason is not None)
@@ -76,6 +84,8 @@ class Tries(Generic[K]):
             return None
         if error.refuses_all:
             return f"the model's server refuses every request: {error}"
+        if (replies := self.replies()) != self._replies_then:
+            self._replies_then, self._unanswered = replies, 0
         self._unanswered += 1
         if self._unanswered >= max(self.attempts, self.at_once()):
             return f"the model's server gives no usable answers any more: {error}"

@@ -81,7 +81,11 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         self._tries = Tries(
-            self.attempts, self.on_failure, lambda: self.policy_alive(), lambda: self.slots.limit
+            self.attempts,
+            self.on_failure,
+            lambda: self.policy_alive(),
+            lambda: self.slots.limit,
+            lambda: self.slots.replies,
         )
 
     async def run(self, jobs: Sequence[Job]) -> None:

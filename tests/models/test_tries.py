@@ -9,7 +9,7 @@ import pytest
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.models.base import PolicyError
-from evalharness.models.completion import RequestRefusedError, TryFailedError
+from evalharness.models.completion import RequestFaultError, RequestRefusedError, TryFailedError
 from evalharness.models.tries import AbortedError, RetryPolicy, Tries
 from evalharness.records.lines import LineFile, StoreError
 
@@ -62,6 +62,22 @@ async def test_what_is_refused_to_all_is_not_tried_again() -> None:
     with pytest.raises(RequestRefusedError):
         await Tries[str](3, work.note).of("a", work)
     assert work.failures == []
+
+
+async def test_what_one_conversation_says_may_be_refused_where_the_model_has_answered_others() -> None:
+    refused = RequestFaultError("filtered", 400, "filtered")
+    work = Failing(refused)
+    assert await Tries[str](3, work.note, replies=lambda: 1).of("a", work) is None
+    assert work.failures == [("a", 1, True)]
+    with pytest.raises(RequestRefusedError):
+        await Tries[str](3, work.note).of("a", Failing(refused))
+
+
+async def test_a_thing_that_fails_again_and_again_between_answers_ends_nothing_else() -> None:
+    replies = iter(range(100))
+    work = Failing(*[PolicyError("no reply")] * 4)
+    tries = Tries[str](2, work.note, replies=lambda: next(replies))
+    assert [await tries.of(key, work) for key in "ab"] == [None, None]
 
 
 async def test_a_model_that_is_gone_and_what_is_hopeless_end_everything_at_the_first_try() -> None:
