@@ -26,7 +26,7 @@ Made by `make docs` from what `evalharness COMMAND --help` says.
 _OPTIONS = """\
 ## Options of a run
 
-`run`, `sweep`, `bon` and `checkpoints` take them as flags. `evalharness.run` and a YAML file (`--config FILE`) take
+`run`, `sweep`, `bon`, `checkpoints` and `watch-training` take them as flags. `evalharness.run` and a YAML file (`--config FILE`) take
 them by name: `max_turns` for `--max-turns`. A run is continued only while all that results depend on stays as it is
 (`chat_template` and `prompts`: the files' content); `samples` may grow.
 """
@@ -35,7 +35,7 @@ _MANY = """\
 
 A command that has one of these says only its name.
 """
-_USUAL = ("help", "version")
+_USUAL = (argparse._HelpAction, argparse._VersionAction)
 _ALIKE = 3
 """From so many options on that two commands have alike, the second refers to the first."""
 _LONG = 15
@@ -62,7 +62,7 @@ def _value(action: argparse.Action) -> str:
 
 def _usage(name: str, parser: CommandParser) -> str:
     words = [name]
-    actions = [a for a in parser._actions if a.dest not in _USUAL and a.help != argparse.SUPPRESS]
+    actions = [a for a in parser._actions if not isinstance(a, _USUAL) and a.help != argparse.SUPPRESS]
     options = [a for a in actions if a.option_strings]
     words += [f"{a.option_strings[-1]} {_value(a)}".strip() for a in options if a.required]
     if any(not a.required for a in options):
@@ -87,7 +87,7 @@ def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Arguments and options in the order of the help's groups, but those of every command."""
     found = [action for group in parser._action_groups for action in group._group_actions]
     return [
-        a for a in found if a.dest not in _USUAL and a.help != argparse.SUPPRESS and not _is_subcommands(a)
+        a for a in found if not isinstance(a, _USUAL) and a.help != argparse.SUPPRESS and not _is_subcommands(a)
     ]
 
 

@@ -45,12 +45,13 @@ def add_options(parser: CommandParser) -> None:
     argument(
         sweep,
         "--tasks LIST",
-        "a family, alfworld, or some of its tasks, alfworld:0-9; with --over also several (default: all)",
+        "a family, alfworld, or some of its tasks, alfworld:0-9; needed. With --over also several (default: all)",
     )
     argument(
         sweep,
         "--over agent=NAME,NAME",
-        "agents instead of perturbations, the first as baseline; options behind a plus: window+history=4",
+        "agents instead of perturbations, the first as baseline; options behind a plus: window+history=4. Or "
+        "protocols: protocol=agentrefine,verl-agent",
     )
     argument(
         sweep,
