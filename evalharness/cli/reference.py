@@ -87,7 +87,9 @@ def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
     """Arguments and options in the order of the help's groups, but those of every command."""
     found = [action for group in parser._action_groups for action in group._group_actions]
     return [
-        a for a in found if not isinstance(a, _USUAL) and a.help != argparse.SUPPRESS and not _is_subcommands(a)
+        a
+        for a in found
+        if not isinstance(a, _USUAL) and a.help != argparse.SUPPRESS and not _is_subcommands(a)
     ]
 
 

@@ -205,7 +205,7 @@ async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, An
         if transport.has_key:
             raise UserError(f"{url} refuses the API key {said}; see --api-key-env")
         raise UserError(f"{url} wants an API key {said}; see --api-key-env{key_hint()}")
-    if status == 429 or (status >= 500 and status != 501):
+    if status in (408, 409, 425, 429) or (status >= 500 and status != 501):
         raise TryFailedError(
             "busy", f"HTTP {status}: {error_message(raw)}", retry_after(headers), status=status
         )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.text import printable
 from evalharness.models.serving.supervisor import SupervisedProcess
 
@@ -71,14 +71,18 @@ class AgentProcess:
         cls, command: Sequence[str], about: str, log: AgentLog, *, url: str, token: str
     ) -> AgentProcess:
         """Raises InfrastructureError."""
-        reading, writing = os.pipe()
+        try:
+            scratch = Path(tempfile.mkdtemp(prefix="evalharness-agent-"))
+            reading, writing = os.pipe()
+        except OSError as error:
+            raise InfrastructureError(f"the agent's process cannot be started: {error}") from error
         output = os.fdopen(reading, "rb", buffering=0)
         try:
             process = await SupervisedProcess.start(
                 command,
                 env={**os.environ, URL: url, TOKEN: token, "PYTHONUNBUFFERED": "1"},
                 log=os.fdopen(writing, "wb", buffering=0),
-                scratch=Path(tempfile.mkdtemp(prefix="evalharness-agent-")),
+                scratch=scratch,
                 grace=_GRACE_S,
             )
         except BaseException:
