@@ -6,6 +6,7 @@ docs/checkpoints.md
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     folder = study_folder(config, KIND)
     out = results_console(args)
     known: set[str] = set()
+    began, status = time.monotonic(), 0
     watching = args.watch is not None
 
     def look() -> Found:
@@ -86,22 +88,23 @@ def run(args: argparse.Namespace) -> int:
         for name, problem in found.incomplete.items():
             note(f"{name} is not played: {problem}")
         new = [checkpoint for checkpoint in found.checkpoints if checkpoint.name not in known]
-        if not new and not watching:
+        if not new and (not watching or args.dry_run):
             raise UserError(f"{args.folder} holds no checkpoint that is whole")
         runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
         if args.dry_run:
             return dry_run_study(out, folder, runs, args)
-        played = play_study(KIND, folder, runs, args)
+        played = play_study(KIND, folder, runs, args, began=began)
+        status = max(status, played.exit_status)
         known |= {checkpoint.name for checkpoint in new}
         keep_rewards(folder, [checkpoint.path for checkpoint in found.checkpoints])
         x = None if args.x is None else read_x(args.x)
         training = training_result(folder, args.by, x, choose_elsewhere=bool(args.select_on))
         show_training(args, folder / KIND, training)
         if played.stopped or not watching:
-            return end_study(out, folder, played)
+            return max(status, end_study(out, folder, played))
         note(f"waiting for new checkpoints in {source}; Ctrl-C ends the watch")
         try:
             if not wait_for_new(lambda: {c.name for c in look().checkpoints}, known, args.watch):
-                return end_study(out, folder, played)
+                return max(status, end_study(out, folder, played))
         except KeyboardInterrupt:
-            return end_study(out, folder, played)
+            return max(status, end_study(out, folder, played))

@@ -26,9 +26,9 @@ Made by `make docs` from what `evalharness COMMAND --help` says.
 _OPTIONS = """\
 ## Options of a run
 
-`run`, `sweep`, `bon`, `checkpoints` and `watch-training` take them as flags. `evalharness.run` and a YAML file (`--config FILE`) take
-them by name: `max_turns` for `--max-turns`. A run is continued only while all that results depend on stays as it is
-(`chat_template` and `prompts`: the files' content); `samples` may grow.
+`run`, `sweep`, `bon`, `checkpoints` and `watch-training` take them as flags. `evalharness.run` and a YAML file
+(`--config FILE`) take them by name: `max_turns` for `--max-turns`. A run is continued only while all that results
+depend on stays as it is (`chat_template` and `prompts`: the files' content); `samples` may grow.
 """
 _MANY = """\
 ## Options of many commands

@@ -37,6 +37,7 @@ def play_study(
     *,
     elsewhere: Mapping[str, Path] | None = None,
     training: TrainingPoint | None = None,
+    began: float | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
     from evalharness.runs.live import watch
@@ -53,6 +54,7 @@ def play_study(
             elsewhere=elsewhere,
             data=data_folder(args),
             training=training,
+            began=began,
             watch=watch,
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}"),
             on_folder=kept.append,

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from evalharness.base.settings import quoted
-from evalharness.config import SAMPLING, PolicyConfig
+from evalharness.config import OPTIONS, SAMPLING, PolicyConfig
 
 CONFIG = "config.yaml"
 _HEAD = """\
@@ -32,5 +32,11 @@ def resolved(options: Mapping[str, Any], policy: PolicyConfig) -> str:
     for name in _JSON:
         data[name] = json.loads(data[name] or "{}")
     data["tasks"] = data["tasks"].split(",")
-    kept = {key: quoted(value) for key, value in data.items() if value not in (None, "", {}, [])}
+    if data["protocol"]:  # else it would say which agent plays
+        data["agent"] = data["agent"] or data["action_interface"]
+    kept = {key: quoted(value) for key, value in data.items() if not _is_unset(key, value)}
     return _HEAD + yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=100)
+
+
+def _is_unset(name: str, value: Any) -> bool:
+    return value in (None, {}, []) or (value == "" and OPTIONS[name].default == "")

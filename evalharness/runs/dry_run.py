@@ -91,7 +91,7 @@ def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], 
         families.append(_family_plan(config, chosen, family, done, history, data))
     pace = history.pace.get(config.policy.display_name)
     turns = sum(plan.turns for plan in families)
-    certain = prepared is not None or not config.policy.is_endpoint
+    certain = prepared is not None or not config.policy.is_endpoint or config.place.output is not None
     seconds = turns / pace if pace else None
     return Plan(families, folder, certain, there, refused, server, seconds, _cost(config, families))
 

@@ -148,16 +148,19 @@ def evaluate(
     serve: SharedServers | None = None,
     person: Policy | None = None,
     training: TrainingPoint | None = None,
+    began: float | None = None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Outcome:
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
     `data` is the user's data folder; `serve` gives the run a model server that outlives it, and `person` answers for a
     `human:NAME` (`prepare`); `training` tells policies apart that one server serves one after the other; `on_folder` is
-    given the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
+    given the run's folder once it is there to stay; `began` (of `time.monotonic`, default: now) is where `--time-limit`
+    starts. Raises UserError for what the user can fix; infrastructure failures
     are recorded, and the outcome says so.
     """
-    clock, chosen = TimeLimit(config.limits.time_limit), choose(config, data)
+    clock = TimeLimit(config.limits.time_limit, began=time.monotonic() if began is None else began)
+    chosen = choose(config, data)
     specs, tasks, prompts, spoken = chosen.specs, chosen.tasks, chosen.prompts, chosen.surfaces
     families = list(prompts)
     counts = {

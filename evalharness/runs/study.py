@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,12 +98,13 @@ def play(
     elsewhere: Mapping[str, Path] | None = None,
     data: Path | None = None,
     training: TrainingPoint | None = None,
+    began: float | None = None,
     watch: Watch = unwatched,
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Played:
     """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
-    `training`: whose policy the runs' endpoint serves.
+    `training`: whose policy the runs' endpoint serves. `began`: as in `evaluate`, for all runs together.
 
     `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
     stay. Raises UserError.
@@ -113,6 +115,7 @@ def play(
     known = read_study(folder)
     if known is not None and known[0] != kind:
         raise UserError(f"{folder} holds a {known[0]} study; choose another folder with -o DIR")
+    began = time.monotonic() if began is None else began
     outcomes: dict[str, Outcome] = {}
     with SharedServers(folder) as serve:
         for number, (name, config) in enumerate(runs.items(), start=1):
@@ -121,6 +124,7 @@ def play(
                 config.changed(output=folder / name),
                 data=data,
                 training=training,
+                began=began,
                 watch=watch,
                 serve=serve,
                 on_folder=on_folder,

@@ -97,6 +97,8 @@ CONFIGS = [
     {"model": ["http://a/v1", "http://b/v1"], "model_name": "m", "extra_body": {"a": 1}, "shots": 0},
     {"model": "ckpt", "sampling": "model", "top_k": 20, "label": {"size": "8"}, "vllm_args": "--seed 1"},
     {"model": "demo", "tasks": ["babyai:0-3", "pddl"], "system": "Play.\nWell.", "max_turns": 30},
+    {"model": "demo", "protocol": "verl-agent", "own_words": True, "agent": "react", "tasks": "alfworld"},
+    {"model": "demo", "system": ""},
     {"model": "demo", "system": "Cost: ${PRICE} or $${PRICE}, $5", "extra_body": {"user": "${ME}"}},
 ]
 
