@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,8 +16,10 @@ from evalharness.base.errors import UserError
 from evalharness.base.paths import folder_name
 from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
-from evalharness.records.episode import Episode
-from evalharness.records.manifest import Manifest, Start
+from evalharness.config import is_scripted
+from evalharness.records.episode import Episode, FurtherCall, Trial, Turn
+from evalharness.records.identity import digest
+from evalharness.records.manifest import Identity, Manifest, Start
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY, read_failures, read_manifest
 from evalharness.records.stored import why
 from evalharness.records.submission import (
@@ -93,7 +96,11 @@ def _write_run(run: Path, target: Path, manifest: Manifest, *, text: bool) -> di
     for name in FILES:
         (target / name).unlink(missing_ok=True)
     sessions = [_start(session) for session in manifest.sessions]
-    reduced = manifest.to_json() | {"sessions": sessions, "model_text": text}
+    identity = _identity(manifest.identity)
+    reduced = manifest.to_json() | {
+        "sessions": sessions, "model_text": text, "identity": identity, "digest": digest(identity)
+    }  # fmt: skip
+    reduced.pop("disjoint", None)  # it names the trainer's server
     (target / MANIFEST).write_text(json.dumps(reduced, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     with (target / EPISODES).open("w", encoding="ascii") as file:
         for episode in sorted_episodes(run):
@@ -115,9 +122,37 @@ def _start(start: Start) -> dict[str, Any]:
     return kept | ({"policy": {"requests": ways}} if ways else {})
 
 
+def _identity(identity: Identity) -> dict[str, Any]:
+    """Without folders, addresses and server arguments, but for the context limit, which tables name."""
+    whole = identity.to_json()
+    config, model = whole["config"], whole["model"]
+    served = model.get("served", {})
+    named = str(config.get("model"))
+    if named.startswith("replay:"):
+        config["model"] = model["name"] = f"replay:{Path(named).name}"
+    elif not is_scripted(named):
+        for part, key in ((config, "model"), (config, "lora"), (served, "root"), (served, "parent")):
+            if part.get(key):
+                part[key] = Path(part[key]).name
+    if args := config.get("vllm_args"):
+        config["vllm_args"] = " ".join(re.findall(r"--max-model-len[ =]\S+", args))
+    model.pop("url", None)
+    return whole
+
+
 def _episode(episode: Episode, *, text: bool) -> Episode:
     """Without failed requests, whose errors can name hosts; without `text`, only what was done is left of a reply."""
-    without: dict[str, Any] = {"failed_tries": ()}
+    of_call: dict[str, Any] = {"failed_tries": ()}
     if not text:
-        without |= {"reply": "", "thought": "", "reasoning": "", "calls": ()}
-    return replace(episode, turns=tuple(replace(turn, **without) for turn in episode.turns))
+        of_call |= {"reply": "", "reasoning": "", "calls": ()}
+    of_turn = of_call if text else of_call | {"thought": ""}
+
+    def further(part: Turn | Trial | Episode) -> tuple[FurtherCall, ...]:
+        return tuple(replace(call, **of_call) for call in part.further)
+
+    def parts(played: Trial | Episode) -> dict[str, Any]:
+        turns = tuple(replace(turn, further=further(turn), **of_turn) for turn in played.turns)
+        return {"turns": turns, "further": further(played)}
+
+    earlier = tuple(replace(trial, **parts(trial)) for trial in episode.earlier)
+    return replace(episode, earlier=earlier, **parts(episode))
