@@ -252,6 +252,19 @@ def test_one_bad_submission_does_not_keep_others_from_the_table(
     assert said.out.count("left out: ") == 2
 
 
+def test_a_submission_whose_families_or_temperature_are_not_of_the_table_stands_in_it(
+    submission: Path, tmp_path: Path
+) -> None:
+    edit(submission, lambda data: data.update(held_in=["hotpotqa"]))
+    path = submission / metadata(submission)["runs"][0]["folder"] / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["identity"]["config"]["temperature"] = None
+    path.write_text(json.dumps(manifest))
+    edit(submission, lambda data: data["runs"][0]["files"].update({path.name: sha256_of(path)}))
+    [row] = rows(tmp_path / "subs", tmp_path / "board.json")
+    assert row["held_in"] == ["hotpotqa"]
+
+
 def test_a_forged_submission_is_left_out_when_it_is_verified(
     submission: Path, tmp_path: Path, clean_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
