@@ -20,10 +20,12 @@ from chat_server import ChatServer
 from command_line import evalharness, run_compass
 from made_runs import make_run
 
+from evalharness.agents.registry import agent_named
 from evalharness.cli import main
-from evalharness.records.episode import Trim
+from evalharness.records.episode import FurtherCall, Trim
 from evalharness.records.store import read_manifest
 from evalharness.results.exports import atif, inspect_log
+from evalharness.results.exports.conversation import Protocol, conversation
 from evalharness.results.exports.trackers import scores
 from evalharness.results.tables import sorted_episodes
 
@@ -143,6 +145,16 @@ def test_a_dropped_turn_is_not_in_the_input_of_later_calls(tmp_path: Path) -> No
     calls = [event for event in sample["events"] if event["event"] == "model"]
     # The prompt of a made run is not at hand: its opening is one message.
     assert [call["input_refs"] for call in calls] == [[[0, 1]], [[0, 1], [1, 3]], [[0, 1], [3, 5]]]
+
+
+def test_an_agent_that_asks_more_than_actions_has_a_conversation(tmp_path: Path) -> None:
+    """One whose class is not here, as a plain chat; and `summary`, which a dropped turn kept from summing up."""
+    [episode] = episodes(make_run(tmp_path / "run", {"babyai": [SOLVED]}))
+    asked = replace(episode.turns[1], further=(FurtherCall("think", "Let me see."),))
+    foreign = replace(episode, turns=(episode.turns[0], asked, episode.turns[2]), further=asked.further)
+    assert len(conversation(foreign, Protocol(agent=None))) == 7
+    summary = Protocol(agent=agent_named("summary", {"every": 1, "keep": 1}))
+    assert len(conversation(replace(episode, trims=(Trim(turn=3, dropped=1),)), summary)) == 7
 
 
 READ_INSPECT = """
