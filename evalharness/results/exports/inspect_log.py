@@ -110,9 +110,9 @@ def _events(
     """
     events: list[dict[str, Any]] = []
     dropped, elapsed = 0, 0.0
-    trims = {trim.turn: trim.dropped for trim in episode.trims}
+    dropped_before = episode.dropped_before
     for i, turn in enumerate(episode.turns):
-        dropped += trims.get(turn.turn, 0)
+        dropped += dropped_before.get(turn.turn, 0)
         reply = head + 2 * i
         shown = [[0, head], [head + 2 * dropped, reply]]
         about = {

@@ -138,9 +138,10 @@ def test_a_task_id_cannot_leave_the_folder(tmp_path: Path) -> None:
     assert atif.file_name(episode) == "etc-passwd-0.json"
 
 
-def test_a_dropped_turn_is_not_in_the_input_of_later_calls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trims", [(Trim(turn=3, dropped=1),), (Trim(turn=3, dropped=1), Trim(3, 0, call=1))])
+def test_a_dropped_turn_is_not_in_the_input_of_later_calls(tmp_path: Path, trims: tuple[Trim, ...]) -> None:
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
-    episode = replace(episodes(run)[0], trims=(Trim(turn=3, dropped=1),))
+    episode = replace(episodes(run)[0], trims=trims)
     sample = inspect_log.sample(episode, "model")
     calls = [event for event in sample["events"] if event["event"] == "model"]
     # The prompt of a made run is not at hand: its opening is one message.
