@@ -184,11 +184,14 @@ def of_family(run: ScoredRun, family: str) -> ScoredRun:
     """The run as if it had played that family alone. Raises UserError where it has played nothing of it."""
     if not (scores := tuple(score for score in run.scores if score.family == family)):
         raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
-    parts = ("counts", "expected", "titles", "labels")
-    kept = {part: {family: getattr(run.manifest, part)[family]} for part in parts}
-    draw = {f: draw for f, draw in run.manifest.draw.items() if f == family}
-    manifest = run.manifest.model_copy(update={**kept, "draw": draw, "held_out": {}})
-    return replace(run, scores=scores, manifest=manifest)
+    return replace(run, scores=scores, manifest=part_of(run.manifest, family))
+
+
+def part_of(manifest: Manifest, family: str) -> Manifest:
+    """Of that family alone; of none where the run does not play it."""
+    parts = ("counts", "expected", "titles", "labels", "draw")
+    kept = {part: {f: of for f, of in getattr(manifest, part).items() if f == family} for part in parts}
+    return manifest.model_copy(update={**kept, "held_out": {}})
 
 
 def require_same(
