@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -63,6 +64,11 @@ class ScoredRun:
     def identity(self) -> Identity:
         """That of one attempt: what several trainings share, each played as often as it says."""
         return (self.trainings[0] if self.trainings else self).manifest.identity
+
+    @cached_property
+    def model_key(self) -> str:
+        """Equal for runs of one model: a name alone can be the last folder of two checkpoints' paths."""
+        return json.dumps([self.name, self.identity.model], sort_keys=True)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:

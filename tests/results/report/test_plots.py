@@ -16,6 +16,9 @@ from made_runs import made_study, make_run
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
+from evalharness.envs import specs
+from evalharness.results.paper.exhibit import Entry, Given
+from evalharness.results.paper.perturbed import groups_of
 from evalharness.results.report import plots
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.x_values import read_x
@@ -139,6 +142,22 @@ def test_the_same_runs_give_the_same_files(tmp_path: Path) -> None:
         assert main(["plot", str(run), "-o", str(tmp_path / name)]) == 0
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_two_models_of_one_name_have_slopes_of_their_own(tmp_path: Path) -> None:
+    runs = []
+    for model, outcome in (("a", SOLVED), ("b", NOTHING)):
+        for perturb in (None, "P2"):
+            run = make_run(tmp_path / model / str(perturb), {"alfworld": [outcome] * 4}, perturb=perturb)
+            manifest = json.loads((run / "manifest.json").read_text())
+            manifest["identity"]["model"]["checkpoint_sha256"] = model
+            (run / "manifest.json").write_text(json.dumps(manifest))
+            runs.append(run)
+    assert main(["plot", *map(str, runs), "-o", str(tmp_path / "out")]) == 0
+    found = {(r["run"], r["rate"]) for r in rows(tmp_path / "out" / "perturbations.csv")}
+    assert found == {("model (a/None)", "1.0"), ("model (b/None)", "0.0")}
+    given = Given(specs(), tuple(Entry(run.name, (load_scored_run(run),)) for run in runs))
+    assert list(groups_of(given, "alfworld")) == ["model (a/None)", "model (b/None)"]
 
 
 @pytest.mark.parametrize(
