@@ -324,7 +324,7 @@ def _notes_of_attempts(
         )
     for name, one in zip(letters, (baseline, run), strict=True):
         seeds = [repeat.config["seed"] for repeat in one.repeats]
-        if len(set(seeds)) < len(seeds) and one.config["temperature"] > 0:
+        if len(set(seeds)) < len(seeds) and one.config["temperature"] != 0:
             notes.append(
                 f"repeats of {name} share a seed: a server may repeat its replies, and the between-run "
                 "variance is then too small"

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_runs import make_run
@@ -246,9 +247,10 @@ def test_repeats_joined_with_commas_are_one_run_with_the_attempts_of_all(
     assert ["BabyAI,", "success", "0.0", "11.2", "7.9"] in lines
 
 
-def test_repeats_that_share_a_seed_are_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{"temperature": 1.0}, {"sampling": "model"}])
+def test_repeats_that_share_a_seed_are_told(tmp_path: Path, options: dict[str, Any]) -> None:
     folders = [
-        make_run(tmp_path / name, {"babyai": [SOLVED, NOTHING]}, temperature=1.0) for name in ("a", "b", "c")
+        make_run(tmp_path / name, {"babyai": [SOLVED, NOTHING]}, **options) for name in ("a", "b", "c")
     ]
     joined = join_repeats([load_scored_run(folder) for folder in folders[:2]])
     [comparison] = compare_runs([joined, load_scored_run(folders[2])])
