@@ -7,6 +7,7 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -18,6 +19,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.results.paper.exhibit import Entry, Given
+from evalharness.results.paper.exhibits import EXHIBITS
 from evalharness.results.paper.perturbed import groups_of
 from evalharness.results.report import plots
 from evalharness.results.scored_run import load_scored_run
@@ -237,6 +239,18 @@ def test_a_file_says_it_for_runs_without_a_label(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_line_is_drawn_in_the_order_of_its_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries, drawn = [], list[dict[str, Any]]()
+    for x in ("0.16", "0.4", "0.08"):
+        run = make_run(tmp_path / x, {"babyai": [SOLVED] * 4}, label={"mixing_ratio": x})
+        entries.append(Entry(x, (load_scored_run(run),)))
+    monkeypatch.setattr(plots, "draw_over", lambda points, titles: drawn.extend(points))
+    filled = EXHIBITS["figure9"].fill(Given(specs(), tuple(entries)))
+    assert filled.figure is not None
+    filled.figure()
+    assert [row["x"] for row in drawn if row["measure"] == "success"] == [0.08, 0.16, 0.4]
+
+
 def test_runs_of_several_series_are_a_line_each(tmp_path: Path) -> None:
     made = [*runs(tmp_path, series="plain"), *runs(tmp_path, series="refined")]
     assert main(["plot", *map(str, made), "--x", "data_size", "-o", str(tmp_path / "plots")]) == 0
