@@ -149,7 +149,7 @@ def read_conversations(path: Path) -> Iterator[list[tuple[str, str]]]:
         text = read_text(path)
         whole = text.lstrip().startswith("[")
         records = (
-            parse_json(text) if whole else [parse_json(line) for line in text.splitlines() if line.strip()]
+            parse_json(text) if whole else [parse_json(line) for line in text.split("\n") if line.strip()]
         )
     except (OSError, ValueError) as error:
         raise UserError(f"{path} is neither JSON lines nor a JSON list: {error}") from None

@@ -45,6 +45,13 @@ def test_thoughts_of_training_files(tmp_path: Path, style: str, lines: bool) -> 
     assert diversity.read_instructions(path, 10).texts == ("Instruction 0", "Instruction 1")
 
 
+def test_a_string_may_hold_what_python_takes_for_the_end_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    record = {"messages": [{"role": "user", "content": "one\u2028two\x85three"}]}
+    path.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert diversity.read_instructions(path, 1).texts == ("one\u2028two\x85three",)
+
+
 def test_thoughts_of_a_run_are_drawn_evenly(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", {"babyai": [(True, 1.0)] * 4}, name="mine")
     source = diversity.read_thoughts(run, 5)
