@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.results.comparison import Comparison, compare_runs
 from evalharness.results.difference import Difference
-from evalharness.results.repeats import join_repeats, load_repeats
+from evalharness.results.repeats import differing, join_repeats, load_repeats
 from evalharness.results.scored_run import load_scored_run
 from evalharness.stats import difference_p_by_kind, holm, mcnemar_midp, paired_interval
 
@@ -281,6 +281,18 @@ def test_what_is_no_repeat_is_refused(
     make_run(Path("other"), {"babyai": [SOLVED]}, max_tokens=64, seed=1)
     assert main(["compare", given, "a"]) == 2
     assert expected in capsys.readouterr().err
+
+
+def test_runs_of_other_turn_limits_are_no_repeats(tmp_path: Path) -> None:
+    """A family with fewer turns than 30, and the same with 30 that were asked for."""
+    own, asked = (
+        load_scored_run(
+            make_run(tmp_path / str(turns), {"hotpotqa": [SOLVED]}, suite="open", max_turns=turns)
+        )
+        for turns in (None, 30)
+    )
+    assert own.config["max_turns"] == asked.config["max_turns"]
+    assert differing(own, asked) == ["turn_limits.hotpotqa"]
 
 
 def test_a_folder_with_a_comma_in_its_name_is_one_run(tmp_path: Path) -> None:
