@@ -94,6 +94,13 @@ def test_marks_are_explained_where_they_are_and_names_fit(
     assert all(line.startswith("wrote ") for line in errors), errors
 
 
+def test_a_run_that_is_called_as_a_published_row_has_bars_of_its_own(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", {"jericho": [SOLVED] * 20}, name="GPT-4o")
+    assert main(["plot", str(run), "-o", str(tmp_path / "out"), "--against", "GPT-4o"]) == 0
+    found = {(r["run"], r["source"]) for r in rows(tmp_path / "out" / "families.csv")}
+    assert found == {("GPT-4o", "published"), ("GPT-4o (ours)", "run")}
+
+
 def test_curves_over_k_where_tasks_were_sampled(tmp_path: Path) -> None:
     run = make_run(
         tmp_path / "run", {"pddl": [[SOLVED, NOTHING, HALF], [NOTHING] * 3]}, samples=3, temperature=1.0
