@@ -65,6 +65,8 @@ class Training:
     """Name of the best checkpoint: where several are equal the earliest of them."""
     selected_on: str
     """The suite that it was chosen on."""
+    chosen_among: int
+    """Checkpoints that have been played on that suite."""
     chance: stats.LeadByChance | None
     """Of the scores that it was chosen by; None where there are too few of them."""
     notes: tuple[str, ...]
@@ -168,6 +170,7 @@ def training_of(
         points=tuple(points),
         best=best,
         selected_on=next(iter(choosing.values())).suite,
+        chosen_among=len(choosing),
         chance=chance,
         notes=(*_notes(points, scored, choosing), *_mixed(axis, log), *_trained(points, log, first.titles)),
         windows=log.windows,

@@ -23,6 +23,7 @@ from evalharness.config import RunConfig
 from evalharness.records.store import read_episodes
 from evalharness.results.checkpoints import training_of
 from evalharness.results.comparison import compare_runs
+from evalharness.results.report.checkpoints import winner_lines
 from evalharness.results.score import pooled_score
 from evalharness.results.scored_run import load_scored_run
 from evalharness.runs.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
@@ -204,6 +205,15 @@ def test_the_best_of_a_subset_is_that_of_the_estimate_which_is_tested_as_compare
     assert found.points[1].against_first["success"].p == expected.p
     assert found.chance is not None
     assert found.chance.lead == pytest.approx((45 - 30) / 66 / 2)
+
+
+def test_a_lead_is_over_the_checkpoints_that_were_chosen_among(tmp_path: Path) -> None:
+    runs = {
+        name: (i, load_scored_run(make_run(tmp_path / name, {"babyai": [(i > 0, 1.0), (True, 1.0)]})))
+        for i, name in enumerate("abc")
+    }
+    found = training_of(runs, model="m", axis="step", by="success", select={n: runs[n][1] for n in "ab"})
+    assert any(line.startswith("it leads the mean of all 2 ") for line in winner_lines(found))
 
 
 def test_the_score_of_all_tasks_has_the_interval_that_show_gives_it(tmp_path: Path) -> None:

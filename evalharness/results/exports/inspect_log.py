@@ -199,7 +199,7 @@ def _specification(manifest: Manifest, ids: list[str], samples: int) -> dict[str
             "suite_seed": config["suite_seed"],
             "perturb": config.get("perturb"),
         },
-        "solver": "react",
+        "solver": manifest.config.agent_said,
         "dataset": {
             "name": manifest.suite,
             "samples": len(ids),
@@ -253,7 +253,7 @@ def write(path: Path, episodes: Iterable[Episode], manifest: Manifest, *, comple
         specification = _specification(manifest, list(ids), manifest.config.samples)
         plan = {
             "name": "plan",
-            "steps": [{"solver": "react"}],
+            "steps": [{"solver": specification["solver"]}],
             "config": specification["model_generate_config"],
         }
         add("_journal/start.json", {"version": LOG_VERSION, "eval": specification, "plan": plan})

@@ -9,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,15 @@ def test_a_dropped_turn_is_not_in_the_input_of_later_calls(tmp_path: Path, trims
     calls = [event for event in sample["events"] if event["event"] == "model"]
     # The prompt of a made run is not at hand: its opening is one message.
     assert [call["input_refs"] for call in calls] == [[[0, 1]], [[0, 1], [1, 3]], [[0, 1], [3, 5]]]
+
+
+def test_the_log_names_the_agent_as_its_solver(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", {"babyai": [SOLVED]}, agent="window", agent_option={"history": 3})
+    with zipfile.ZipFile(export(run, "inspect", tmp_path / "log.eval")) as log:
+        header = json.loads(log.read("header.json"))
+    solver = header["eval"]["solver"]
+    assert solver == read_manifest(run).config.agent_said != "react"
+    assert header["plan"]["steps"] == [{"solver": solver}]
 
 
 def test_an_agent_that_asks_more_than_actions_has_a_conversation(tmp_path: Path) -> None:
