@@ -64,8 +64,8 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "environments":
         return _environments(args)
     texts = diversity.family_instructions()
-    for path in args.sources:
-        found = diversity.read_instructions(path, min(args.limit or 20, 20))
+    read = [diversity.read_instructions(path, min(args.limit or 20, 20)) for path in args.sources]
+    for found in diversity.told_apart(read, args.sources):
         texts |= {f"{found.name} {i}": text for i, text in enumerate(found.texts, 1)}
     rows, name = diversity.similarity_table(texts, args.embedding)
     with plots.style():

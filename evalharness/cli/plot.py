@@ -139,16 +139,17 @@ def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:
 def _perturbations(runs: list[ScoredRun]) -> list[Row]:
     """Of each model that was run under a perturbation."""
     from evalharness.results import curves
-    from evalharness.results.run_labels import short_name
+    from evalharness.results.run_labels import labels_of
 
     groups: dict[str, list[ScoredRun]] = {}
-    for run in runs:
-        groups.setdefault(run.name, []).append(run)
+    for run in sorted(runs, key=lambda run: run.perturbation is not None):
+        groups.setdefault(run.model_key, []).append(run)
+    perturbed = [group for group in groups.values() if any(run.perturbation for run in group)]
+    labels = labels_of([group[0] for group in perturbed])
     return [
         row
-        for name, group in groups.items()
-        if any(run.perturbation for run in group)
-        for row in curves.by_perturbation(short_name(name), group)
+        for label, group in zip(labels, perturbed, strict=True)
+        for row in curves.by_perturbation(label, group)
     ]
 
 

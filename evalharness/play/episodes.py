@@ -203,6 +203,7 @@ class Episodes:
             for own in players:
                 episode = own.finished(episode)
             whole = True
+            tokens = tokens[len(tokens) - len(episode.turns) :]  # of the last trial, as `episode.turns`
         finally:
             if not whole:
                 for own in players:

@@ -227,6 +227,14 @@ class Episode:
             yield from part.further
 
     @property
+    def dropped_before(self) -> dict[int, int]:
+        """Turn -> how many turns left the context before it; several of its requests can each have been too long."""
+        dropped: dict[int, int] = {}
+        for trim in self.trims:
+            dropped[trim.turn] = dropped.get(trim.turn, 0) + trim.dropped
+        return dropped
+
+    @property
     def valid_turns(self) -> int:
         return sum(turn.valid for turn in self.turns)
 

@@ -71,6 +71,16 @@ class RunOptions(Stored):
     """`--draw`: only so many tasks of each family, drawn with the suite's seed."""
     subset: int | None = None
     """Only so many tasks, which stand for the whole held-out score."""
+    tasks: str | None = None
+    """Which tasks were asked for."""
+    model: str | None = None
+    """Path or name of the model; `endpoint` for every server that the user named."""
+    lora: str | None = None
+    """Path or name of the adapter."""
+    system: str | None = None
+    """The system message that replaced that of the prompt files."""
+    shots: int | None = None
+    """Worked examples in the prompt."""
 
     @property
     def agent_name(self) -> str:

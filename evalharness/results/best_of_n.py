@@ -79,7 +79,8 @@ class BestOfN:
     suite: str
     max_turns: int
     samples: int
-    temperature: float
+    temperature: float | None
+    """None: the model's own recommendation."""
     perturbation: str | None
     titles: Mapping[str, str]
     families: tuple[FamilyBest, ...]
@@ -181,7 +182,7 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
         suite=samples.suite,
         max_turns=samples.max_turns,
         samples=n,
-        temperature=float(samples.config["temperature"]),
+        temperature=samples.config["temperature"],
         perturbation=samples.perturbation,
         titles=samples.titles,
         families=tuple(families),

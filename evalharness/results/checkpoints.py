@@ -10,16 +10,16 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError
-from evalharness.records.summary import Estimate
-from evalharness.results.comparison import require_comparable
-from evalharness.results.difference import Difference, adjusted, difference_of
-from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate
+from evalharness.results.comparison import require_comparable, subset_pairs
+from evalharness.results.difference import Difference, adjusted, difference_of, estimated_difference
+from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate, pooled_score
 from evalharness.results.scored_run import ScoredRun, TaskScore
 from evalharness.results.training_log import REWARD, TrainingLog, Window
 
 SCHEMA = 1
 ALL = "all"
-"""The score of a run without a held-out score: every task counts once."""
+"""The score of runs without a held-out score: its estimate from `--subset` where all have one, else every task counts
+once."""
 Rates = Mapping[str, Mapping[str, float]]
 
 
@@ -65,6 +65,8 @@ class Training:
     """Name of the best checkpoint: where several are equal the earliest of them."""
     selected_on: str
     """The suite that it was chosen on."""
+    chosen_among: int
+    """Checkpoints that have been played on that suite."""
     chance: stats.LeadByChance | None
     """Of the scores that it was chosen by; None where there are too few of them."""
     notes: tuple[str, ...]
@@ -134,11 +136,20 @@ def training_of(
         raise UserError("no checkpoint has been played on the suite that the best is to be chosen on")
     require_comparable(list(choosing.values()))
     best, chance = _choose(choosing, by)
-    score = _score_column(scored)
-    tested = _tested(scored, score, best)
+    score, stands_for = _score_column(scored), _stands_for(scored.values())
+    tested = _tested(scored, score, stands_for, best)
     ended = {each.run: float(each.ended) for each in log.evaluated if each.ended is not None}
     points = [
-        _point(name, x, run, score, tested, until=ended.get(name), training_reward=log.reward(before, x))
+        _point(
+            name,
+            x,
+            run,
+            score,
+            stands_for,
+            tested,
+            until=ended.get(name),
+            training_reward=log.reward(before, x),
+        )
         for before, (name, (x, run)) in zip(
             [None, *(x for x, _ in ordered.values())], ordered.items(), strict=False
         )
@@ -159,6 +170,7 @@ def training_of(
         points=tuple(points),
         best=best,
         selected_on=next(iter(choosing.values())).suite,
+        chosen_among=len(choosing),
         chance=chance,
         notes=(*_notes(points, scored, choosing), *_mixed(axis, log), *_trained(points, log, first.titles)),
         windows=log.windows,
@@ -167,7 +179,7 @@ def training_of(
 
 
 def _title_of_all(runs: Sequence[ScoredRun]) -> str:
-    if all(_estimate(run) is not None for run in runs):
+    if _stands_for(runs):
         return "held-out, estimated"
     whole = all(run.manifest.counts == run.manifest.expected for run in runs)
     return "all tasks" if whole else "tasks played"
@@ -178,8 +190,14 @@ def _title_of_reward(log: TrainingLog, titles: Mapping[str, str]) -> str:
     return f"training reward ({families})" if families else "training reward"
 
 
-def _estimate(run: ScoredRun) -> Estimate | None:
-    return held_out_estimate(run.by_family, run.manifest.subset, run.samples)
+def _stands_for(runs: Collection[ScoredRun]) -> Mapping[str, int]:
+    """Task id of `--subset` -> how many tasks it stands for; empty unless all runs have played the same one whole."""
+    subset = dict(next(iter(runs)).manifest.subset)
+    estimated = all(
+        run.manifest.subset == subset and held_out_estimate(run.by_family, subset, run.samples)
+        for run in runs
+    )
+    return subset if estimated else {}
 
 
 def _score_column(runs: Mapping[str, ScoredRun]) -> str:
@@ -191,26 +209,26 @@ def _point(
     x: float,
     run: ScoredRun,
     score: str,
+    stands_for: Mapping[str, int],
     tested: Mapping[tuple[str, str, str], Difference],
     **of_training: float | None,
 ) -> Point:
     rates: dict[str, dict[str, float]] = {}
     intervals: dict[str, dict[str, tuple[float, float]]] = {}
-    columns = {family: {family: tasks} for family, tasks in run.family_tasks.items()}
-    for column, parts in (columns | {score: _counted(run, score, run.tasks)}).items():
-        for measure in MEASURES:
-            values = [[getattr(task, measure) for task in tasks] for tasks in parts.values()]
-            flat = [value for stratum in values for value in stratum]
-            rates.setdefault(column, {})[measure] = fmean(flat)
-            binary = measure == "success"
-            intervals.setdefault(column, {})[measure] = (
-                stats.rate_interval(flat, binary=binary)
-                if len(values) == 1
-                else stats.stratified_score(values)
-            )
-    if score == ALL and (estimate := _estimate(run)) is not None:
-        rates[ALL] = {measure: getattr(estimate, f"{measure}_rate") for measure in MEASURES}
-        intervals[ALL] = {measure: getattr(estimate, f"{measure}_rate_ci95") for measure in MEASURES}
+    for family, tasks in run.family_tasks.items():
+        values = {measure: [getattr(task, measure) for task in tasks] for measure in MEASURES}
+        rates[family] = {measure: fmean(listed) for measure, listed in values.items()}
+        intervals[family] = {
+            measure: stats.rate_interval(listed, binary=measure == "success")
+            for measure, listed in values.items()
+        }
+    whole = (
+        (run.held_out[0] if score == HELD_OUT else None)
+        or held_out_estimate(run.by_family, stands_for, run.samples)
+        or pooled_score(run.by_family)
+    )
+    rates[score] = {measure: getattr(whole, f"{measure}_rate") for measure in MEASURES}
+    intervals[score] = {measure: getattr(whole, f"{measure}_rate_ci95") for measure in MEASURES}
     against = {
         key: {m: tested[key, name, m] for m in MEASURES if (key, name, m) in tested}
         for key in ("first", "best")
@@ -256,20 +274,27 @@ def _common(runs: Sequence[ScoredRun]) -> list[str]:
 def _choose(runs: Mapping[str, ScoredRun], by: str) -> tuple[str, stats.LeadByChance | None]:
     """The best by the tasks that all have played."""
     common = set(_common(list(runs.values())))
-    column = _score_column(runs)
+    column, stands_for = _score_column(runs), _stands_for(runs.values())
+    mean_weight = sum(stands_for.values()) / len(stands_for) if stands_for else 1.0
     strata: dict[str, list[list[float]]] = {}
     totals: dict[str, float] = {}
     for name, run in runs.items():
         counted = _counted(run, column, common)
-        for family, tasks in counted.items():
-            strata.setdefault(family, []).append([getattr(task, by) for task in tasks])
-        totals[name] = fmean(getattr(task, by) for tasks in counted.values() for task in tasks)
+        values = {
+            family: [getattr(task, by) * stands_for.get(task.task_id, 1) / mean_weight for task in tasks]
+            for family, tasks in counted.items()
+        }
+        for family, listed in values.items():
+            strata.setdefault(family, []).append(listed)
+        totals[name] = fmean(value for listed in values.values() for value in listed)
     highest = max(totals.values())
     best = next(name for name, total in totals.items() if total > highest - 1e-12)
     return best, stats.lead_by_chance(list(strata.values()))
 
 
-def _tested(runs: Mapping[str, ScoredRun], score: str, best: str) -> dict[tuple[str, str, str], Difference]:
+def _tested(
+    runs: Mapping[str, ScoredRun], score: str, stands_for: Mapping[str, int], best: str
+) -> dict[tuple[str, str, str], Difference]:
     """(`first` or `best`, checkpoint, measure) -> the test, corrected for all of them."""
     found: dict[tuple[str, str, str], Difference] = {}
     first = next(iter(runs))
@@ -279,9 +304,14 @@ def _tested(runs: Mapping[str, ScoredRun], score: str, best: str) -> dict[tuple[
                 continue
             common = set(_common([runs[baseline], run]))
             one, other = (_counted(each, score, common) for each in (runs[baseline], run))
-            strata = [list(zip(one[family], other[family], strict=True)) for family in one]
+            pairs = {family: list(zip(one[family], other[family], strict=True)) for family in one}
+            subset = subset_pairs(pairs, runs[baseline], run) if stands_for else None
             for measure in MEASURES:
-                found[against, name, measure] = difference_of(score, measure, strata)
+                found[against, name, measure] = (
+                    estimated_difference(score, measure, subset, stands_for)
+                    if subset
+                    else difference_of(score, measure, list(pairs.values()))
+                )
     return dict(zip(found, adjusted(list(found.values())), strict=True))
 
 

@@ -198,7 +198,7 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
     held_out = _held_out_pairs(pairs, run.manifest.held_out, samples)
     if held_out:
         differences += [difference_of(HELD_OUT, measure, held_out) for measure in MEASURES]
-    elif subset := _subset_pairs(pairs, baseline, run):
+    elif subset := subset_pairs(pairs, baseline, run):
         stands_for = run.manifest.subset
         differences += [estimated_difference(ESTIMATED, measure, subset, stands_for) for measure in MEASURES]
     elif len(pairs) > 1:
@@ -232,7 +232,7 @@ def _held_out_pairs(
     return [pairs[family] for family in sorted(sizes)]
 
 
-def _subset_pairs(
+def subset_pairs(
     pairs: Mapping[str, list[Pair]], baseline: ScoredRun, run: ScoredRun
 ) -> list[list[Pair]] | None:
     """The paired tasks of `--subset`, a list a family in the order of difficulty; None unless both runs have the same
@@ -324,7 +324,7 @@ def _notes_of_attempts(
         )
     for name, one in zip(letters, (baseline, run), strict=True):
         seeds = [repeat.config["seed"] for repeat in one.repeats]
-        if len(set(seeds)) < len(seeds) and one.config["temperature"] > 0:
+        if len(set(seeds)) < len(seeds) and one.config["temperature"] != 0:
             notes.append(
                 f"repeats of {name} share a seed: a server may repeat its replies, and the between-run "
                 "variance is then too small"

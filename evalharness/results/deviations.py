@@ -32,7 +32,7 @@ def deviations(identity: Identity, prompts: Mapping[str, str], titles: Mapping[s
         found.append(f"a context limit of its own ({config['vllm_args']})")
     if config.get("sampling") == "model":
         found.append("sampling as the model recommends it")
-    elif config["samples"] > 1 or config["temperature"] > 0:
+    elif config["samples"] > 1 or (config["temperature"] or 0) > 0:
         found.append(
             f"mean of {config['samples']} samples at temperature {config['temperature']}, not greedy"
         )

@@ -82,15 +82,23 @@ def read_thoughts(path: Path, limit: int | None = None) -> Source:
     return _drawn(name, [text.strip() for text in found if text.strip()], limit, path, "thought")
 
 
+def labels_of_paths(paths: Sequence[Path]) -> list[str]:
+    """Of which no two are alike: of runs of one model, of files of one name."""
+    return run_labels(
+        [
+            NamedRun.of(path, read_manifest(path))
+            if (path / MANIFEST).exists()
+            else NamedRun(path.name, path, {})
+            for path in paths
+        ]
+    )
+
+
 def told_apart(sources: Sequence[Source], paths: Sequence[Path]) -> list[Source]:
-    """The same texts by labels of which no two are alike: runs of one model, files of one name."""
-    named = [
-        NamedRun.of(path, read_manifest(path))
-        if (path / MANIFEST).exists()
-        else NamedRun(path.name, path, {})
-        for path in paths
+    """The same texts by their labels."""
+    return [
+        replace(source, name=label) for source, label in zip(sources, labels_of_paths(paths), strict=True)
     ]
-    return [replace(source, name=label) for source, label in zip(sources, run_labels(named), strict=True)]
 
 
 def read_instructions(path: Path, limit: int) -> Source:
@@ -141,7 +149,7 @@ def read_conversations(path: Path) -> Iterator[list[tuple[str, str]]]:
         text = read_text(path)
         whole = text.lstrip().startswith("[")
         records = (
-            parse_json(text) if whole else [parse_json(line) for line in text.splitlines() if line.strip()]
+            parse_json(text) if whole else [parse_json(line) for line in text.split("\n") if line.strip()]
         )
     except (OSError, ValueError) as error:
         raise UserError(f"{path} is neither JSON lines nor a JSON list: {error}") from None

@@ -68,7 +68,7 @@ def _identity(run: ScoredRun) -> Mapping[str, Any]:
     """What repeats must share, flat: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
     identity = run.manifest.identity
     flat = {key: value for key, value in identity.config.to_json().items() if key not in _MAY_DIFFER}
-    for part in ("model", "tasks_sha256", "prompts_sha256"):
+    for part in ("model", "tasks_sha256", "prompts_sha256", "turn_limits"):
         flat |= {f"{part}.{key}": value for key, value in getattr(identity, part).items()}
     return flat
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -63,6 +64,11 @@ class ScoredRun:
     def identity(self) -> Identity:
         """That of one attempt: what several trainings share, each played as often as it says."""
         return (self.trainings[0] if self.trainings else self).manifest.identity
+
+    @cached_property
+    def model_key(self) -> str:
+        """Equal for runs of one model: a name alone can be the last folder of two checkpoints' paths."""
+        return json.dumps([self.name, self.identity.model], sort_keys=True)
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
@@ -184,11 +190,14 @@ def of_family(run: ScoredRun, family: str) -> ScoredRun:
     """The run as if it had played that family alone. Raises UserError where it has played nothing of it."""
     if not (scores := tuple(score for score in run.scores if score.family == family)):
         raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
-    parts = ("counts", "expected", "titles", "labels")
-    kept = {part: {family: getattr(run.manifest, part)[family]} for part in parts}
-    draw = {f: draw for f, draw in run.manifest.draw.items() if f == family}
-    manifest = run.manifest.model_copy(update={**kept, "draw": draw, "held_out": {}})
-    return replace(run, scores=scores, manifest=manifest)
+    return replace(run, scores=scores, manifest=part_of(run.manifest, family))
+
+
+def part_of(manifest: Manifest, family: str) -> Manifest:
+    """Of that family alone; of none where the run does not play it."""
+    parts = ("counts", "expected", "titles", "labels", "draw")
+    kept = {part: {f: of for f, of in getattr(manifest, part).items() if f == family} for part in parts}
+    return manifest.model_copy(update={**kept, "held_out": {}})
 
 
 def require_same(

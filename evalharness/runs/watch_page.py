@@ -134,7 +134,7 @@ class Viewed:
         entries = [
             run_entry(
                 read_manifest(folder),
-                summarize(folder, earlier_timing(folder)),
+                summarize(folder, earlier_timing(folder), self.chosen.family),
                 label,
                 self.chosen.family,
                 going_on=True,

@@ -46,5 +46,12 @@ def test_what_few_agents_have_is_stored_where_it_is_there() -> None:
     assert all({"further", "valid_actions"}.isdisjoint(turn) for turn in plain["turns"])
 
 
+def test_turns_dropped_before_one_turn_are_summed() -> None:
+    episode = replace(
+        made_episode(make_task("babyai", 1)), trims=(Trim(2, 1), Trim(3, 4), Trim(3, 2, call=1))
+    )
+    assert episode.dropped_before == {2: 1, 3: 6}
+
+
 def test_figures_are_stored_where_there_are_some() -> None:
     assert "figures" not in made_episode(make_task("babyai", 1)).to_json()

@@ -48,6 +48,14 @@ def test_the_table_is_greedy_best_and_their_difference(tmp_path: Path) -> None:
     assert [task.best_progress for task in found.tasks] == [0.0, 1.0, 0.25]
 
 
+def test_samples_may_be_drawn_as_the_model_recommends(tmp_path: Path) -> None:
+    greedy = make_run(tmp_path / "greedy", {"pddl": [SOLVED]}, sampling="model", temperature=0.0)
+    samples = make_run(tmp_path / "samples", {"pddl": [[SOLVED, HALF]]}, sampling="model", samples=2)
+    console = Console(record=True, width=80)
+    print_best_of_n(console, best_of_n(load_scored_run(greedy), load_scored_run(samples)))
+    assert "temperature as the model recommends" in " ".join(console.export_text().split())
+
+
 @pytest.mark.parametrize("outcome", [SOLVED, HALF, NOTHING])
 def test_a_difference_of_nothing_has_an_interval_with_a_width(tmp_path: Path, outcome: Outcome) -> None:
     (family,) = study(tmp_path, [outcome] * 12, [[outcome, outcome]] * 12).families

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from made_runs import make_run
@@ -15,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.results.comparison import Comparison, compare_runs
 from evalharness.results.difference import Difference
-from evalharness.results.repeats import join_repeats, load_repeats
+from evalharness.results.repeats import differing, join_repeats, load_repeats
 from evalharness.results.scored_run import load_scored_run
 from evalharness.stats import difference_p_by_kind, holm, mcnemar_midp, paired_interval
 
@@ -246,9 +247,10 @@ def test_repeats_joined_with_commas_are_one_run_with_the_attempts_of_all(
     assert ["BabyAI,", "success", "0.0", "11.2", "7.9"] in lines
 
 
-def test_repeats_that_share_a_seed_are_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{"temperature": 1.0}, {"sampling": "model"}])
+def test_repeats_that_share_a_seed_are_told(tmp_path: Path, options: dict[str, Any]) -> None:
     folders = [
-        make_run(tmp_path / name, {"babyai": [SOLVED, NOTHING]}, temperature=1.0) for name in ("a", "b", "c")
+        make_run(tmp_path / name, {"babyai": [SOLVED, NOTHING]}, **options) for name in ("a", "b", "c")
     ]
     joined = join_repeats([load_scored_run(folder) for folder in folders[:2]])
     [comparison] = compare_runs([joined, load_scored_run(folders[2])])
@@ -279,6 +281,18 @@ def test_what_is_no_repeat_is_refused(
     make_run(Path("other"), {"babyai": [SOLVED]}, max_tokens=64, seed=1)
     assert main(["compare", given, "a"]) == 2
     assert expected in capsys.readouterr().err
+
+
+def test_runs_of_other_turn_limits_are_no_repeats(tmp_path: Path) -> None:
+    """A family with fewer turns than 30, and the same with 30 that were asked for."""
+    own, asked = (
+        load_scored_run(
+            make_run(tmp_path / str(turns), {"hotpotqa": [SOLVED]}, suite="open", max_turns=turns)
+        )
+        for turns in (None, 30)
+    )
+    assert own.config["max_turns"] == asked.config["max_turns"]
+    assert differing(own, asked) == ["turn_limits.hotpotqa"]
 
 
 def test_a_folder_with_a_comma_in_its_name_is_one_run(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from made_runs import make_run
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.results import diversity
+from evalharness.training.datasets.similarity import block_means
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
@@ -42,6 +43,13 @@ def test_thoughts_of_training_files(tmp_path: Path, style: str, lines: bool) -> 
     )
     assert diversity.read_thoughts(path, 10).texts == ("I look.", "I go to the door.")
     assert diversity.read_instructions(path, 10).texts == ("Instruction 0", "Instruction 1")
+
+
+def test_a_string_may_hold_what_python_takes_for_the_end_of_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    record = {"messages": [{"role": "user", "content": "one\u2028two\x85three"}]}
+    path.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert diversity.read_instructions(path, 1).texts == ("one\u2028two\x85three",)
 
 
 def test_thoughts_of_a_run_are_drawn_evenly(tmp_path: Path) -> None:
@@ -107,6 +115,22 @@ def test_the_map_has_every_thought_once_and_names_its_embedding(tmp_path: Path) 
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
     assert "TF-IDF" in (tmp_path / "one" / "thoughts.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_files_of_one_name_are_groups_of_their_own(tmp_path: Path, clean_home: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    paths = [training_file(tmp_path / name / "train.jsonl", ["I go"]) for name in ("a", "b")]
+    out = tmp_path / "out"
+    command = ["--embedding", "tfidf", "-o", str(out)]
+    assert main(["diversity", "instructions", *map(str, paths), *command]) == 0
+    rows = list(csv.DictReader((out / "instructions.csv").open(encoding="utf-8")))
+    assert {"train.jsonl (a/train.jsonl) 1", "train.jsonl (b/train.jsonl) 1"} <= {
+        row["first"] for row in rows
+    }
+    rows, _, _ = block_means(paths, 0, "tfidf")
+    assert {"train.jsonl (a/train.jsonl)", "train.jsonl (b/train.jsonl)"} <= {row["first"] for row in rows}
 
 
 def test_too_few_thoughts_for_a_map_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

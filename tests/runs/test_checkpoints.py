@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,18 @@ from adapters import make_adapter, matrices, write_tensors
 from command_line import evalharness
 from empty_checkpoint import make_empty_checkpoint
 from fake_vllm import make_fake_vllm, set_skill
+from made_runs import make_run
 
 from evalharness import stats
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.config import RunConfig
 from evalharness.records.store import read_episodes
+from evalharness.results.checkpoints import training_of
+from evalharness.results.comparison import compare_runs
+from evalharness.results.report.checkpoints import winner_lines
+from evalharness.results.score import pooled_score
+from evalharness.results.scored_run import load_scored_run
 from evalharness.runs.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
 from evalharness.runs.study import run_folders
 
@@ -173,6 +180,46 @@ def test_full_weights_each_get_a_server_and_the_study_goes_on_where_it_was(
     assert again.returncode == 0, again.stderr
     assert starts(tmp_path)[3:] == ["start checkpoint-200"]  # the others are finished
     assert [p["x"] for p in result(tmp_path)["points"]] == [10, 20, 100, 200]
+
+
+def test_the_best_of_a_subset_is_that_of_the_estimate_which_is_tested_as_compare_does(tmp_path: Path) -> None:
+    """`b` solves more of the tasks that were played, and `a` those that stand for more."""
+    stands_for = {
+        f"{family}/agentboard/{i:03d}": n for family, n in (("babyai", 9), ("pddl", 2)) for i in range(6)
+    }
+    runs = {}
+    for name, solved in (("a", (5, 0)), ("b", (2, 6))):
+        outcomes = {
+            family: [(i < k, float(i < k)) for i in range(6)]
+            for family, k in zip(("babyai", "pddl"), solved, strict=True)
+        }
+        run = load_scored_run(make_run(tmp_path / name, outcomes))
+        runs[name] = replace(run, manifest=run.manifest.model_copy(update={"subset": stands_for}))
+    found = training_of({"a": (1, runs["a"]), "b": (2, runs["b"])}, model="m", axis="step", by="success")
+    assert found.best == "a"
+    assert found.points[0].rates["all"]["success"] == pytest.approx(45 / 66)
+    [compared] = compare_runs(list(runs.values()))
+    [expected] = [
+        d for d in compared.differences if (d.family, d.measure) == ("held_out_estimate", "success")
+    ]
+    assert found.points[1].against_first["success"].p == expected.p
+    assert found.chance is not None
+    assert found.chance.lead == pytest.approx((45 - 30) / 66 / 2)
+
+
+def test_a_lead_is_over_the_checkpoints_that_were_chosen_among(tmp_path: Path) -> None:
+    runs = {
+        name: (i, load_scored_run(make_run(tmp_path / name, {"babyai": [(i > 0, 1.0), (True, 1.0)]})))
+        for i, name in enumerate("abc")
+    }
+    found = training_of(runs, model="m", axis="step", by="success", select={n: runs[n][1] for n in "ab"})
+    assert any(line.startswith("it leads the mean of all 2 ") for line in winner_lines(found))
+
+
+def test_the_score_of_all_tasks_has_the_interval_that_show_gives_it(tmp_path: Path) -> None:
+    run = load_scored_run(make_run(tmp_path / "a", {"babyai": [(True, 1.0)] * 4, "pddl": [(False, 0.5)] * 5}))
+    [point] = training_of({"a": (1, run)}, model="m", axis="step", by="success").points
+    assert point.ci95["all"]["success"] == pooled_score(run.by_family).success_rate_ci95
 
 
 def test_adapters_share_one_server_of_their_base(environment: dict[str, str], tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.machine import usable_cores
-from evalharness.base.reading import open_file
+from evalharness.base.reading import lines_of, open_file
 from evalharness.checks.verify.described import Described, described, missing, task_findings
 from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import config_findings, config_notes, manifest_findings, turn_findings
@@ -114,7 +114,7 @@ class _Check:
         try:
             with open_file(self.folder / EPISODES) as file:
                 offset = 0
-                for number, line in enumerate(file, start=1):
+                for number, line in enumerate(lines_of(file), start=1):
                     try:
                         yield number, offset, read_episode(line)
                     except ValueError as error:

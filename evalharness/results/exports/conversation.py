@@ -78,10 +78,17 @@ def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
     """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there."""
     messages, _ = opening(episode, protocol)
     agent = protocol.make_agent()
-    whole = replace(episode, trims=(), earlier=())
-    for rebuilt in rebuild(agent, protocol.start(episode)[0], whole):
+    for rebuilt in rebuild(agent, protocol.start(episode)[0], _last_trial(episode, protocol)):
         messages += agent.turn_messages(rebuilt.parsed, rebuilt.said, rebuilt.turn.observation)
     return messages
+
+
+def _last_trial(episode: Episode, protocol: Protocol) -> Episode:
+    """What other agents asked besides depends on what was dropped; a plain chat asks nothing else."""
+    if protocol.agent is None:
+        turns = tuple(replace(turn, further=()) for turn in episode.turns)
+        return replace(episode, turns=turns, further=(), trims=(), earlier=())
+    return replace(episode, earlier=(), trims=() if protocol.agent.is_react else episode.trims)
 
 
 def as_text(message: Message) -> Message:

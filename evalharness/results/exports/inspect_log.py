@@ -110,9 +110,9 @@ def _events(
     """
     events: list[dict[str, Any]] = []
     dropped, elapsed = 0, 0.0
-    trims = {trim.turn: trim.dropped for trim in episode.trims}
+    dropped_before = episode.dropped_before
     for i, turn in enumerate(episode.turns):
-        dropped += trims.get(turn.turn, 0)
+        dropped += dropped_before.get(turn.turn, 0)
         reply = head + 2 * i
         shown = [[0, head], [head + 2 * dropped, reply]]
         about = {
@@ -199,7 +199,7 @@ def _specification(manifest: Manifest, ids: list[str], samples: int) -> dict[str
             "suite_seed": config["suite_seed"],
             "perturb": config.get("perturb"),
         },
-        "solver": "react",
+        "solver": manifest.config.agent_said,
         "dataset": {
             "name": manifest.suite,
             "samples": len(ids),
@@ -253,7 +253,7 @@ def write(path: Path, episodes: Iterable[Episode], manifest: Manifest, *, comple
         specification = _specification(manifest, list(ids), manifest.config.samples)
         plan = {
             "name": "plan",
-            "steps": [{"solver": "react"}],
+            "steps": [{"solver": specification["solver"]}],
             "config": specification["model_generate_config"],
         }
         add("_journal/start.json", {"version": LOG_VERSION, "eval": specification, "plan": plan})

@@ -30,9 +30,9 @@ def _turns(
 ) -> Iterator[dict[str, Any]]:
     protocol = Protocol.of(manifest)
     messages, head = conversation(episode, protocol), len(opening(episode, protocol)[0])
-    dropped, trims = 0, {trim.turn: trim.dropped for trim in episode.trims}
+    dropped, dropped_before = 0, episode.dropped_before
     for index, (turn, known) in enumerate(zip(episode.turns, tokens, strict=False)):
-        dropped += trims.get(turn.turn, 0)
+        dropped += dropped_before.get(turn.turn, 0)
         if known is None or not known.prompt or not known.completion:
             continue
         reply = head + 2 * index

@@ -144,13 +144,13 @@ def _fill_similarity(given: Given) -> Filled:
         except UserError as error:
             problems.append(str(error))
         else:
-            for path in given.data:
+            for label, path in zip(diversity.labels_of_paths(given.data), given.data, strict=True):
                 cells = {
                     row["second"]: Cell(row["similarity"], marks="\u2021" if row["similarity"] >= 0.5 else "")
                     for row in found
-                    if row["first"] == path.name
+                    if row["first"] == label
                 }
-                rows.append(Row(path.name, cells, source="data", folder=str(path)))
+                rows.append(Row(label, cells, source="data", folder=str(path)))
             name = str(found[0]["embedding"])
             notes += [
                 f"embedding: {name}; similarities of two embeddings are not comparable",

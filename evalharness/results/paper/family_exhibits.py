@@ -96,8 +96,10 @@ _SERIES = "LLaMA-3-8B"
 
 def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
     """Success and progress of each row, fractions 0..1."""
-    found = []
-    for row in rows:
+    found, listed = [], list(rows)
+    published = {row.name + row.marks for row in listed if not row.ours}
+    for row in listed:
+        name = row.name + row.marks
         for column in columns:
             cell = row.cell(column)
             if cell.value is not None:
@@ -105,7 +107,8 @@ def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
                 low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
                 found.append(
                     {
-                        "run": row.name + row.marks,
+                        # Bars of one name are one row of the picture.
+                        "run": f"{name} (ours)" if row.ours and name in published else name,
                         "source": "run" if row.ours else "published",
                         "family": family,
                         "measure": measure,

@@ -137,14 +137,15 @@ def differences(
 ) -> tuple[list[Table], list[str]]:
     """(a table of every run against the first that it can be compared with, paired by task; why some are not)."""
     groups, reasons = comparable_groups([run for _, run in runs])
-    rows, tests = [], 0
+    rows, tests = [], list[int]()
     for group in groups:
         if len(group) < 2:
             continue
+        tests.append(0)
         for number, comparison in zip(group[1:], compare_runs([runs[i][1] for i in group]), strict=True):
             cells = {}
             for d in comparison.differences:
-                tests += 1
+                tests[-1] += 1
                 ends = difference_interval(
                     runs[group[0]][1], runs[number][1], d.family, d.measure, d.difference, d.ci95
                 )
@@ -161,7 +162,9 @@ def differences(
             signed += [
                 Column(f"{total}_{m}", names.get(m, m), title, columns[0].decimals, True) for m in MEASURES
             ]
-    notes = (f"paired by task, points; * Holm-adjusted p below {SIGNIFICANT} over {tests} tests",)
+    over = f"{' and '.join(map(str, tests))} tests"
+    over += ", each group of comparable runs by itself" if len(tests) > 1 else ""
+    notes = (f"paired by task, points; * Holm-adjusted p below {SIGNIFICANT} over {over}",)
     return [Table("differences between rows of ours", tuple(signed), tuple(rows), notes=notes)], why
 
 

@@ -96,7 +96,10 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
             problems.append(str(error))
             continue
         standing.append((x, label, run))
-        points += list(over_x(key, [(run.labels.get("series", "") or "ours", x, label, run)]))
+    # All at once, for they are sorted by series and x: a line is drawn in the order of its points.
+    points += over_x(
+        key, [(run.labels.get("series", "") or "ours", x, label, run) for x, label, run in standing]
+    )
     standing.sort(key=lambda each: each[:2])
     named = [(label if label == f"{x:g}" else f"{x:g}: {label}", run) for x, label, run in standing]
     rows += [

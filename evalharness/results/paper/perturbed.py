@@ -14,7 +14,7 @@ from evalharness.results.paper.published import load_table
 from evalharness.results.paper.standing_rows import Benchmark
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
 from evalharness.results.report import plots
-from evalharness.results.run_labels import short_name
+from evalharness.results.run_labels import labels_of, short_name
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, of_family
 from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
@@ -54,18 +54,25 @@ def _means(entry: Entry) -> list[tuple[str, ScoredRun]]:
 
 def groups_of(given: Given, family: str) -> Groups:
     """Runs of one entry belong together; so do single runs of one model. Of two alike the first."""
-    groups: dict[str, dict[str, ScoredRun]] = {}
+    groups: dict[tuple[str, str], dict[str, ScoredRun]] = {}
     for entry in given.entries:
         for label, run in _means(entry):
             if family in run.manifest.counts:
-                groups.setdefault(label, {}).setdefault(
+                which = "" if len(entry.runs) > 1 else run.model_key
+                groups.setdefault((label, which), {}).setdefault(
                     run.perturbation or UNPERTURBED, of_family(run, family)
                 )
     ordered = {
-        label: dict(sorted(runs.items(), key=lambda item: (item[0] != UNPERTURBED, item[0])))
-        for label, runs in groups.items()
+        key: dict(sorted(runs.items(), key=lambda item: (item[0] != UNPERTURBED, item[0])))
+        for key, runs in groups.items()
+        if runs.keys() - {UNPERTURBED}
     }
-    return {label: runs for label, runs in ordered.items() if runs.keys() - {UNPERTURBED}}
+    named = [label for label, _ in ordered]
+    own = labels_of([next(iter(runs.values())) for runs in ordered.values()])
+    return {
+        label if named.count(label) == 1 else other: runs
+        for label, other, runs in zip(named, own, ordered.values(), strict=True)
+    }
 
 
 def columns_of(family: str, title: str, names: Sequence[str], *, first: str = "") -> tuple[Column, ...]:

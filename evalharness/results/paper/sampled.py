@@ -51,6 +51,10 @@ def decoding_rows(study: BestOfN, group: str) -> list[Row]:
     return [*rows, Row("delta", delta, group, "run")]
 
 
+def _temperature(study: BestOfN) -> str:
+    return "as the model recommends" if study.temperature is None else f"{study.temperature:g}"
+
+
 def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:
     """Model -> (greedy run, samples): the runs of one entry, and single runs of one model."""
     found: dict[str, dict[bool, ScoredRun]] = {}
@@ -91,7 +95,7 @@ def _fill(given: Given) -> Filled:
         found = list(aspects(greedy, benchmark))
         found += [
             Aspect("samples", str(study.samples), str(N)),
-            Aspect("temperature", f"{study.temperature:g}", f"{TEMPERATURE:g}"),
+            Aspect("temperature", _temperature(study), f"{TEMPERATURE:g}"),
         ]
         marks = DIFFERS if differ(found) else ""
         left |= {DIFFERS} if marks else set()
@@ -170,7 +174,7 @@ def quality_table(study: BestOfN) -> Drawn:
 
 
 def print_best_of_n(console: Console, study: BestOfN) -> None:
-    about = f"suite {study.suite}, at most {study.max_turns} turns, temperature {study.temperature:g}"
+    about = f"suite {study.suite}, at most {study.max_turns} turns, temperature {_temperature(study)}"
     if study.perturbation:
         about += f", perturbation {study.perturbation}"
     print_head(console, f"{study.model}, best of {study.samples}", about, study.notes)

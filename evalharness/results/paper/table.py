@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 Source = Literal["published", "run", "submission", "other", "suite", "data"]
@@ -97,7 +97,6 @@ class Table:
     first: str = ""
     """Heading of the names."""
     notes: tuple[str, ...] = ()
-    about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[str]:
@@ -152,7 +151,6 @@ class Table:
             "columns": [{"key": c.key, "group": c.group, "name": c.name} for c in self.columns],
             "rows": self.flat(),
             "notes": list(self.notes),
-            **self.about,
         }
 
 

@@ -81,7 +81,7 @@ def winner_lines(training: Training) -> list[str]:
     where = "" if training.selected_on == training.suite else f", chosen on suite {training.selected_on}"
     lines = [f"best by {training.by}: {printable(winner.name, single_line=True)}, {shown} %{where}"]
     if chance is not None:
-        k = len(training.points)
+        k = training.chosen_among
         lines.append(
             f"it leads the mean of all {k} by {100 * chance.lead:.1f} points; the best of {k} equally good ones would "
             f"lead by {100 * chance.expected:.1f} by chance alone (up to {100 * chance.high:.1f} in 95 of 100 cases; "

@@ -69,10 +69,10 @@ def trajectory(episode: Episode, *, raw: bool = False) -> Iterator[RenderableTyp
     yield Text(f"{episode.task_id}{sample} · {episode.kind} · {episode.difficulty}", style="bold")
     yield _labelled("Goal", episode.goal, raw=raw)
     yield _labelled("Observation", episode.first_observation, raw=raw)
-    trims = {trim.turn: trim.dropped for trim in episode.trims}
+    dropped = episode.dropped_before
     for turn in episode.turns:
-        if turn.turn in trims:
-            yield Text(f"(context full: the {trims[turn.turn]} oldest turns were dropped)", style="yellow")
+        if turn.turn in dropped:
+            yield Text(f"(context full: the {dropped[turn.turn]} oldest turns were dropped)", style="yellow")
         yield from _turn(turn, episode, raw)
     yield Text(
         f"── {outcome}, progress {100 * episode.progress:.0f} %, {len(episode.turns)} turns, "

@@ -179,13 +179,9 @@ def run_entry(
     *,
     going_on: bool = False,
 ) -> dict[str, Any]:
-    """What the page says about a run as a whole, its episodes excepted. `label`: what tells it from the others."""
+    """What the page says about a run as a whole, its episodes excepted. `summary`: of `family` alone where that is
+    given; `label`: what tells the run from the others."""
     rows = [list(row) for row in behaviour if family in (None, row[1])]
-    if family is not None:
-        families = {name: entry for name, entry in summary.families.items() if name == family}
-        summary = summary.model_copy(
-            update={"families": families, "held_out": None, "held_out_estimate": None, "pooled": None}
-        )
     titles = manifest.titles
     return {
         "name": manifest.model_name,
@@ -210,32 +206,36 @@ def run_entry(
 class ReadRun:
     """A run folder read once, for all that the page says of the run as a whole."""
 
-    def __init__(self, folder: Path, behaviour: Behaviour | None) -> None:
+    def __init__(self, folder: Path, behaviour: Behaviour | None, family: str | None = None) -> None:
         """Raises UserError when `folder` holds no finished episode."""
-        self._summing = Summing(folder)
-        behaving = Behaving(folder, self._summing.manifest) if behaviour else None
+        whole = Summing(folder)
+        self.family, self._shown = family, whole if family is None else Summing(folder, family)
+        behaving = Behaving(folder, whole.manifest) if behaviour else None
 
         def seen(episode: Episode) -> None:
-            self._summing.add(episode)
+            for summing in {whole, self._shown}:
+                summing.add(episode)
             if behaving:
                 behaving.add(episode)
 
         self.offsets = sorted_offsets(folder, seen)
-        self.scored = scored_run(folder, self._summing.manifest, self._summing.scores)
+        self.scored = scored_run(folder, whole.manifest, whole.scores)
         self.behaviour = behaviour(behaving.behaviour()) if behaviour and behaving else ()
 
-    def entry(self, label: str, family: str | None) -> dict[str, Any]:
+    def entry(self, label: str) -> dict[str, Any]:
         folder, manifest = self.scored.folder, self.scored.manifest
-        summary = self._summing.summary(earlier_timing(folder))
-        return run_entry(manifest, summary, label, family, self.behaviour)
+        summary = self._shown.summary(earlier_timing(folder))
+        return run_entry(manifest, summary, label, self.family, self.behaviour)
 
 
-def read_comparable(folders: Sequence[Path], behaviour: Behaviour | None) -> list[ReadRun]:
+def read_comparable(
+    folders: Sequence[Path], behaviour: Behaviour | None, family: str | None
+) -> list[ReadRun]:
     """Tables never mix suites. Raises UserError when these do, or when a folder holds no
     finished episode."""
     if len({real_path(folder) for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
-    read = [ReadRun(folder, behaviour) for folder in folders]
+    read = [ReadRun(folder, behaviour, family) for folder in folders]
     runs = [each.scored for each in read]
     require_same(runs, "suite", lambda run: run.suite, "make a report of each")
     return read
@@ -318,7 +318,7 @@ def load_bundle(
 
     Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
     chosen = chosen or Chosen()
-    read = read_comparable(folders, behaviour)
+    read = read_comparable(folders, behaviour, chosen.family)
     runs = [each.scored for each in read]
     if chosen.family is not None:
         require_family(chosen.family, [run.manifest for run in runs])
@@ -334,7 +334,7 @@ def load_bundle(
             record.add(episode)
         records.append(record)
     labels = labels_of(runs)
-    entries = [each.entry(label, chosen.family) for each, label in zip(read, labels, strict=True)]
+    entries = [each.entry(label) for each, label in zip(read, labels, strict=True)]
     compared, shown = comparisons(runs), exhibits([each.scored for each in read])
     index = make_index(entries, records, tasks, titles, compared, chosen, shown, trainings, sampled)
     return Bundle(index, records, worded)

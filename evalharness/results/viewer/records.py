@@ -131,7 +131,7 @@ def trajectory(
         "solved": episode.solved,
         "progress": round(episode.progress, 4),
         "ended_by": episode.ended_by,
-        "trims": [[trim.turn, trim.dropped] for trim in episode.trims],
+        "trims": [list(pair) for pair in episode.dropped_before.items()],
         "prompt": prompt,
         "turns": [
             _turn(turn)

@@ -20,7 +20,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, Task
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.results.diversity import embed
+from evalharness.results.diversity import embed, labels_of_paths
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.layouts import Unfit, read_any
 from evalharness.training.datasets.sample import Sample
@@ -87,7 +87,8 @@ def block_means(
     titles = {
         family: spec.title for family, spec in sorted(specs().items()) if spec.suites.expected.get("open")
     }
-    groups = {path.name: of_data(path, seed) for path in paths}
+    labels = labels_of_paths(paths)
+    groups = {label: of_data(path, seed) for label, path in zip(labels, paths, strict=True)}
     groups |= {title: of_family(family, seed, data) for family, title in titles.items()}
     vectors, name = embed([text for texts in groups.values() for text in texts], which)
     similar = np.clip(vectors @ vectors.T, -1.0, 1.0)
@@ -104,7 +105,7 @@ def block_means(
             else:
                 value = block.mean()
             rows.append({"first": first, "second": second, "similarity": float(value)})
-    sets, families = {path.name for path in paths}, set(titles.values())
+    sets, families = set(labels), set(titles.values())
     flagged = [
         row
         for row in rows

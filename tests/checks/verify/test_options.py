@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from made_runs import make_run
 
+from evalharness.base import reading
+from evalharness.base.errors import UserError
 from evalharness.checks.verify import Finding, verify
 from evalharness.checks.verify.options import config_findings
 from evalharness.cli import main
@@ -192,3 +194,12 @@ def test_a_script_is_named_beside_the_name_it_was_given(tmp_path: Path) -> None:
         (run / "manifest.json").write_text(json.dumps(manifest))
         scored = load_scored_run(run)
         assert (labels_of([scored]), scored.name) == ([shown], shown)
+
+
+def test_a_line_that_no_memory_should_hold_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LONGEST_LINE", 100)
+    run = make_run(tmp_path / "run", {"babyai": [(True, 1.0)]}, suite="open", tasks="babyai:0")
+    with pytest.raises(UserError, match="a line is longer than"):
+        verify(run)

@@ -344,16 +344,18 @@ def test_families_that_a_summary_of_another_version_adds_are_found(run: Path) ->
     assert [f.where for f in verify(run).findings] == ["summary.json, families.alfworld"]
 
 
-def test_a_manifest_cannot_have_files_read(run: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_manifest_cannot_have_files_read(run: Path, tmp_path: Path, listed: bool) -> None:
     """`--tasks @FILE` is a person's option."""
     (tmp_path / "secret").write_text("hunter2\n")
+    named = f"@{tmp_path / 'secret'}"
 
     def change(manifest: dict[str, Any]) -> None:
-        manifest["identity"]["config"]["tasks"] = f"@{tmp_path / 'secret'}"
+        manifest["identity"]["config"]["tasks"] = [named] if listed else named
         manifest["digest"] = digest(manifest["identity"])
 
     edit_json(run / "manifest.json", change)
-    with pytest.raises(UserError, match="names a file") as refused:
+    with pytest.raises(UserError, match=r"tasks: ") as refused:
         verify(run)
     assert "hunter2" not in str(refused.value)
 

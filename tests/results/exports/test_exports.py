@@ -9,6 +9,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,12 @@ from chat_server import ChatServer
 from command_line import evalharness, run_compass
 from made_runs import make_run
 
+from evalharness.agents.registry import agent_named
 from evalharness.cli import main
-from evalharness.records.episode import Trim
+from evalharness.records.episode import FurtherCall, Trim
 from evalharness.records.store import read_manifest
 from evalharness.results.exports import atif, inspect_log
+from evalharness.results.exports.conversation import Protocol, conversation
 from evalharness.results.exports.trackers import scores
 from evalharness.results.tables import sorted_episodes
 
@@ -136,13 +139,33 @@ def test_a_task_id_cannot_leave_the_folder(tmp_path: Path) -> None:
     assert atif.file_name(episode) == "etc-passwd-0.json"
 
 
-def test_a_dropped_turn_is_not_in_the_input_of_later_calls(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trims", [(Trim(turn=3, dropped=1),), (Trim(turn=3, dropped=1), Trim(3, 0, call=1))])
+def test_a_dropped_turn_is_not_in_the_input_of_later_calls(tmp_path: Path, trims: tuple[Trim, ...]) -> None:
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
-    episode = replace(episodes(run)[0], trims=(Trim(turn=3, dropped=1),))
+    episode = replace(episodes(run)[0], trims=trims)
     sample = inspect_log.sample(episode, "model")
     calls = [event for event in sample["events"] if event["event"] == "model"]
     # The prompt of a made run is not at hand: its opening is one message.
     assert [call["input_refs"] for call in calls] == [[[0, 1]], [[0, 1], [1, 3]], [[0, 1], [3, 5]]]
+
+
+def test_the_log_names_the_agent_as_its_solver(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", {"babyai": [SOLVED]}, agent="window", agent_option={"history": 3})
+    with zipfile.ZipFile(export(run, "inspect", tmp_path / "log.eval")) as log:
+        header = json.loads(log.read("header.json"))
+    solver = header["eval"]["solver"]
+    assert solver == read_manifest(run).config.agent_said != "react"
+    assert header["plan"]["steps"] == [{"solver": solver}]
+
+
+def test_an_agent_that_asks_more_than_actions_has_a_conversation(tmp_path: Path) -> None:
+    """One whose class is not here, as a plain chat; and `summary`, which a dropped turn kept from summing up."""
+    [episode] = episodes(make_run(tmp_path / "run", {"babyai": [SOLVED]}))
+    asked = replace(episode.turns[1], further=(FurtherCall("think", "Let me see."),))
+    foreign = replace(episode, turns=(episode.turns[0], asked, episode.turns[2]), further=asked.further)
+    assert len(conversation(foreign, Protocol(agent=None))) == 7
+    summary = Protocol(agent=agent_named("summary", {"every": 1, "keep": 1}))
+    assert len(conversation(replace(episode, trims=(Trim(turn=3, dropped=1),)), summary)) == 7
 
 
 READ_INSPECT = """

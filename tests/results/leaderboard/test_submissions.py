@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -18,6 +19,9 @@ from evalharness.base.reading import sha256_of
 from evalharness.checks.verify import verify
 from evalharness.checks.verify.remembered import content_key, remember, was_verified
 from evalharness.cli import main
+from evalharness.records.episode import FailedTry, FurtherCall, Trial
+from evalharness.records.identity import digest
+from evalharness.records.store import read_episodes, read_manifest
 from evalharness.records.submission import read_submission
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
@@ -101,6 +105,11 @@ def test_a_submission_tells_nothing_of_the_machine(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["sessions"][0]["policy"] = {"argv": ["/home/me/vllm"], "requests": [{"tells_stop": False}]}
+    manifest["identity"]["config"] |= {
+        "model": "/home/me/model",
+        "vllm_args": "--host me --max-model-len 4096",
+    }
+    manifest["identity"]["model"] |= {"url": "http://127.0.0.1:1/v1", "served": {"root": "/home/me/model"}}
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert main(["leaderboard", "submit", str(run), "-o", str(tmp_path / "s"), "--no-verify"]) == 0
     texts = [path.read_text() for path in (tmp_path / "s").rglob("*") if path.is_file()]
@@ -109,6 +118,28 @@ def test_a_submission_tells_nothing_of_the_machine(tmp_path: Path) -> None:
         assert "/home/me" not in text
         assert "127.0.0.1" not in text
         assert str(tmp_path) not in text
+    submitted = read_manifest(tmp_path / "s" / "runs" / "run")
+    assert submitted.options["model"] == "model"
+    assert submitted.options["vllm_args"] == "--max-model-len 4096"
+    assert submitted.digest == digest(submitted.identity.to_json())
+
+
+def test_every_call_of_every_trial_is_without_text_and_errors(tmp_path: Path) -> None:
+    """An agent's own calls, and the trials before the last one, too."""
+    run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
+    [episode] = read_episodes(run)
+    failed = FailedTry("connect", "secret host", 1.0, 0.0)
+    call = FurtherCall("reflect", "secret reply", reasoning="secret", failed_tries=(failed,))
+    turn = dataclasses.replace(
+        episode.turns[0], reply="secret", thought="secret", failed_tries=(failed,), further=(call,)
+    )
+    trial = Trial((turn,), 0.0, success=False, solved=False, ended_by="turn_limit", further=(call,))
+    played = dataclasses.replace(episode, turns=(turn,), further=(call,), earlier=(trial,))
+    (run / "episodes.jsonl").write_text(json.dumps(played.to_json()) + "\n")
+    arguments = [str(run), "-o", str(tmp_path / "s"), "--no-verify", "--without-text"]
+    assert main(["leaderboard", "submit", *arguments]) == 0
+    text = (tmp_path / "s" / "runs" / "run" / "episodes.jsonl").read_text()
+    assert (text.count('"reflect"'), text.count("secret")) == (4, 0)
 
 
 BAD_PATHS = ["/etc", "../run", "runs/../../x", "runs//run", ".", "C:\\run", "runs\\run", ""]
@@ -219,6 +250,19 @@ def test_one_bad_submission_does_not_keep_others_from_the_table(
     assert "left out: two: " in said.err
     assert "was played on suite open" in said.err
     assert said.out.count("left out: ") == 2
+
+
+def test_a_submission_whose_families_or_temperature_are_not_of_the_table_stands_in_it(
+    submission: Path, tmp_path: Path
+) -> None:
+    edit(submission, lambda data: data.update(held_in=["hotpotqa"]))
+    path = submission / metadata(submission)["runs"][0]["folder"] / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["identity"]["config"]["temperature"] = None
+    path.write_text(json.dumps(manifest))
+    edit(submission, lambda data: data["runs"][0]["files"].update({path.name: sha256_of(path)}))
+    [row] = rows(tmp_path / "subs", tmp_path / "board.json")
+    assert row["held_in"] == ["hotpotqa"]
 
 
 def test_a_forged_submission_is_left_out_when_it_is_verified(

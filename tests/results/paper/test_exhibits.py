@@ -149,6 +149,9 @@ def test_runs_of_two_protocols_are_two_rows_and_not_compared(
     assert "b is not paired" in out
     assert "differ in suite" in out
     assert "only BabyAI 3/112 tasks" in out
+    more = [make_run(tmp_path / s, {"babyai": [SOLVED] * 3}, name=s, suite=s) for s in ("agentboard", "open")]
+    out = " ".join(shown("table1", a, b, *more, capsys=capsys).split())
+    assert "over 2 and 2 tests, each group of comparable runs by itself" in out
 
 
 def test_a_sweep_is_a_row_with_its_perturbations_and_what_it_lacks(

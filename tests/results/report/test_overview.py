@@ -197,6 +197,17 @@ def test_a_page_of_failures_of_one_family(
     assert "this page holds failures only" in page.locator("#main").inner_text()
 
 
+def test_the_numbers_of_a_page_of_one_family_are_of_that_family(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", {"babyai": [(True, 1.0)] * 2, "pddl": [(False, 0.0)] * 5})
+    [entry] = load_bundle([run], chosen=Chosen(family="babyai")).index["runs"]
+    viewed = Viewed([run], Prompts(), Chosen(family="babyai"))
+    viewed.open()
+    [live] = json.loads(gzip.decompress(viewed.index()))["runs"]
+    for summary in (entry["summary"], live["summary"]):
+        assert (summary["turns"], list(summary["families"])) == (6, ["babyai"])
+    assert "6 turns played" in entry["notes"][0]
+
+
 def test_failures_alone_leave_the_numbers_as_they_are(runs: list[Path]) -> None:
     whole, part = (load_bundle(runs[:2], chosen=Chosen(only_failures=only)) for only in (False, True))
     assert [r["curves"] for r in whole.index["runs"]] == [r["curves"] for r in part.index["runs"]]

@@ -7,6 +7,7 @@ import itertools
 import json
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -16,6 +17,10 @@ from made_runs import made_study, make_run
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
+from evalharness.envs import specs
+from evalharness.results.paper.exhibit import Entry, Given
+from evalharness.results.paper.exhibits import EXHIBITS
+from evalharness.results.paper.perturbed import groups_of
 from evalharness.results.report import plots
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.x_values import read_x
@@ -89,6 +94,13 @@ def test_marks_are_explained_where_they_are_and_names_fit(
     assert all(line.startswith("wrote ") for line in errors), errors
 
 
+def test_a_run_that_is_called_as_a_published_row_has_bars_of_its_own(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", {"jericho": [SOLVED] * 20}, name="GPT-4o")
+    assert main(["plot", str(run), "-o", str(tmp_path / "out"), "--against", "GPT-4o"]) == 0
+    found = {(r["run"], r["source"]) for r in rows(tmp_path / "out" / "families.csv")}
+    assert found == {("GPT-4o", "published"), ("GPT-4o (ours)", "run")}
+
+
 def test_curves_over_k_where_tasks_were_sampled(tmp_path: Path) -> None:
     run = make_run(
         tmp_path / "run", {"pddl": [[SOLVED, NOTHING, HALF], [NOTHING] * 3]}, samples=3, temperature=1.0
@@ -139,6 +151,22 @@ def test_the_same_runs_give_the_same_files(tmp_path: Path) -> None:
         assert main(["plot", str(run), "-o", str(tmp_path / name)]) == 0
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_two_models_of_one_name_have_slopes_of_their_own(tmp_path: Path) -> None:
+    runs = []
+    for model, outcome in (("a", SOLVED), ("b", NOTHING)):
+        for perturb in (None, "P2"):
+            run = make_run(tmp_path / model / str(perturb), {"alfworld": [outcome] * 4}, perturb=perturb)
+            manifest = json.loads((run / "manifest.json").read_text())
+            manifest["identity"]["model"]["checkpoint_sha256"] = model
+            (run / "manifest.json").write_text(json.dumps(manifest))
+            runs.append(run)
+    assert main(["plot", *map(str, runs), "-o", str(tmp_path / "out")]) == 0
+    found = {(r["run"], r["rate"]) for r in rows(tmp_path / "out" / "perturbations.csv")}
+    assert found == {("model (a/None)", "1.0"), ("model (b/None)", "0.0")}
+    given = Given(specs(), tuple(Entry(run.name, (load_scored_run(run),)) for run in runs))
+    assert list(groups_of(given, "alfworld")) == ["model (a/None)", "model (b/None)"]
 
 
 @pytest.mark.parametrize(
@@ -218,6 +246,18 @@ def test_a_file_says_it_for_runs_without_a_label(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_line_is_drawn_in_the_order_of_its_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries, drawn = [], list[dict[str, Any]]()
+    for x in ("0.16", "0.4", "0.08"):
+        run = make_run(tmp_path / x, {"babyai": [SOLVED] * 4}, label={"mixing_ratio": x})
+        entries.append(Entry(x, (load_scored_run(run),)))
+    monkeypatch.setattr(plots, "draw_over", lambda points, titles: drawn.extend(points))
+    filled = EXHIBITS["figure9"].fill(Given(specs(), tuple(entries)))
+    assert filled.figure is not None
+    filled.figure()
+    assert [row["x"] for row in drawn if row["measure"] == "success"] == [0.08, 0.16, 0.4]
+
+
 def test_runs_of_several_series_are_a_line_each(tmp_path: Path) -> None:
     made = [*runs(tmp_path, series="plain"), *runs(tmp_path, series="refined")]
     assert main(["plot", *map(str, made), "--x", "data_size", "-o", str(tmp_path / "plots")]) == 0
