@@ -65,7 +65,7 @@ EXIT_STATUS = {
     0: "done",
     1: "a check found something: `verify`, `conform`, `protocol conform`, `data`, `suite build`, `doctor`",
     2: "an error that you can fix; finished episodes are kept",
-    3: "stopped early, by infrastructure (server, simulator, disk) or by a limit that you set; episodes are kept",
+    3: "stopped early, by infrastructure (server, simulator, disk) or a limit of yours; episodes are kept",
     130: "interrupted with Ctrl-C; the same command continues",
     143: "terminated (SIGTERM); the same command continues",
 }
