@@ -24,7 +24,7 @@ from ray_cluster import AUTHENTICATION, Node, RayCluster, ray_cluster
 from evalharness.play.cluster.connect import requirements, stage
 from tests.faults.runs import answer, assert_equal_runs, errors, options
 
-pytestmark = pytest.mark.slow(180)
+pytestmark = pytest.mark.slow(400)
 
 
 @pytest.fixture(scope="module")

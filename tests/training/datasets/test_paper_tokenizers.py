@@ -6,6 +6,7 @@ import json
 import os
 import random
 import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from evalharness.training.datasets.modes import in_mode, marked
 from evalharness.training.datasets.sample import Sample, SampleMessage
 from evalharness.training.datasets.tokens import TokenCounts, tokenize
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow(240)]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow(250)]
 # One of each kind; with the variable set also Mistral's v1, v2 and v7, which are made as v3 is.
 CHOSEN = (
     NAMES
@@ -25,13 +26,14 @@ CHOSEN = (
     else ("llama3", "mistral-v3", "tekken", "smollm2")
 )
 
-# One process: the rows' trained runs, as text.
+# A line of rows of trained runs in, a line of texts out: starting this takes longer than all it decodes.
 _DECODE = """
 import json, sys
 from transformers import AutoTokenizer
 tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], local_files_only=True)
-print(json.dumps([[tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in row]
-                  for row in json.load(sys.stdin)]))
+for line in sys.stdin:
+    print(json.dumps([[tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in row]
+                      for row in json.loads(line)]), flush=True)
 """
 _ROLES = "{% for m in messages %}{{ '\\n' if not loop.first else '' }}{{ m['role'] }}:"
 TEMPLATES = {
@@ -81,18 +83,6 @@ def conversations(count: int, *, reasoning: bool = False) -> list[Sample]:
     return made
 
 
-def trained_texts(rows: list[list[list[int]]], tokenizer: Path, python: Path) -> list[list[str]]:
-    done = subprocess.run(
-        [python, "-I", "-c", _DECODE, tokenizer],
-        input=json.dumps(rows),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    found: list[list[str]] = json.loads(done.stdout)
-    return found
-
-
 def runs_of(input_ids: list[int], labels: list[int]) -> list[list[int]]:
     runs: list[list[int]] = []
     before = -100
@@ -114,9 +104,28 @@ def tokenizer(
     return make_tokenizer(request.param, server_python, folder)
 
 
+Decode = Callable[[list[list[list[int]]]], list[list[str]]]
+
+
+@pytest.fixture(scope="module")
+def decode(tokenizer: Path, server_python: Path) -> Iterator[Decode]:
+    """Rows of trained runs -> their texts."""
+    command = [server_python, "-I", "-c", _DECODE, tokenizer]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+
+        def texts(rows: list[list[list[int]]]) -> list[list[str]]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            print(json.dumps(rows), file=process.stdin, flush=True)
+            found: list[list[str]] = json.loads(process.stdout.readline())
+            return found
+
+        yield texts
+
+
 @pytest.mark.parametrize("template", ["own", *TEMPLATES])
 def test_trained_tokens_are_exactly_the_replies_and_their_ends(
-    tokenizer: Path, server_python: Path, tmp_path: Path, template: str
+    tokenizer: Path, server_python: Path, decode: Decode, tmp_path: Path, template: str
 ) -> None:
     if template == "own":
         file = template_file(FITTING[tokenizer.name])
@@ -141,7 +150,7 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
     }
     assert not rewritten, counts.refused
     assert counts.ended_turns == counts.trained_turns
-    decoded = trained_texts([runs_of(row.input_ids, row.labels) for row in rows], tokenizer, server_python)
+    decoded = decode([runs_of(row.input_ids, row.labels) for row in rows])
     for row, texts in zip(rows, decoded, strict=True):
         wanted = [m.content for m in samples[row.id][1].messages if m.role == "assistant" and m.trained]
         assert all(text.endswith(end) for text in texts)

@@ -31,7 +31,7 @@ from evalharness.training.datasets.sample import Sample, SampleMessage, iter_sam
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
 
-pytestmark = pytest.mark.slow(200)
+pytestmark = pytest.mark.slow(340)
 
 SEED = 100
 FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
