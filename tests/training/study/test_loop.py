@@ -95,7 +95,7 @@ def test_rejection_sampling_keeps_the_good_ones_of_several_samples(
         ),
         ("suite_seed: 299\n", ("--rounds", "3"), "validation_seed 301 is among"),
         ("play: {suite_seed: 4}\n", (), "line 1, play.suite_seed: the study sets it"),
-        ("correct: {evaluated: true}\n", (), "line 1, correct.evaluated: the study sets it"),
+        ("correct: {allow_eval_tasks: true}\n", (), "line 1, correct.allow_eval_tasks: the study sets it"),
         ("correct: {exclude_suite_seeds: 9}\n", (), "the study sets it"),
         ("rounds: 2\n", ("--rounds", "0"), "rounds: Input should be greater than or equal to 1"),
         ("rounds: 2\n", ("--rejection", "1"), "rejection: Input should be greater than or equal to 2"),
