@@ -231,10 +231,11 @@ def _dry_run(args: argparse.Namespace) -> int:
         raise UserError("evalharness tune --dry-run wants --model")
     if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
         raise UserError("--gpu-memory is above 0, in GB")
-    start = start_of(args.model, note)
+    start, settings = start_of(args.model, note), _settings(args)
+    if args.data:  # without, a config alone will do
+        settings = with_template(settings, start.base, args.preset)
     found = dry_run(
-        start.base, args.data or [],
-        start.settings(vars(args), with_template(_settings(args), start.base, args.preset)),
+        start.base, args.data or [], start.settings(vars(args), settings),
         read_launch(args.accelerate_config, args.processes),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
         server=require_tune_install().server if args.data else None,
