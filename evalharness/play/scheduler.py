@@ -14,14 +14,11 @@ from evalharness.envs.base import MAX_TURNS, Task
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.tries import AbortedError, Tries
 from evalharness.play.workers.pool import BUSY, EnvironmentPool
-from evalharness.play.workers.process import RemoteEnvironment, WorkerError, WorkerGoneError, WorkerStartError
+from evalharness.play.workers.process import RemoteEnvironment, WorkerStartError, despite_others
 from evalharness.records.episode import Episode
 
 _LOOK_EVERY = 2.0
 """Seconds between looks at whether a family needs more workers."""
-
-_STARTS = 16
-"""Of an episode whose worker others end, in one try: that is no failure of its own."""
 
 
 @dataclass(frozen=True)
@@ -172,16 +169,13 @@ class Scheduler:
         """Play one job, starting it over when infrastructure fails, until it is done or given up."""
 
         async def once() -> Episode:
-            for _ in range(_STARTS):
-                with contextlib.suppress(WorkerGoneError):
-                    async with pool.environment() as environment:
-                        return await self.play(job, environment)
-            raise WorkerError(f"other episodes ended its workers {_STARTS} times")
+            async with pool.environment() as environment:
+                return await self.play(job, environment)
 
         def hopeless(error: InfrastructureError) -> str | None:
             return str(error) if isinstance(error, WorkerStartError) and not pool.has_started else None
 
-        if (episode := await self._tries.of(job, once, hopeless)) is not None:
+        if (episode := await self._tries.of(job, lambda: despite_others(once), hopeless)) is not None:
             self.on_episode(episode)
 
     async def _look_after_pools(self) -> None:

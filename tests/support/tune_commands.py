@@ -25,6 +25,14 @@ def command(*words: str | Path, environment: dict[str, str] | None = None) -> It
         process.wait()
 
 
+def all_weights(base: Path, data: Path, *more: str | Path) -> list[str | Path]:
+    """Options of two epochs in float32 on the CPU, with a checkpoint every other step."""
+    return [
+        "--model", base, "--data", data, "--epochs", "2", "--save-every", "2", "--cpu", "--dtype", "float32",
+        "--method", "full", *more,
+    ]  # fmt: skip
+
+
 def trained(*options: str | Path) -> None:
     with command(*options) as process:
         talk, _ = process.communicate()

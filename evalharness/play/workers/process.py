@@ -9,15 +9,17 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, Protocol, TypeVar
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.timing import CallTimes, FamilyTimes
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.play.workers.pipeline import Pipeline, PipelineBrokenError, PipelineGoneError
 
+T = TypeVar("T")
 _LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
 _START_TIMEOUT = 120.0
@@ -39,6 +41,17 @@ class WorkerGoneError(WorkerError):
 
 class WorkerStartError(WorkerError):
     """It ended before it was ready, by itself: something is missing or broken here. The message has its last words."""
+
+
+_STARTS = 16
+
+
+async def despite_others(once: Callable[[], Awaitable[T]]) -> T:
+    """What `once` gives, begun again where other episodes end its worker: that is no failure of its own."""
+    for _ in range(_STARTS):
+        with contextlib.suppress(WorkerGoneError):
+            return await once()
+    raise WorkerError(f"other episodes ended its workers {_STARTS} times")
 
 
 @dataclass(frozen=True)

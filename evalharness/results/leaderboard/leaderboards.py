@@ -55,7 +55,7 @@ def make_leaderboard(
     for run in runs:
         names |= run.titles
     # A submission may name a family that no row here has: that must not keep the others from the table.
-    for family in {family for run in runs if not run.submitted for family in declared.get(run.folder, ())}:
+    for family in sorted({f for run in runs if not run.submitted for f in declared.get(run.folder, ())}):
         if family not in order:
             raise UserError(f"--held-in {family}: no such family{nearest(family, order)}")
     board = Leaderboard(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 import uuid
 from collections import Counter
@@ -10,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalharness.models.base import Reply
-from evalharness.play.workers.process import WorkerError, WorkerGoneError, WorkerStartError
+from evalharness.play.workers.process import WorkerError, WorkerStartError, despite_others
 from evalharness.protocol.drawn import words_of
 from evalharness.training.envserver.messages import (
     EpisodeState,
@@ -118,8 +117,6 @@ class NoEpisodeOpenError(Exception):
 
 
 _TRIES = 3
-_STARTS = 16
-"""Of an episode whose worker others ended."""
 """Of a reset: nothing is lost by another. Ray still gives actors to a node for seconds after it has died."""
 
 
@@ -185,10 +182,7 @@ class ClientSession:
 
     async def _again(self, failed: RunningEpisode) -> Answer:
         """From its beginning with the same replies, which lead to the same state. Returns what the last one gets."""
-        for _ in range(_STARTS):
-            with contextlib.suppress(WorkerGoneError):
-                return await self._replayed(failed)
-        raise WorkerError(f"other episodes ended the workers of {failed.served.id} {_STARTS} times")
+        return await despite_others(lambda: self._replayed(failed))
 
     async def _replayed(self, failed: RunningEpisode) -> Answer:
         if self.episode is not None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from adapters import read_tensors
-from tune_commands import command, steps, trained
+from tune_commands import all_weights, command, steps, trained
 
 from evalharness.models.serving.checkpoint import check_checkpoint
 from evalharness.models.serving.lora import check_adapter, check_fits, find_base
@@ -36,20 +36,7 @@ main_process_port: 0
 def test_a_killed_training_goes_on_from_its_last_checkpoint_to_the_same_weights(
     tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
 ) -> None:
-    options = [
-        "--model",
-        tiny_checkpoint,
-        "--data",
-        data,
-        "--batch",
-        "2",
-        "--epochs",
-        "2",
-        "--save-every",
-        "2",
-        "--cpu",
-    ]
-    options += ["--dtype", "float32", "--method", "full"]
+    options = all_weights(tiny_checkpoint, data, "--batch", "2")
     with command(*options, "-o", tmp_path / "whole") as process:
         talk, _ = process.communicate()
         assert process.returncode == 0, talk
@@ -145,19 +132,7 @@ def test_a_sharded_training_is_that_of_one_process_also_interrupted_and_leaves_a
     tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
 ) -> None:
     """FSDP2, the shipped file, over two CPU processes: weights, gradients and optimiser in two pieces."""
-    options = [
-        "--model",
-        tiny_checkpoint,
-        "--data",
-        data,
-        "--batch",
-        "4",
-        "--epochs",
-        "2",
-        "--save-every",
-        "2",
-    ]
-    options += ["--cpu", "--dtype", "float32", "--method", "full", "--lr", "1e-3"]
+    options = all_weights(tiny_checkpoint, data, "--batch", "4", "--lr", "1e-3")
     sharded = [*options, "--accelerate-config", "fsdp2", "--processes", "2", "--gradient-checkpointing"]
     trained(*options, "-o", tmp_path / "one")
     trained(*sharded, "-o", tmp_path / "whole")
