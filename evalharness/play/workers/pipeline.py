@@ -42,6 +42,7 @@ class Pipeline:
         self._count = 0
         self._timer: asyncio.TimerHandle | None = None
         self._broken = False
+        self._untold: str | None = None
         self.ready = False
         """The process has started: its imports went well."""
         self._writing = asyncio.Lock()
@@ -70,6 +71,11 @@ class Pipeline:
             pass  # the reader sees the end of the process, too, and says how it ended
         return await asked.answer
 
+    def untold(self) -> str | None:
+        """How the process ended, once, where nothing was asked of it then: somebody has to hear of it."""
+        reason, self._untold = self._untold, None
+        return reason
+
     def _arm(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -97,8 +103,11 @@ class Pipeline:
             reason = f"exit status {await self._process.wait()}"
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             reason = str(error) or type(error).__name__
-        op = self._asked[0].op if self._asked else "nothing"
-        self.fail(f"died during {op!r}: {reason}")
+        if self._asked:
+            self.fail(f"died during {self._asked[0].op!r}: {reason}")
+        elif not self._broken:
+            self._untold = f"died between two calls: {reason}"
+            self.fail(reason)
 
     def fail(self, reason: str) -> None:
         """Break: whoever asked first gets the reason, the others that the process is gone."""

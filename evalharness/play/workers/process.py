@@ -156,6 +156,8 @@ class WorkerProcess:
         way; the process carries them out one after the other, and the timeout counts from each one's turn.
         """
         if self.broken:
+            if self._pipeline is not None and (reason := self._pipeline.untold()) is not None:
+                raise WorkerError(f"the {self.spec.title} worker {reason}")
             raise WorkerGoneError(f"the {self.spec.title} worker that held this episode is gone")
         asked, started, before = time.perf_counter(), self.answered, self._took_s
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,26 @@ async def test_a_worker_that_fails_says_how_and_is_broken_for_good(
         assert worker.broken
         with pytest.raises(WorkerError, match="the Compass worker that held this episode is gone"):
             await other.step("turn left")
+    finally:
+        await worker.close()
+
+
+async def test_a_worker_that_dies_between_two_calls_is_told_of_once(compass: EnvSpec) -> None:
+    """Nobody's call ended it; were nobody told, a process that is killed again and again would be silent."""
+    worker = WorkerProcess(compass, None, None)
+    environment, other = RemoteEnvironment(worker, 0), RemoteEnvironment(worker, 1)
+    try:
+        await environment.reset(task(0))
+        await other.reset(task(1))
+        assert worker.pid is not None
+        os.kill(worker.pid, signal.SIGKILL)
+        while not worker.broken:
+            await asyncio.sleep(0.01)
+        with pytest.raises(WorkerError, match="died between two calls: exit status -9") as first:
+            await other.step("turn left")
+        assert not isinstance(first.value, WorkerGoneError)
+        with pytest.raises(WorkerGoneError, match="that held this episode is gone"):
+            await environment.step("turn left")
     finally:
         await worker.close()
 
