@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from evalharness.envs.babyai.view import HALF, SIZE, View, encode
+from evalharness.envs.babyai.view import EMPTY, HALF, OWN, SIZE, View
 from evalharness.envs.babyai.world import World
 
 Cell = tuple[int, int]
@@ -157,15 +157,12 @@ class MissionProgress(Progress):
         if turn is Standing.WAITING:
             return False
         if milestone.kind == "see":
-            return any(in_view(simulator, self._world.view, cell) for cell in object_cells(simulator, action))
-        if milestone.kind == "face":
-            return front_cell(simulator) in object_cells(simulator, action)
-        return False
-
-
-def front_cell(simulator: Any) -> Cell:
-    x, y = simulator.front_pos
-    return int(x), int(y)
+            things = things_in_view(simulator, self._world.view)
+        elif milestone.kind == "face":
+            things = [simulator.grid.get(*simulator.front_pos)]
+        else:
+            return False
+        return any(thing is wanted for thing in things for wanted in action.desc.obj_set)
 
 
 def cells_of(simulator: Any, fits: Callable[[Any], bool]) -> list[Cell]:
@@ -180,19 +177,26 @@ def cells_of(simulator: Any, fits: Callable[[Any], bool]) -> list[Cell]:
 
 def object_cells(simulator: Any, action: Any) -> list[Cell]:
     """Where the objects lie that an action is about."""
+    width = simulator.grid.width
     wanted = {id(thing) for thing in action.desc.obj_set}
-    return cells_of(simulator, lambda thing: id(thing) in wanted)
+    return [
+        (index % width, index // width)
+        for index, thing in enumerate(simulator.grid.grid)
+        if thing is not None and id(thing) in wanted
+    ]
 
 
-def in_view(simulator: Any, view: View, cell: Cell) -> bool:
-    """Whether the agent sees what lies in a cell of the world."""
-    x0, y0 = simulator.agent_pos
+def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
+    """What the agent sees, without what it carries. Walls, too: to minigrid they are grey objects."""
+    grid = simulator.grid
+    x0, y0 = (int(at) for at in simulator.agent_pos)
     dx, dy = ((1, 0), (0, 1), (-1, 0), (0, -1))[simulator.agent_dir]
-    east, south = cell[0] - int(x0), cell[1] - int(y0)
-    ahead, right = east * dx + south * dy, south * dx - east * dy
-    if not (0 <= ahead < SIZE and -HALF <= right <= HALF):
-        return False
-    return view[SIZE * ahead + HALF + right] == encode(simulator.grid.get(*cell))
+    for index, cell in enumerate(view):
+        if cell > EMPTY and index != OWN:
+            ahead, right = index // SIZE, index % SIZE - HALF
+            x, y = x0 + ahead * dx - right * dy, y0 + ahead * dy + right * dx
+            if 0 <= x < grid.width and 0 <= y < grid.height:
+                yield grid.get(x, y)
 
 
 def locked_doors_before(simulator: Any, action: Any) -> list[Any]:

@@ -24,6 +24,9 @@ OPEN, CLOSED, LOCKED = range(3)
 View = tuple[int, ...]
 
 _VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # by agent_dir: east, south, west, north; y grows southward
+_SWEEPS = (*((i, i + 1) for i in range(SIZE - 1)), *((i, i - 1) for i in range(SIZE - 1, 0, -1)), (0, 0))
+"""minigrid's light goes through a row to the right and then to the left; each clear cell that it reaches lights its
+neighbour in that direction and, in the next row, the cells ahead of both."""
 _TYPE_INDEX = {name: index for index, name in enumerate(TYPE_NAMES)}
 _COLOR_INDEX = {name: index for index, name in enumerate(COLOR_NAMES)}
 
@@ -69,39 +72,32 @@ def look(simulator: Any) -> View:
     x0, y0 = int(x0), int(y0)
     dx, dy = _VECTORS[simulator.agent_dir]
     view: list[int] = []
-    seen = [False] * SIZE  # which cells of the present row light reaches from the row before
-    seen[HALF] = True
+    lit = [False] * SIZE  # which cells of the present row light reaches from the row before
+    lit[HALF] = True
     for ahead in range(SIZE):
+        if True not in lit:  # nor does it reach any row behind this one
+            view.extend([UNSEEN] * (SIZE * (SIZE - ahead)))
+            break
         # The right-hand direction of (dx, dy) is (-dy, dx).
-        x = x0 + ahead * dx + HALF * dy
-        y = y0 + ahead * dy - HALF * dx
-        row: list[int] = []
-        clear: list[bool] = []
-        for _ in range(SIZE):
-            if 0 <= x < width and 0 <= y < height:
-                thing = things[y * width + x]
-                if thing is None:
-                    row.append(EMPTY)
-                    clear.append(True)
+        left_x = x0 + ahead * dx + HALF * dy
+        left_y = y0 + ahead * dy - HALF * dx
+        row = [UNSEEN] * SIZE
+        lit_ahead = [False] * SIZE
+        for i, beside in _SWEEPS:
+            if not lit[i]:
+                continue
+            cell = row[i]
+            if cell == UNSEEN:
+                x, y = left_x - i * dy, left_y + i * dx
+                if 0 <= x < width and 0 <= y < height:
+                    thing = things[y * width + x]
+                    cell = EMPTY if thing is None else encode(thing)
                 else:
-                    cell = encode(thing)
-                    row.append(cell)
-                    clear.append(cell != WALL and cell < 256)  # a shut door is the only state above 0
-            else:
-                row.append(WALL)
-                clear.append(False)
-            x -= dy
-            y += dx
-        # minigrid's light: sweeps to the right and then to the left; each clear seen cell lights its
-        # neighbour in the sweep's direction and, in the next row, the cells ahead of both.
-        ahead_seen = [False] * SIZE
-        for i in range(SIZE - 1):
-            if seen[i] and clear[i]:
-                seen[i + 1] = ahead_seen[i] = ahead_seen[i + 1] = True
-        for i in range(SIZE - 1, 0, -1):
-            if seen[i] and clear[i]:
-                seen[i - 1] = ahead_seen[i] = ahead_seen[i - 1] = True
-        view.extend(cell if lit else UNSEEN for cell, lit in zip(row, seen, strict=True))
-        seen = ahead_seen
+                    cell = WALL
+                row[i] = cell
+            if cell != WALL and cell < 256:  # a shut door is the only state above 0
+                lit[beside] = lit_ahead[i] = lit_ahead[beside] = True
+        view.extend(row)
+        lit = lit_ahead
     view[OWN] = encode(simulator.carrying)
     return tuple(view)

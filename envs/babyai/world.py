@@ -46,6 +46,7 @@ class State(NamedTuple):
     carrying: Any
     mission: tuple[Any, ...]
     """What the mission's verifier remembers."""
+    view: View
 
 
 class World:
@@ -110,6 +111,7 @@ class World:
             direction=self.direction,
             carrying=simulator.carrying,
             mission=tuple(_memory(clause) for clause in self._clauses),
+            view=self.view,
         )
 
     def restore(self, state: State) -> None:
@@ -123,7 +125,7 @@ class World:
         simulator.carrying = state.carrying
         for clause, memory in zip(self._clauses, state.mission, strict=True):
             _remember(clause, memory)
-        self.view = look(simulator)
+        self.view = state.view
 
 
 def _memory(clause: Any) -> tuple[Any, ...]:
