@@ -106,6 +106,9 @@ _RULES: Final = {
 }  # fmt: skip
 
 
+_LETTERS: Final = {way[0]: way for way in OPPOSITE}
+
+
 class Explorer:
     """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
 
@@ -151,7 +154,8 @@ class Explorer:
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         action = published_cut(action).strip().lower()
         verb, _, rest = action.partition(" ")
-        way = action.removeprefix("go ")
+        way = action.removeprefix("go ").removeprefix("walk ")
+        way = _LETTERS.get(way, way)
         if action in self._jobs:
             self._jobs.remove(action)
         self._done.add((self._here, action))

@@ -100,7 +100,7 @@ def test_what_is_known_of_each_way_stands_before_the_choice() -> None:
     )
 
 
-@pytest.mark.parametrize("said", ["Go north", "go north.", "north, then west"])
+@pytest.mark.parametrize("said", ["Go north", "go north.", "north, then west", "n", "walk n"])
 def test_it_has_moved_in_whatever_words_the_world_moved_it(said: str) -> None:
     explorer = Explorer()
     _thought(explorer, "Hall The way out is north.")
