@@ -21,6 +21,7 @@ from evalharness.results.paper.standing_rows import Benchmark, published_row
 from evalharness.results.paper.table import Column, Row, Table, percent_cell
 from evalharness.results.paper.text import print_table
 from evalharness.results.report.comparison import print_head
+from evalharness.results.run_labels import labels_of
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.scored_run import ScoredRun
 
@@ -56,13 +57,20 @@ def _temperature(study: BestOfN) -> str:
 
 
 def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:
-    """Model -> (greedy run, samples): the runs of one entry, and single runs of one model."""
-    found: dict[str, dict[bool, ScoredRun]] = {}
+    """Model -> (greedy run, samples): the runs of one entry, and single runs of one model. Of two alike the first."""
+    found: dict[tuple[str, str], dict[bool, ScoredRun]] = {}
     for entry in given.entries:
         for run in entry.runs:
             if run.perturbation is None:
-                found.setdefault(label_of(entry, run), {}).setdefault(is_sampled(run), run)
-    return {label: (runs.get(False), runs.get(True)) for label, runs in found.items() if True in runs}
+                which = "" if len(entry.runs) > 1 else run.model_key
+                found.setdefault((label_of(entry, run), which), {}).setdefault(is_sampled(run), run)
+    sampled = {key: runs for key, runs in found.items() if True in runs}
+    named = [label for label, _ in sampled]
+    own = labels_of([runs[True] for runs in sampled.values()])
+    return {
+        label if named.count(label) == 1 else other: (runs.get(False), runs[True])
+        for label, other, runs in zip(named, own, sampled.values(), strict=True)
+    }
 
 
 def _missing(given: Given) -> list[str]:

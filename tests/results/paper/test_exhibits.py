@@ -191,6 +191,20 @@ def test_best_of_n_stands_below_the_published_blocks(
     assert "m: no greedy run beside its samples" in alone
 
 
+def test_two_models_of_one_name_each_have_their_block_of_best_of_n(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A checkpoint's name is the last folder of its path: none stands for the other, or hides it."""
+    runs = []
+    for path, result in (("one/m", SOLVED), ("two/m", HALF)):
+        runs.append(make_run(tmp_path / path / "greedy", {"pddl": [NOTHING, NOTHING]}, name=path))
+        samples: dict[str, Any] = {"samples": 2, "temperature": 1.0}
+        runs.append(make_run(tmp_path / path / "some", {"pddl": [[result] * 2] * 2}, name=path, **samples))
+    found = [row for row in rows("table4", *runs, capsys=capsys) if row["source"] == "run"]
+    assert len({row["group"] for row in found}) == 2
+    assert [row["pddl_success"] for row in found if row["name"] == "delta"] == ["100.0", "0.0"]
+
+
 def test_repeats_of_a_study_are_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "seeds"
     for seed in (0, 1):
