@@ -131,7 +131,7 @@ async def test_a_full_disk_at_the_first_start_is_no_traceback(
 
     server = managed(tmp_path, make_fake_vllm(tmp_path / "bin"))
     monkeypatch.setattr(tempfile, refused, full)
-    with pytest.raises(ServerStartError, match="vLLM's sockets: No space left on device; .* TMPDIR"):
+    with pytest.raises(ServerStartError, match=r"vLLM's sockets: No space left on device; .* TMPDIR"):
         await server.start()
 
 
