@@ -226,18 +226,15 @@ def _print_own_suites(args: argparse.Namespace) -> None:
 def _print_checks(
     args: argparse.Namespace, checks: Mapping[str, FamilyCheck], imported: Mapping[str, int] | None = None
 ) -> None:
-    from rich.table import Table
+    from rich.table import Column
     from rich.text import Text
 
+    from evalharness.base.terminal import plain_table, words
     from evalharness.data.source import display
 
     console = results_console(args)
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for heading in ("family", "state"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("tasks", "files", *(["imported"] if imported is not None else [])):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("note", overflow="fold")
+    counted = ("tasks", "files", "imported") if imported is not None else ("tasks", "files")
+    table = plain_table("family", Column("state", no_wrap=True), *counted, words("note"), gap=2)
     for name, found in checks.items():
         counts = [f"{found.tasks or 0}/{found.expected_tasks}", f"{found.files}/{found.expected_files}"]
         counts += [str(imported[name])] if imported is not None else []

@@ -48,15 +48,13 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    from rich.table import Table
     from rich.text import Text
 
+    from evalharness.base.terminal import plain_table, words
     from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
     from evalharness.protocol.texts import all_imported
 
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for column in ("name", "what it is", "turns", "its prompt texts"):
-        table.add_column(column)
+    table = plain_table("name", words("what it is"), "turns", words("its prompt texts"), gap=2)
     found = []
     for name in protocol_names():
         protocol = load_protocol(name)
