@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.base.text import printable
 from evalharness.cli.common import add_data_option, add_json_option, data_folder
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
@@ -83,8 +82,7 @@ def run_show(args: argparse.Namespace) -> int:
 
 
 def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None:
-    from rich.text import Text
-
+    from evalharness.base.terminal import line
     from evalharness.protocol.texts import how_to_import
 
     options = " ".join(f"--agent-option {name}={value}" for name, value in protocol.options.items())
@@ -109,15 +107,15 @@ def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None
         )
     for name, value in rows.items():
         if value.strip():
-            console.print(Text(f"{name:10} {printable(value, single_line=True)}"), soft_wrap=True)
+            console.print(line(f"{name:10} {value}"), soft_wrap=True)
     for title, lines in (
         ("what it does that nobody would expect", protocol.oddities),
         ("not as there", protocol.differs),
     ):
         if lines:
-            console.print(Text(title, style="bold"))
-        for line in lines:
-            console.print(Text(f"- {printable(line, single_line=True)}"), soft_wrap=True)
+            console.print(line(title, "bold"))
+        for one in lines:
+            console.print(line(f"- {one}"), soft_wrap=True)
 
 
 def run_import(args: argparse.Namespace) -> int:

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
-from evalharness.base.terminal import make_console
-from evalharness.base.text import duration, printable
+from evalharness.base.terminal import line, make_console
+from evalharness.base.text import duration
 from evalharness.base.watching import watching
 from evalharness.envs import specs
 from evalharness.play.progress import FamilyProgress, Progress
@@ -87,9 +86,7 @@ def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
         (progress.warning, "bold yellow"),
         (progress.status, "yellow"),
     ]
-    return Group(
-        table, *(Text(printable(text, single_line=True), style=style) for text, style in lines if text)
-    )
+    return Group(table, *(line(text, style) for text, style in lines if text))
 
 
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
