@@ -67,10 +67,16 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.config import SelectionConfig, make_part, options_in
+
     if args.over:
         return run_agents(args)
-    if not args.tasks:
+    in_file = options_in(args.config)
+    if not (tasks := args.tasks or in_file.get("tasks")):
         raise UserError("--tasks FAMILY is missing: a sweep over perturbations is of one family")
+    if in_file.get("perturb") and not args.perturb:
+        raise UserError(f"{args.config} names a perturbation for all runs; name a sweep's with --perturb")
+    args.tasks = make_part(SelectionConfig, {"tasks": tasks}).tasks
     return _run_perturbations(args)
 
 
