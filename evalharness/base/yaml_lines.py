@@ -150,9 +150,10 @@ def _keys_at(kind: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     """Of the mapping there, as far as the models within `kind` tell."""
     for name in loc:
         field = kind.model_fields.get(str(name))
-        if field is None or not hasattr(field.annotation, "model_fields"):
+        inner: Any = None if field is None else field.annotation
+        if not hasattr(inner, "model_fields"):
             return []
-        kind = field.annotation
+        kind = inner
     return [field.alias or name for name, field in kind.model_fields.items()]
 
 
