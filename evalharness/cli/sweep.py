@@ -69,13 +69,13 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from evalharness.config import SelectionConfig, make_part, options_in
 
+    in_file = options_in(args.config)
+    if in_file.get("perturb") and not args.perturb:
+        raise UserError(f"perturb in {args.config} is for one run; a sweep's are named with --perturb")
     if args.over:
         return run_agents(args)
-    in_file = options_in(args.config)
     if not (tasks := args.tasks or in_file.get("tasks")):
         raise UserError("--tasks FAMILY is missing: a sweep over perturbations is of one family")
-    if in_file.get("perturb") and not args.perturb:
-        raise UserError(f"{args.config} names a perturbation for all runs; name a sweep's with --perturb")
     args.tasks = make_part(SelectionConfig, {"tasks": tasks}).tasks
     return _run_perturbations(args)
 

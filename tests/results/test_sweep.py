@@ -179,8 +179,9 @@ def test_a_configuration_file_names_the_tasks_and_no_column(
     runs = json.loads(plan.read_text())["runs"]
     assert {name: run["families"][0]["tasks"] for name, run in runs.items()} == {"unperturbed": 2, "verbs": 2}
     file.write_text(file.read_text() + "perturb: order\n")
-    assert main(words) == 2
-    assert "names a perturbation for all runs" in capsys.readouterr().err
+    for more in ([], ["--over", "agent=react,act"]):
+        assert main([*words, *more]) == 2
+        assert "is for one run" in capsys.readouterr().err
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
