@@ -136,6 +136,14 @@ def test_locks_name_versions_and_hashes_only() -> None:
             assert words[0].startswith("--hash=sha256:") or "==" in words[0], line
 
 
+def test_the_lock_to_use_has_all_that_a_run_and_its_plots_need() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["plots"]]
+    lock = (ROOT / "requirements" / "run.txt").read_text()
+    pinned = {line.partition("==")[0] for line in lock.splitlines() if "==" in line}
+    assert [each for each in wanted if re.split("[<>=]", each)[0] not in pinned] == []
+
+
 def made(*targets: str) -> list[str]:
     """The commands that `make` would run; `make` alone runs its own."""
     command = ["make", "--no-print-directory", *(["-n"] if targets else []), *targets]

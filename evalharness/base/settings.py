@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -57,19 +57,15 @@ def quoted(value: Any) -> Any:
     return re.sub(r"\$\{(?=\w+\})", "$${", value) if isinstance(value, str) else value
 
 
-def environment_defaults(
-    names: Collection[str],
-    mappings: Collection[str] = (),
-    environment: Mapping[str, str] = os.environ,
-) -> dict[str, Any]:
+def environment_defaults(names: Collection[str], mappings: Collection[str] = ()) -> dict[str, Any]:
     """Option -> what its variable says: `EVALHARNESS_MAX_TOKENS=1024`. `mappings`: options that are NAME=VALUE, with
     commas between several."""
     found: dict[str, Any] = {}
     for old, new in EARLIER.items():
-        if environment.get(variable_of(old)) and new in names:
+        if os.environ.get(variable_of(old)) and new in names:
             raise UserError(f"{variable_of(old)} is set; the option is called {variable_of(new)} here")
     for name in names:
-        text = environment.get(variable_of(name))
+        text = os.environ.get(variable_of(name))
         if not text or name in _NOT_DEFAULTS:
             continue
         if name not in mappings:
@@ -86,29 +82,29 @@ def variable_of(option: str) -> str:
     return PREFIX + option.upper()
 
 
-def mistyped_variables(names: Collection[str], environment: Mapping[str, str] = os.environ) -> list[str]:
+def mistyped_variables(names: Collection[str]) -> list[str]:
     """A line for each variable that is nearly the name of an option's."""
     known = [variable_of(name) for name in names if name not in _NOT_DEFAULTS]
     lines = []
-    for given in sorted(environment):
+    for given in sorted(os.environ):
         if given.startswith(PREFIX) and given not in known and (meant := close_to(given, known, 0.9)):
             lines.append(f"{given} is set and means nothing; did you mean {meant}?")
     return lines
 
 
-def openai_hint(model: str | None = None, environment: Mapping[str, str] = os.environ) -> str:
+def openai_hint(model: str | None = None) -> str:
     """How OPENAI_BASE_URL would be used, where it is set and `model` is no endpoint; begins with "; "."""
-    if not environment.get("OPENAI_BASE_URL"):
+    if not os.environ.get("OPENAI_BASE_URL"):
         return ""
     name = f" --model-name {model or 'NAME'}"
-    key = " --api-key-env OPENAI_API_KEY" if environment.get("OPENAI_API_KEY") else ""
+    key = " --api-key-env OPENAI_API_KEY" if os.environ.get("OPENAI_API_KEY") else ""
     return (
         f'; OPENAI_BASE_URL is set and not used: for that endpoint give --model "$OPENAI_BASE_URL"{name}{key}'
     )
 
 
-def key_hint(environment: Mapping[str, str] = os.environ) -> str:
+def key_hint() -> str:
     """For an endpoint that was given no key, where OPENAI_API_KEY is set; begins with "; "."""
-    if not environment.get("OPENAI_API_KEY"):
+    if not os.environ.get("OPENAI_API_KEY"):
         return ""
     return "; OPENAI_API_KEY is set and not used: for that key give --api-key-env OPENAI_API_KEY"

@@ -24,6 +24,10 @@ UNWANTED = (
 )
 
 
+_KEPT = 200
+"""Lines of its output."""
+
+
 class ToolError(Exception):
     """The tool ended with an error; `output` holds its last lines."""
 
@@ -39,10 +43,8 @@ class ToolError(Exception):
         return lines[-1].strip() if lines else str(self)
 
 
-def run_streaming(
-    argv: Sequence[str | Path], on_line: Callable[[str], None], *, keep: int = 200
-) -> list[str]:
-    """Run to the end; its last `keep` lines. Raises `ToolError`. Interrupted, it takes the tool down."""
+def run_streaming(argv: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str]:
+    """Run to the end; its last lines. Raises `ToolError`. Interrupted, it takes the tool down."""
     env = {key: value for key, value in os.environ.items() if key not in UNWANTED}
     env |= {
         "PYTHONUNBUFFERED": "1",
@@ -51,7 +53,7 @@ def run_streaming(
         "NO_COLOR": "1",
         "TQDM_DISABLE": "1",
     }
-    last: deque[str] = deque(maxlen=keep)
+    last: deque[str] = deque(maxlen=_KEPT)
     process = subprocess.Popen(
         [str(part) for part in argv],
         stdin=subprocess.DEVNULL,

@@ -15,7 +15,7 @@ from typing import TextIO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from evalharness.base.text import printable
@@ -61,12 +61,19 @@ class _Trimmed:
         return self._stream.encoding
 
 
-def plain_table(*columns: str, gap: int = 1) -> Table:
-    """A table without lines: the first column names a row, the others hold numbers, to the right."""
-    table = Table(box=None, header_style="bold", padding=(0, gap, 0, 0), pad_edge=False)
-    for name in columns:
-        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
-    return table
+def plain_table(*columns: str | Column, gap: int = 1) -> Table:
+    """A table without lines. Of columns that are only named the first names a row, and the others hold numbers, to the
+    right."""
+    headings = [
+        Column(one, justify="right" if number else "left", no_wrap=True) if isinstance(one, str) else one
+        for number, one in enumerate(columns)
+    ]
+    return Table(*headings, box=None, header_style="bold", padding=(0, gap, 0, 0), pad_edge=False)
+
+
+def words(name: str) -> Column:
+    """A column of `plain_table` that holds words, folded where they are too long for a line."""
+    return Column(name, overflow="fold")
 
 
 def line(text: str, style: str = "") -> Text:

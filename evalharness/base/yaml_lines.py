@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -91,13 +91,7 @@ def load_yaml(path: Path, what: str, missing: str | None = None) -> Any:
         raise UserError(f"{what} is not readable: {syntax_problem(error)}") from None
 
 
-def load_model(
-    path: Path,
-    kind: type[M],
-    what: str,
-    missing: str | None = None,
-    names_at: Callable[[tuple[int | str, ...]], list[str]] = lambda loc: [],
-) -> tuple[M, bytes]:
+def load_model(path: Path, kind: type[M], what: str, missing: str | None = None) -> tuple[M, bytes]:
     """(what a person's file says, its bytes). Raises UserError as `load_yaml`, with line and key of wrong values."""
     from pydantic import ValidationError
 
@@ -108,7 +102,7 @@ def load_model(
     except FileNotFoundError:
         raise UserError(missing or f"{what}: no such file") from None
     except ValidationError as error:
-        problem = value_problems(error, raw, names_at)
+        problem = _value_problems(error, raw, kind)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
         problem = syntax_problem(error)
     raise UserError(f"{what} is not usable: {problem}")
@@ -132,22 +126,16 @@ def syntax_problem(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def value_problems(
-    error: ValidationError,
-    raw: bytes | str,
-    names_at: Callable[[tuple[int | str, ...]], list[str]] = lambda loc: [],
-) -> str:
-    """Of values that are not what they should be: `line 3, example.steps.0.action: ...` for the first few.
-
-    `names_at`: the keys that a mapping may have, so that an unknown one is answered with the nearest.
-    """
+def _value_problems(error: ValidationError, raw: bytes, kind: type[BaseModel]) -> str:
+    """Of values that are not what they should be: `line 3, example.steps.0.action: ...` for the first few. An unknown
+    key is answered with the nearest of those that may stand there."""
     root = yaml.compose(raw, Loader=yaml.SafeLoader)
     found = []
     for problem in error.errors():
         loc = problem["loc"]
         line = _line_of(root, loc)
         what = {_MISSING: "is missing", _UNKNOWN: "no such key"}.get(problem["type"], problem["msg"])
-        if problem["type"] == _UNKNOWN and (names := names_at(loc[:-1])):
+        if problem["type"] == _UNKNOWN and (names := _keys_at(kind, loc[:-1])):
             what += nearest(str(loc[-1]), names)
         what = what.removeprefix("Value error, ")
         words = (name if name.isprintable() else ascii(name) for name in map(str, loc))
@@ -156,6 +144,17 @@ def value_problems(
     found.sort()
     shown = [text for _, text in found[:3]]
     return "; ".join(shown) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+
+
+def _keys_at(kind: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
+    """Of the mapping there, as far as the models within `kind` tell."""
+    for name in loc:
+        field = kind.model_fields.get(str(name))
+        inner: Any = None if field is None else field.annotation
+        if not hasattr(inner, "model_fields"):
+            return []
+        kind = inner
+    return [field.alias or name for name, field in kind.model_fields.items()]
 
 
 def line_of(raw: bytes | str, loc: Sequence[int | str]) -> int:

@@ -4,13 +4,14 @@ it needs when it runs, so `--help` is quick."""
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
 import io
 import logging
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from evalharness.base.errors import DamageWarning, EvalharnessError, InfrastructureError
@@ -151,9 +152,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:
-        if args.debug or error.filename is None:
+        if args.debug or (error.filename is None and error.errno != errno.ENOSPC):
             raise
-        _say(f"{error.filename!r}: {error.strerror}")
+        _say(f"{'cannot write' if error.filename is None else repr(error.filename)}: {error.strerror}")
+        with suppress(OSError):  # else the interpreter tries once more at its exit, and complains
+            sys.stdout.flush()
         return 2
     return status
 

@@ -21,14 +21,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from inspect import getdoc
 
-    from rich.table import Table
     from rich.text import Text
 
     from evalharness.agents.registry import agent_named, names
+    from evalharness.base.terminal import plain_table, words
 
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for column in ("agent", "what it does, and its options"):
-        table.add_column(column)
+    table = plain_table("agent", words("what it does, and its options"), gap=2)
     found = []
     for name in [args.agent] if args.agent else names():
         kind = agent_named(name).kind

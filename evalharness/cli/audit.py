@@ -41,9 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from rich.table import Table
-
-    from evalharness.base.terminal import plain_table
+    from evalharness.base.terminal import plain_table, words
     from evalharness.checks.audit import audit, totals
     from evalharness.results.task_range import write_ranges
     from evalharness.runs.live import watch
@@ -65,14 +63,10 @@ def run(args: argparse.Namespace) -> int:
         watch=watch,
     )
     out = results_console(args)
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for name in ("task", "turns", "in time", "progress", "label and simulator"):
-        table.add_column(name, no_wrap=name != "label and simulator", overflow="fold")
-    shown = 0
+    table = plain_table("task", "turns", "in time", "progress", words("label and simulator"), gap=2)
     for row in rows:
         if not args.all_rows and row.label_agrees and row.ceiling_success:
             continue
-        shown += 1
         table.add_row(
             row.task_id,
             "-" if row.plan_turns is None else str(row.plan_turns),
@@ -80,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
             f"{100 * row.ceiling_progress:.0f} %",
             row.why or "agree",
         )
-    if shown:
+    if table.row_count:
         out.print(table)
         out.print()
     summary = totals(rows)

@@ -31,7 +31,7 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the study")
-    argument(study, "-n --samples N", "samples of each task", default=10)
+    argument(study, "-n --samples N", "samples of each task (default: 10)")
     argument(study, "--temperature T", "of the samples (default: 1)")
     argument(study, "--greedy RUN", "a greedy run of the same model (default: one is played here)")
     argument(
@@ -70,7 +70,7 @@ def run(args: argparse.Namespace) -> int:
 def _runs(args: argparse.Namespace) -> Runs:
     from evalharness.cli.options import config_of
 
-    config = config_of(args, temperature=1.0 if args.temperature is None else args.temperature)
+    config = config_of(args, usual={"samples": 10, "temperature": 1.0})
     if config.selection.samples < 2:
         raise UserError(f"-n {config.selection.samples}: a best of N needs two samples at least")
     if config.policy.temperature == 0:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evalharness.cli import make_parser
 from evalharness.cli.parser import CommandParser, argument, children
 
 HELP = "print a completion script for your shell"
@@ -25,8 +26,6 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.cli import make_parser
-
     print(_SHELLS[args.shell](list(walk(make_parser()))), end="")
     return 0
 

@@ -151,36 +151,17 @@ def _fetch(args: argparse.Namespace) -> int:
 
 def _report_import(args: argparse.Namespace, results: Mapping[str, FamilyImport]) -> int:
     checks = {name: result.check for name, result in results.items()}
-    write_json(
-        args.json,
-        {
-            "schema": 1,
-            "data": str(data_folder(args)),
-            "families": {
-                name: {"imported": result.imported, **result.check.to_json()}
-                for name, result in results.items()
-            },
-        },
-    )
-    _print_checks(args, checks, {name: result.imported for name, result in results.items()})
+    _report(args, checks, {name: result.imported for name, result in results.items()})
     return 1 if any(check.changed for check in checks.values()) else 0
 
 
-def _checks(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) -> dict[str, FamilyCheck]:
+def _checked(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) -> bool:
+    """Whether all is there, and as published."""
     from evalharness.data import check
 
     checks = {name: check(family, data_folder(args)) for name, family in families.items()}
-    write_json(
-        args.json,
-        {
-            "schema": 1,
-            "data": str(data_folder(args)),
-            "ok": all(found.ok for found in checks.values()),
-            "families": {name: found.to_json() for name, found in checks.items()},
-        },
-    )
-    _print_checks(args, checks)
-    return checks
+    _report(args, checks)
+    return all(found.ok for found in checks.values())
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -189,22 +170,20 @@ def _verify(args: argparse.Namespace) -> int:
     from evalharness.data import published
     from evalharness.data.importer import require_known
 
-    checks = _checks(args, require_known(args.families, published()))
-    return 0 if all(check.ok for check in checks.values()) else 1
+    return 0 if _checked(args, require_known(args.families, published())) else 1
 
 
 def _status(args: argparse.Namespace) -> int:
     from evalharness.data import published
 
-    _checks(args, published())
+    _checked(args, published())
     _print_own_suites(args)
     return 0
 
 
 def _print_own_suites(args: argparse.Namespace) -> None:
     """What families with an import of their own have, a line each; these files have no published hash to check."""
-    from rich.text import Text
-
+    from evalharness.base.terminal import line
     from evalharness.envs import specs
     from evalharness.envs.base import MissingDataError
 
@@ -218,26 +197,28 @@ def _print_own_suites(args: argparse.Namespace) -> None:
                 there = f"{count:,} of {spec.suites.expected[suite]:,} tasks"
             except (MissingDataError, OSError) as error:
                 there = str(error)
-            console.print(
-                Text(f"{family}, suite {suite}: {printable(there, single_line=True)}"), soft_wrap=True
-            )
+            console.print(line(f"{family}, suite {suite}: {there}"), soft_wrap=True)
 
 
-def _print_checks(
+def _report(
     args: argparse.Namespace, checks: Mapping[str, FamilyCheck], imported: Mapping[str, int] | None = None
 ) -> None:
-    from rich.table import Table
+    """As JSON, and as a table. `imported`: family -> how many files were."""
+    from rich.table import Column
     from rich.text import Text
 
+    from evalharness.base.terminal import plain_table, words
     from evalharness.data.source import display
 
+    listed = {
+        name: found.to_json() | ({} if imported is None else {"imported": imported[name]})
+        for name, found in checks.items()
+    }
+    ok = all(found.ok for found in checks.values())
+    write_json(args.json, {"schema": 1, "data": str(data_folder(args)), "ok": ok, "families": listed})
     console = results_console(args)
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for heading in ("family", "state"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("tasks", "files", *(["imported"] if imported is not None else [])):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("note", overflow="fold")
+    counted = ("tasks", "files", "imported") if imported is not None else ("tasks", "files")
+    table = plain_table("family", Column("state", no_wrap=True), *counted, words("note"), gap=2)
     for name, found in checks.items():
         counts = [f"{found.tasks or 0}/{found.expected_tasks}", f"{found.files}/{found.expected_files}"]
         counts += [str(imported[name])] if imported is not None else []

@@ -9,18 +9,12 @@ Needs: pip install 'evalharness[diversity]'. docs/diversity.md
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, at_least, system_errors
+from evalharness.base.errors import UserError, at_least
 from evalharness.base.paths import data_folder
 from evalharness.cli.common import add_plots_option
-from evalharness.cli.output import csv_text, say, write_text
+from evalharness.cli.output import say, write_picture
 from evalharness.cli.parser import argument
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 HELP = "maps of thoughts, similarity of instructions"
 
@@ -60,7 +54,8 @@ def run(args: argparse.Namespace) -> int:
         for line in lines:
             say(pictures.shown(line, 200))
         with plots.style():
-            return _save(args.output, "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
+            write_picture(args.output / "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
+        return 0
     if args.what == "environments":
         return _environments(args)
     texts = diversity.family_instructions()
@@ -69,7 +64,8 @@ def run(args: argparse.Namespace) -> int:
         texts |= {f"{found.name} {i}": text for i, text in enumerate(found.texts, 1)}
     rows, name = diversity.similarity_table(texts, args.embedding)
     with plots.style():
-        return _save(args.output, "instructions", rows, pictures.draw_similarity(rows, name))
+        write_picture(args.output / "instructions", rows, pictures.draw_similarity(rows, name))
+    return 0
 
 
 def _environments(args: argparse.Namespace) -> int:
@@ -83,16 +79,5 @@ def _environments(args: argparse.Namespace) -> int:
     for row in flagged:
         say(f"{row['first']} x {row['second']}: {row['similarity']:.2f}, not below {FLAG}")
     with plots.style():
-        return _save(args.output, "environments", rows, pictures.draw_similarity(rows, name))
-
-
-def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Figure) -> int:
-    from evalharness.results.report.plots import save_figure
-
-    with system_errors(f"cannot make {folder}", "; choose another with -o DIR"):
-        folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / name
-    write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
-    save_figure(figure, stem)
-    say(f"wrote {stem}.png, .svg, .csv")
+        write_picture(args.output / "environments", rows, pictures.draw_similarity(rows, name))
     return 0

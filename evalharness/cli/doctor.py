@@ -79,13 +79,13 @@ def _findings(findings: Sequence[Finding]) -> Table:
 def _families(probes: Sequence[FamilyProbe]) -> Iterator[RenderableType]:
     """A row a family; below it why the other suites do not play, each reason once."""
     from rich.padding import Padding
-    from rich.table import Table
+    from rich.table import Column
     from rich.text import Text
 
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("family", no_wrap=True)
-    table.add_column("plays (tasks)", overflow="fold", style="green")
-    table.add_column("does not play", overflow="fold")
+    from evalharness.base.terminal import plain_table, words
+
+    plays = Column("plays (tasks)", overflow="fold", style="green")
+    table = plain_table("family", plays, words("does not play"), gap=2)
     why: dict[str, list[str]] = {}
     for probe in probes:
         playing = [f"{suite.suite} ({suite.tasks})" for suite in probe.suites if suite.plays]

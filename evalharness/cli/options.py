@@ -133,8 +133,9 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
     return found
 
 
-def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
-    """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
+def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = None, **own: Any) -> RunConfig:
+    """The configuration that `add_run_options` was given; `own`: what the command itself decides; `usual`: its
+    defaults, in place of the fields' and of a protocol's."""
     from evalharness.models.served import UnreachableError, with_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
@@ -142,6 +143,8 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     defaults = _from_environment(
         taken={*in_file, *(key for key, value in (flags | own).items() if value is not None)}
     )
+    given = {key for key, value in flags.items() if value is not None} | in_file.keys() | defaults.keys()
+    flags |= {key: value for key, value in (usual or {}).items() if key not in given}
     protocol = stated_options(
         {**defaults, **in_file, **{k: v for k, v in (flags | own).items() if v is not None}}
     )

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import system_errors
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from rich.console import Console, RenderableType
 
     from evalharness.models.asking import Outcome
+    from evalharness.results.report.plots import Style
 
 
 def say(text: str, *, stderr: bool = True) -> None:
@@ -90,6 +92,19 @@ def write_text(option: str, target: str, text: str) -> None:
         return
     with system_errors(f"cannot write {option} {target}"):
         Path(target).write_text(text, encoding="utf-8")
+
+
+def write_picture(
+    stem: Path, rows: Sequence[Mapping[str, Any]], figure: Figure, look: Style = "screen"
+) -> None:
+    """The numbers as `stem`.csv, and the figure in the formats of `look`. Within `plots.style(look)`."""
+    from evalharness.results.report.plots import save_figure
+
+    with system_errors(f"cannot make {stem.parent}", "; choose another with -o DIR"):
+        stem.parent.mkdir(parents=True, exist_ok=True)
+    write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
+    written = save_figure(figure, stem, look)
+    say(f"wrote {stem}{', '.join(path.suffix for path in written)}, .csv")
 
 
 def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:

@@ -35,13 +35,13 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    from rich.table import Table
+    from rich.table import Column
 
+    from evalharness.base.terminal import plain_table, words
     from evalharness.envs import specs
 
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for column in ("family", "name", "what is different", "source"):
-        table.add_column(column, no_wrap=column in ("family", "name"), overflow="fold")
+    columns = (Column("name", no_wrap=True), words("what is different"), words("source"))
+    table = plain_table("family", *columns, gap=2)
     rows = []
     families = specs() if args.family is None else {args.family: require_family(args.family)}
     for family, spec in families.items():

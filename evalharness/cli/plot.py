@@ -7,9 +7,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.base.errors import UserError, nearest, system_errors
-from evalharness.cli.common import add_plots_option
-from evalharness.cli.output import csv_text, say, write_text
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import add_plots_option, titles
+from evalharness.cli.output import write_picture
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.envs import specs
     from evalharness.results import curves
     from evalharness.results.report import plots
     from evalharness.results.run_labels import labels_of
@@ -73,18 +72,11 @@ def run(args: argparse.Namespace) -> int:
         "perturbations": _perturbations(runs),
         "scaling": _scaling(runs, args.x) if args.x else [],
     }
-    with system_errors(f"cannot make {args.output}", "; choose another with -o DIR"):
-        args.output.mkdir(parents=True, exist_ok=True)
-    titles = {family: spec.title for family, spec in specs().items()}
-    titles |= {family: title for run in runs for family, title in run.titles.items()}
-    for name, rows in tables.items():
-        if not rows:
-            continue
-        stem = args.output / name
-        write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
-        with plots.style(args.style):
-            written = plots.save_figure(plots.DRAW[name](rows, titles), stem, args.style)
-        say(f"wrote {stem}{', '.join(path.suffix for path in written)}, .csv")
+    names = titles() | {family: title for run in runs for family, title in run.titles.items()}
+    with plots.style(args.style):
+        for name, rows in tables.items():
+            if rows:
+                write_picture(args.output / name, rows, plots.DRAW[name](rows, names), args.style)
     return 0
 
 

@@ -100,16 +100,12 @@ def _made(families: tuple[str, ...] | None, count: int) -> Path:
 
 def _table(summary: Mapping[str, Any]) -> RenderableType:
     from rich.console import Group
-    from rich.table import Table
 
+    from evalharness.base.terminal import plain_table
     from evalharness.results.html.document import percent
     from evalharness.training.probe.probing import FIGURES
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("after an error, %")
-    table.add_column("n", justify="right")
-    for head in ("another action", "valid", "still solvable"):
-        table.add_column(head, justify="right", no_wrap=True)
+    table = plain_table("after an error, %", "n", "another action", "valid", "still solvable", gap=2)
     names = titles()
     for family, row in summary["families"].items():
         found = [row[figure] for figure in FIGURES if figure in row]

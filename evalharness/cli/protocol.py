@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.base.text import printable
 from evalharness.cli.common import add_data_option, add_json_option, data_folder
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
@@ -48,15 +47,13 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    from rich.table import Table
     from rich.text import Text
 
+    from evalharness.base.terminal import plain_table, words
     from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
     from evalharness.protocol.texts import all_imported
 
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for column in ("name", "what it is", "turns", "its prompt texts"):
-        table.add_column(column)
+    table = plain_table("name", words("what it is"), "turns", words("its prompt texts"), gap=2)
     found = []
     for name in protocol_names():
         protocol = load_protocol(name)
@@ -85,8 +82,7 @@ def run_show(args: argparse.Namespace) -> int:
 
 
 def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None:
-    from rich.text import Text
-
+    from evalharness.base.terminal import line
     from evalharness.protocol.texts import how_to_import
 
     options = " ".join(f"--agent-option {name}={value}" for name, value in protocol.options.items())
@@ -111,15 +107,15 @@ def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None
         )
     for name, value in rows.items():
         if value.strip():
-            console.print(Text(f"{name:10} {printable(value, single_line=True)}"), soft_wrap=True)
+            console.print(line(f"{name:10} {value}"), soft_wrap=True)
     for title, lines in (
         ("what it does that nobody would expect", protocol.oddities),
         ("not as there", protocol.differs),
     ):
         if lines:
-            console.print(Text(title, style="bold"))
-        for line in lines:
-            console.print(Text(f"- {printable(line, single_line=True)}"), soft_wrap=True)
+            console.print(line(title, "bold"))
+        for one in lines:
+            console.print(line(f"- {one}"), soft_wrap=True)
 
 
 def run_import(args: argparse.Namespace) -> int:

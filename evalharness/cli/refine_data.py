@@ -10,7 +10,7 @@ from evalharness.base.errors import UserError, at_least
 from evalharness.base.reading import sha256_of
 from evalharness.base.text import printable
 from evalharness.cli.common import add_json_option
-from evalharness.cli.output import note, results_console, write_json
+from evalharness.cli.output import note, results_console, write_json, write_picture
 from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.cli.refine_common import (
     add_bad_order,
@@ -292,12 +292,12 @@ def _stats(args: argparse.Namespace) -> int:
         for line in length_lines(tokens, args.max_length):
             say_on(out, line)
     if args.output is not None:
-        from evalharness.cli.diversity import _save
         from evalharness.results.paper.data_exhibits import draw_error_runs
         from evalharness.results.report import plots
 
         with plots.style():
-            _save(args.output, "error_turns", found.rows(), draw_error_runs([("", found.to_json())]))
+            figure = draw_error_runs([("", found.to_json())])
+            write_picture(args.output / "error_turns", found.rows(), figure)
     write_json(
         args.json, {"counts": counts.to_json(), **found.to_json(), "decisions": made, "tokens": tokens}
     )

@@ -8,7 +8,6 @@ import argparse
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.base.text import printable
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
@@ -36,8 +35,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.text import Text
-
+    from evalharness.base.terminal import line
     from evalharness.results.kept_summary import read_summary
     from evalharness.results.report.table import print_summary
 
@@ -51,15 +49,14 @@ def run(args: argparse.Namespace) -> int:
     print_summary(console, summary, found.titles, verbose=args.verbose)
     if not args.verbose:
         more = f"more: evalharness show {args.folder} --verbose"
-        console.print(Text(printable(more, single_line=True), style="dim"), soft_wrap=True)
+        console.print(line(more, "dim"), soft_wrap=True)
     write_json(args.json, summary.to_json())
     return 0
 
 
 def _study(args: argparse.Namespace, console: Console) -> int:
     """A sweep's, a Best-of-N's, ... own table, from its stored runs."""
-    from rich.text import Text
-
+    from evalharness.base.terminal import line
     from evalharness.runs.study import LOOP, OF_TRAINING, TRAININGS, read_study, run_folders
     from evalharness.runs.study_results import print_study
 
@@ -83,8 +80,7 @@ def _study(args: argparse.Namespace, console: Console) -> int:
         write_json(args.json, to_json(rounds))
     else:
         result = print_study(console, args.folder)
-    named = printable(f"its runs: {', '.join(map(str, runs)) or 'none yet'}", single_line=True)
-    console.print(Text(named, style="dim"), soft_wrap=True)
+    console.print(line(f"its runs: {', '.join(map(str, runs)) or 'none yet'}", "dim"), soft_wrap=True)
     if kind not in OF_TRAINING:
         write_json(args.json, result.to_json() if result else None)
     return 0

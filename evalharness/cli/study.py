@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.text import duration, printable
+from evalharness.cli import make_parser
 from evalharness.cli.common import add_json_option, data_folder
 from evalharness.cli.output import make_console, note, require_writable, results_console, say, write_json
 from evalharness.cli.parser import argument
@@ -75,7 +76,6 @@ def run(args: argparse.Namespace) -> int:
 
 def known_options() -> dict[tuple[str, ...], set[str]]:
     """Command -> names of its options, as a study's file has them."""
-    from evalharness.cli import make_parser
     from evalharness.cli.completion import walk
 
     return {
@@ -86,7 +86,6 @@ def known_options() -> dict[tuple[str, ...], set[str]]:
 
 def parse_all(plan: Plan) -> None:
     """Every command is one that its parser takes, before hours of work. Exits as the command itself would."""
-    from evalharness.cli import make_parser
 
     parser = make_parser()
     for kind in ("data", "training", "run"):
@@ -98,7 +97,6 @@ def parse_all(plan: Plan) -> None:
 def check(models: Sequence[str], plan: Plan, place: str) -> None:
     """What runs will play is there, and one of `models`. Raises UserError, which names `place`, before anything is
     made."""
-    from evalharness.cli import make_parser
     from evalharness.cli.options import config_of
     from evalharness.models.serving.checkpoint import check_checkpoint
     from evalharness.runs.evaluation import choose
@@ -162,7 +160,6 @@ def play(
 
 def show_exhibit(folder: Path, json: str | None = None) -> None:
     """Of a study's folder: the exhibit that its file names, else table 1. Raises UserError for a damaged file."""
-    from evalharness.cli import make_parser
     from evalharness.training.study.file import read_study_file
     from evalharness.training.study.folder import FILE
 
@@ -214,7 +211,6 @@ _NO_TOKENS: Mapping[str, Any] = {"lines": [], "prompt_tokens": None, "completion
 
 def _tokens(model: str, progress: StudyProgress) -> Mapping[str, Any]:
     """Of all runs that are left, as `run --dry-run` estimates them with the first base model."""
-    from evalharness.cli import make_parser
     from evalharness.cli.options import config_of
     from evalharness.runs.dry_run import dry_run
 

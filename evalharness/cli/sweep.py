@@ -67,10 +67,16 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.config import SelectionConfig, make_part, options_in
+
+    in_file = options_in(args.config)
+    if in_file.get("perturb") and not args.perturb:
+        raise UserError(f"perturb in {args.config} is for one run; a sweep's are named with --perturb")
     if args.over:
         return run_agents(args)
-    if not args.tasks:
+    if not (tasks := args.tasks or in_file.get("tasks")):
         raise UserError("--tasks FAMILY is missing: a sweep over perturbations is of one family")
+    args.tasks = make_part(SelectionConfig, {"tasks": tasks}).tasks
     return _run_perturbations(args)
 
 
@@ -141,11 +147,8 @@ def _columns(args: argparse.Namespace) -> Runs:
     for name in names:
         compose(spec, name)
     config = config_of(args, perturb=None)
-    config = config.changed(perturb=None)
-    return {
-        UNPERTURBED: config,
-        **{name: config.changed(perturb=name) for name in names},
-    }
+    columns = {UNPERTURBED: None} | {name: name for name in names}
+    return {column: config.changed(perturb=name) for column, name in columns.items()}
 
 
 KIND = "agents"
@@ -175,10 +178,15 @@ def _agent_columns(args: argparse.Namespace) -> Runs:
         given = "--perturb" if args.perturb else "--agent"
         raise UserError(f"--over and {given} exclude each other; an agent's options go with it: {EXAMPLE}")
     config = config_of(args, perturb=None)
-    runs = {re.sub(r"[^\w.+=-]+", "-", one): replace(config, agent=_agent(config.agent, one)) for one in said}
-    if len(runs) < len(said):
-        raise UserError(f"--over {args.over}: two of the agents would share a folder; rename a file")
-    return runs
+    return _by_folder(args, {one: replace(config, agent=_agent(config.agent, one)) for one in said})
+
+
+def _by_folder(args: argparse.Namespace, runs: Runs) -> Runs:
+    """Folder's name -> the run of what `--over` names. Raises UserError where two would share a folder."""
+    found = {re.sub(r"[^\w.+=-]+", "-", said): run for said, run in runs.items()}
+    if len(found) < len(runs):
+        raise UserError(f"--over {args.over}: two of them would share a folder; rename a file")
+    return found
 
 
 def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
@@ -192,8 +200,7 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
     runs = {}
     for one in said:
         words = bool(args.own_words) and load_protocol(one).texts is not None
-        name = re.sub(r"[^\w.+=-]+", "-", one)
-        runs[name] = config_of(args, perturb=None, protocol=one, own_words=words)
+        runs[one] = config_of(args, perturb=None, protocol=one, own_words=words)
     flags = {"--suite": "suite", "--tasks": "tasks", "--max-turns": "max_turns"}
     for flag, option in flags.items():
         values = {name: config.options()[option] or 30 for name, config in runs.items()}
@@ -202,9 +209,7 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
             raise UserError(
                 f"--over {args.over}: {flag} differs ({told[:200]}); give one for all, to compare in pairs"
             )
-    if len(runs) < len(said):
-        raise UserError(f"--over {args.over}: two of the protocols would share a folder; rename a file")
-    return runs
+    return _by_folder(args, runs)
 
 
 def _agent(own: AgentConfig, said: str) -> AgentConfig:

@@ -30,9 +30,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.table import Table
+    from rich.table import Column
     from rich.text import Text
 
+    from evalharness.base.terminal import plain_table, words
     from evalharness.envs import specs
     from evalharness.suites.selection import count_tasks, select
 
@@ -40,10 +41,8 @@ def run(args: argparse.Namespace) -> int:
     suite = chosen_suite(args, folder)
     seed = args.suite_seed or 0
     console = results_console(args)
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     if args.selection is None:
-        for name in ("family", "title", "tasks", "note"):
-            table.add_column(name, overflow="fold", justify="right" if name == "tasks" else "left")
+        table = plain_table("family", words("title"), "tasks", words("note"), gap=2)
         rows: list[dict[str, Any]] = []
         for family, spec in specs().items():
             try:
@@ -65,10 +64,7 @@ def run(args: argparse.Namespace) -> int:
         write_json(args.json, {"suite": suite, "families": rows})
         return 0
     tasks = select(specs(), args.selection, suite, data=folder, suite_seed=seed)
-    table.add_column("task", no_wrap=True)
-    table.add_column("kind", overflow="fold")
-    table.add_column("level", no_wrap=True)
-    table.add_column("goal", overflow="fold")
+    table = plain_table("task", words("kind"), Column("level", no_wrap=True), words("goal"), gap=2)
     for task in tasks:
         table.add_row(task.id, task.kind, task.difficulty, Text(printable(" ".join(task.goal.split()))))
     console.print(table)

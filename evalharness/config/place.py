@@ -34,6 +34,6 @@ class PlaceConfig(Part):
     @classmethod
     def _names_a_folder(cls, folder: Any) -> Any:
         # `Path("")` would be the current folder, as after `-o "$OUT"` with OUT unset.
-        if isinstance(folder, str) and (not folder.strip() or "\0" in folder):
+        if isinstance(folder, str) and not folder.strip():
             raise ValueError("no name of a folder")
         return folder

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +48,11 @@ class RunConfig:
     """Made of options by `RunConfig.of`. Raises UserError for parts that do not fit together."""
 
     policy: PolicyConfig
-    selection: SelectionConfig = field(default_factory=SelectionConfig)
-    agent: AgentConfig = field(default_factory=AgentConfig)
-    limits: LimitsConfig = field(default_factory=LimitsConfig)
-    outside: OutsideConfig = field(default_factory=OutsideConfig)
-    place: PlaceConfig = field(default_factory=PlaceConfig)
+    selection: SelectionConfig
+    agent: AgentConfig
+    limits: LimitsConfig
+    outside: OutsideConfig
+    place: PlaceConfig
 
     def __post_init__(self) -> None:
         if self.policy.is_external != (self.agent.chosen.name == EXTERNAL_AGENT):

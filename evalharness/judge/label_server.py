@@ -18,7 +18,7 @@ from evalharness.judge.labels import LabelFolder, checked
 from evalharness.judge.turn_prompt import EARLIER_TURNS
 from evalharness.judge.verdict import KINDS, Rater
 from evalharness.results.html.document import asset, document
-from evalharness.runs.watch_page import guard, serve_application
+from evalharness.runs.watch_page import guard, page_routes, serve_application
 
 _BODY = """\
 <div id="app"><header id="bar"></header><main id="main" tabindex="-1"><p class="loading">Loading …</p></main></div>
@@ -79,9 +79,6 @@ def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence
             "judges": [{"name": judge.name, **asdict(judge.verdicts[turn.key])} for judge in shown],
         }
 
-    async def page(request: web.Request) -> web.Response:
-        return web.Response(text=html, content_type="text/html")
-
     async def turns(request: web.Request) -> web.Response:
         listed = [{"family": t.family, "key": list(t.key), **said(t)} for t in drawn]
         facts = {"run": store.run.folder.name, "rater": store.rater, "kinds": KINDS, "titles": titles}
@@ -114,14 +111,10 @@ def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence
             raise web.HTTPNotFound(text="no such turn was drawn")
         return drawn[number]
 
-    async def nothing(request: web.Request) -> web.Response:
-        return web.Response(status=204)
-
     app = web.Application(middlewares=[guard], client_max_size=100_000)
     app.add_routes(
         [
-            web.get("/", page),
-            web.get("/favicon.ico", nothing),
+            *page_routes(html),
             web.get("/data/turns", turns),
             web.get(r"/data/turn-{number:\d{1,7}}", turn),
             web.post(r"/data/turn-{number:\d{1,7}}", keep),

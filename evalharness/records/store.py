@@ -306,6 +306,16 @@ class RunStore(RecordFolder):
     def load(self) -> None:
         self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
 
+    def note_labels(self, labels: Mapping[str, str]) -> None:
+        """Those of a command that starts nothing, since nothing is left to play: the last start has them then."""
+        manifest = read_manifest(self.folder)
+        if labels.items() <= manifest.user_labels.items():
+            return
+        *earlier, last = manifest.sessions
+        last = last.model_copy(update={"label": {**(last.label or {}), **labels}})
+        labelled = manifest.model_copy(update={"sessions": [*earlier, last]})
+        write_atomically(self.folder / MANIFEST, json.dumps(labelled.to_json(), indent=2) + "\n")
+
     def append(self, episode: Episode) -> None:
         """Raises StoreError when the disk refuses."""
         key = (episode.task_id, episode.sample)

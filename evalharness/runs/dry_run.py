@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 
 from evalharness.agents.base import EpisodeStart
 from evalharness.base.errors import UserError
+from evalharness.base.terminal import plain_table, words
 from evalharness.base.text import duration
 from evalharness.config import RunConfig
 from evalharness.envs.base import EnvSpec, Task
@@ -69,11 +69,7 @@ class Plan:
     """Of what is left, in the currency of `--prices` and without a cache; None where nothing is to pay."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            **asdict(self),
-            "folder": str(self.folder),
-            "families": [asdict(family) for family in self.families],
-        }
+        return {**asdict(self), "folder": str(self.folder)}
 
 
 def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> Plan:
@@ -213,11 +209,7 @@ def print_plan(console: Console, plan: Plan, titles: Mapping[str, str]) -> None:
             console.print(f"--- {message['role']}", style="dim")
             console.print(str(message["content"]), soft_wrap=True)
         console.print()
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("family", no_wrap=True)
-    for name in ("tasks", "episodes", "to play"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("kinds", overflow="fold")
+    table = plain_table("family", "tasks", "episodes", "to play", words("kinds"), gap=2)
     for family in plan.families:
         counts = (family.tasks, family.episodes, family.left)
         table.add_row(titles.get(family.family, family.family), *map(str, counts), _kinds(family))

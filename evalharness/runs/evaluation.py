@@ -235,6 +235,8 @@ def evaluate(
                     result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
                 timing = timing.model_copy(update=result.timing.given())
+            else:
+                store.note_labels(config.place.label)
             timing = timing.ended(prices, stopped)
             progress.status = "writing the tables"
             write_parquet(folder)

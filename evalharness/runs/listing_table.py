@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evalharness.base.terminal import line
 from evalharness.base.text import fold, pieces, printable
 from evalharness.results.score import ESTIMATED, HELD_OUT
 from evalharness.runs.listing import Listed
@@ -45,7 +46,7 @@ def print_runs(console: Console, entries: Sequence[Listed]) -> None:
     console.print(table)
     for entry in entries:
         if entry.why:
-            console.print(Text(printable(entry.why, single_line=True), style="red"), soft_wrap=True)
+            console.print(line(entry.why, "red"), soft_wrap=True)
     if any((len(entry.families) == 1 and entry.scores) or entry.runs for entry in entries):
         note = "scores: held-out; of a run of one family that family's; of a study from the lowest to the highest"
         console.print(Text(note, style="dim"))

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
-from evalharness.base.terminal import make_console
-from evalharness.base.text import duration, printable
+from evalharness.base.terminal import line, make_console
+from evalharness.base.text import duration
 from evalharness.base.watching import watching
 from evalharness.envs import specs
 from evalharness.play.progress import FamilyProgress, Progress
@@ -87,9 +86,7 @@ def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
         (progress.warning, "bold yellow"),
         (progress.status, "yellow"),
     ]
-    return Group(
-        table, *(Text(printable(text, single_line=True), style=style) for text, style in lines if text)
-    )
+    return Group(table, *(line(text, style) for text, style in lines if text))
 
 
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
@@ -107,14 +104,11 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def watch(
-    progress: Progress, titles: Mapping[str, str] | None = None, console: Console | None = None
-) -> Iterator[None]:
-    """Show `progress` until the context closes: by default on standard error, with the installed families' titles."""
-    titles = {family: spec.title for family, spec in specs().items()} if titles is None else titles
-    console = console or make_console(stderr=True)
+def watch(progress: Progress) -> Iterator[None]:
+    """Show `progress` on standard error until the context closes."""
+    titles = {family: spec.title for family, spec in specs().items()}
     with watching(
-        console,
+        make_console(stderr=True),
         lambda: _view(progress, titles),
         status=lambda: progress.status,
         line=lambda: _line(progress, titles) if progress.turns else "",

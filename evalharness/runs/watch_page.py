@@ -196,6 +196,18 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     return response
 
 
+def page_routes(html: str) -> list[web.RouteDef]:
+    """The page, and no icon."""
+
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text=html, content_type="text/html")
+
+    async def nothing(request: web.Request) -> web.Response:
+        return web.Response(status=204)
+
+    return [web.get("/", page), web.get("/favicon.ico", nothing)]
+
+
 def application(viewed: Viewed) -> web.Application:
     """`viewed` has been opened."""
     lock = asyncio.Lock()
@@ -204,9 +216,6 @@ def application(viewed: Viewed) -> web.Application:
     async def refreshed() -> None:
         async with lock:
             await asyncio.to_thread(viewed.refresh)
-
-    async def page(request: web.Request) -> web.Response:
-        return web.Response(text=html, content_type="text/html")
 
     async def state(request: web.Request) -> web.Response:
         await refreshed()
@@ -226,14 +235,10 @@ def application(viewed: Viewed) -> web.Application:
             raise web.HTTPNotFound
         return _json(packed)
 
-    async def nothing(request: web.Request) -> web.Response:
-        return web.Response(status=204)
-
     app = web.Application(middlewares=[guard])
     app.add_routes(
         [
-            web.get("/", page),
-            web.get("/favicon.ico", nothing),
+            *page_routes(html),
             web.get("/data/state", state),
             web.get("/data/index", index),
             web.get("/data/prompts", prompts),

@@ -80,6 +80,21 @@ def test_a_file_that_cannot_be_written_is_named(
     assert f"cannot write --json {target}: {reason}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words", [["perturb", "list"], ["perturb", "list", "--json", "-"], ["completion", "bash"]], ids=" ".join
+)
+def test_a_full_disk_behind_standard_output_is_no_traceback(
+    words: list[str], environment: dict[str, str]
+) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command(*words), env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "evalharness: cannot write: No space left on device"
+    assert "Traceback" not in done.stderr
+
+
 def test_with_debug_an_error_has_its_traceback(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without it, the person at the terminal reads the reason alone."""
     assert main(["show", "nowhere"]) == 2

@@ -78,18 +78,22 @@ def test_flags_over_file_over_environment(environment: dict[str, str], tmp_path:
     assert "from the environment: EVALHARNESS_SEED=7\n" in done.stderr, "what nobody typed is said"
 
 
-def test_a_mistyped_variable_is_named() -> None:
+def test_a_mistyped_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["max_tokens", "temperature", "vllm"]
-    assert mistyped_variables(names, {"EVALHARNESS_HOME": "x", "EVALHARNESS_VLLM": "x"}) == []
-    [line] = mistyped_variables(names, {"EVALHARNESS_MAXTOKENS": "9"})
+    for name in ("HOME", "VLLM"):
+        monkeypatch.setenv(f"EVALHARNESS_{name}", "x")
+    assert mistyped_variables(names) == []
+    monkeypatch.setenv("EVALHARNESS_MAXTOKENS", "9")
+    [line] = mistyped_variables(names)
     assert "did you mean EVALHARNESS_MAX_TOKENS?" in line
 
 
-def test_variables_of_mappings_hold_pairs() -> None:
-    found = environment_defaults(["workers"], ["workers"], {"EVALHARNESS_WORKERS": "babyai=2, pddl=1"})
-    assert found == {"workers": {"babyai": "2", "pddl": "1"}}
+def test_variables_of_mappings_hold_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALHARNESS_WORKERS", "babyai=2, pddl=1")
+    assert environment_defaults(["workers"], ["workers"]) == {"workers": {"babyai": "2", "pddl": "1"}}
+    monkeypatch.setenv("EVALHARNESS_WORKERS", "2")
     with pytest.raises(UserError, match="EVALHARNESS_WORKERS=2 is not"):
-        environment_defaults(["workers"], ["workers"], {"EVALHARNESS_WORKERS": "2"})
+        environment_defaults(["workers"], ["workers"])
 
 
 CONFIGS = [

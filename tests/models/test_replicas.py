@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +120,19 @@ async def test_whatever_keeps_a_server_from_starting_again_ends_the_wait_for_it(
         with pytest.raises(ModelGoneError, match="could not be started again: No space left"):
             await asyncio.wait_for(waiting, 60)
         await group.close()
+
+
+@pytest.mark.parametrize("refused", ["mkdtemp", "gettempdir"])
+async def test_a_full_disk_at_the_first_start_is_no_traceback(
+    refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: Any, **more: Any) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    server = managed(tmp_path, make_fake_vllm(tmp_path / "bin"))
+    monkeypatch.setattr(tempfile, refused, full)
+    with pytest.raises(ServerStartError, match=r"vLLM's sockets: No space left on device; .* TMPDIR"):
+        await server.start()
 
 
 async def test_a_server_that_does_not_list_its_model_is_no_traceback(tmp_path: Path) -> None:

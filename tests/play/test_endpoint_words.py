@@ -56,13 +56,18 @@ def test_a_variable_that_is_not_set_is_named(name: str, monkeypatch: pytest.Monk
         read_key("--api-key-env", name)
 
 
-def test_the_variables_of_openai_are_named_where_they_are_set_and_unused() -> None:
-    assert openai_hint("gpt-5", {}) == key_hint({}) == ""
-    set_ones = {"OPENAI_BASE_URL": "https://h/v1", "OPENAI_API_KEY": "sk-1"}
-    said = openai_hint("gpt-5", set_ones)
+def test_the_variables_of_openai_are_named_where_they_are_set_and_unused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    assert openai_hint("gpt-5") == key_hint() == ""
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://h/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    said = openai_hint("gpt-5")
     assert '--model "$OPENAI_BASE_URL" --model-name gpt-5 --api-key-env OPENAI_API_KEY' in said
-    assert "--api-key-env OPENAI_API_KEY" in key_hint(set_ones)
-    assert "sk-1" not in said + key_hint(set_ones)
+    assert "--api-key-env OPENAI_API_KEY" in key_hint()
+    assert "sk-1" not in said + key_hint()
 
 
 def test_a_mistyped_policy_and_a_missing_model(environment: dict[str, str], tmp_path: Path) -> None:

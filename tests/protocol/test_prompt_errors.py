@@ -21,7 +21,10 @@ def line_of(text: str, part: str) -> int:
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (OURS.replace("system:", "sytem:", 1), f"line {line_of(OURS, 'system:')}, sytem: no such key"),
+        (
+            OURS.replace("system:", "sytem:", 1),
+            f"line {line_of(OURS, 'system:')}, sytem: no such key; did you mean 'system'?",
+        ),
         (OURS.replace("system:", "sytem:", 1), "system: is missing"),
         (OURS.replace("  - thought:", "  - thougt:", 1), f"line {line_of(OURS, '    - thought:')}, example.steps.0"),
         (OURS.replace("  goal:", "  goal: [", 1), f"begins in line {line_of(OURS, '  goal:')}"),

@@ -17,7 +17,7 @@ from made_runs import Outcome, make_run
 from rich.console import Console
 
 from evalharness.base.errors import UserError
-from evalharness.cli import main
+from evalharness.cli import bon, main, make_parser
 from evalharness.protocol.prompt import prompts_folder
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.results.best_of_n import BestOfN, best_of_n, trajectory
@@ -231,6 +231,24 @@ async def test_samples_of_a_task_are_played_side_by_side(tmp_path: Path) -> None
         at = [index for index, other in enumerate(begun) if other == prompt]
         # Four in flight may overtake each other by a few places; task after task they would be twelve apart.
         assert at[-1] - at[0] <= 6
+
+
+def test_samples_and_temperature_come_from_flag_file_variable_or_default_in_this_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planned(*flags: str) -> tuple[int, float]:
+        args = make_parser().parse_args(["bon", "--model", "random", "--suite", "open", *flags])
+        config = bon._runs(args)["samples"]
+        return config.selection.samples, config.policy.temperature
+
+    file = tmp_path / "config.yaml"
+    file.write_text("samples: 3\ntemperature: 0.5\n")
+    assert planned() == (10, 1.0)
+    assert planned("--config", str(file)) == (3, 0.5)
+    assert planned("--config", str(file), "-n", "4") == (4, 0.5)
+    monkeypatch.setenv("EVALHARNESS_SAMPLES", "5")
+    assert planned() == (5, 1.0)
+    assert planned("--config", str(file)) == (3, 0.5)
 
 
 def test_a_wrong_greedy_run_is_refused_before_anything_is_played(

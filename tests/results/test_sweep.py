@@ -169,6 +169,21 @@ def test_what_cannot_be_swept_is_refused_before_anything_is_played(
     assert not folder.exists()
 
 
+def test_a_configuration_file_names_the_tasks_and_no_column(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, plan = tmp_path / "sweep.yaml", tmp_path / "plan.json"
+    file.write_text("model: random\nsuite: open\ntasks: [babyai:0, babyai:2]\nmax_turns: 1\n")
+    words = ["sweep", "--config", str(file), "--dry-run", "--json", str(plan)]
+    assert main([*words, "--perturb", "verbs"]) == 0
+    runs = json.loads(plan.read_text())["runs"]
+    assert {name: run["families"][0]["tasks"] for name, run in runs.items()} == {"unperturbed": 2, "verbs": 2}
+    file.write_text(file.read_text() + "perturb: order\n")
+    for more in ([], ["--over", "agent=react,act"]):
+        assert main([*words, *more]) == 2
+        assert "is for one run" in capsys.readouterr().err
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_run(tmp_path / "run", {"babyai": [SOLVED]})
     options = ["sweep", "--suite", "open", "--model", "oracle", "--tasks", "babyai", "-o"]

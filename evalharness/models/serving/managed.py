@@ -304,9 +304,14 @@ def default_context(model: str | Path) -> int:
 
 
 def _socket_folder() -> Path:
-    """A new folder with a short name: the path of a Unix socket has at most 107 bytes."""
-    base = tempfile.gettempdir()
-    return Path(tempfile.mkdtemp(prefix="evalharness-", dir=base if len(base) < 50 else "/tmp"))
+    """A new folder with a short name: the path of a Unix socket has at most 107 bytes. Raises ServerStartError."""
+    try:
+        base = tempfile.gettempdir()  # on a full disk there is none that can be written to
+        return Path(tempfile.mkdtemp(prefix="evalharness-", dir=base if len(base) < 50 else "/tmp"))
+    except OSError as error:
+        raise ServerStartError(
+            f"no temporary folder for vLLM's sockets: {error.strerror}; make room there, or set TMPDIR to another"
+        ) from None
 
 
 def _family(host: str) -> socket.AddressFamily:

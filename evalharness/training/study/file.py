@@ -166,7 +166,7 @@ def read_study_file(path: Path, known: Known) -> StudyFile:
 
 def read_part(path: Path, kind: type[P], sections: Sections, known: Known) -> tuple[P, bytes]:
     """(what the file says, its bytes). Raises UserError with file and line for everything that is wrong."""
-    found, raw = load_model(path, kind, str(path), names_at=lambda loc: _names_at(kind, loc))
+    found, raw = load_model(path, kind, str(path))
     for section, (command, ours) in sections.items():
         place = section.split(".")
         options: Any = found
@@ -178,9 +178,3 @@ def read_part(path: Path, kind: type[P], sections: Sections, known: Known) -> tu
                 why = "the study sets it" if name in ours else f"no such option{nearest(name, there)}"
                 raise UserError(f"{path}: line {line_of(raw, [*place, name])}, {section}.{name}: {why}")
     return found, raw
-
-
-def _names_at(kind: type[Part], loc: tuple[int | str, ...]) -> list[str]:
-    """The keys that may stand where an unknown one does."""
-    parts: Mapping[tuple[int | str, ...], type[BaseModel]] = {(): kind, ("axes",): Axes, ("data",): Data}
-    return list(parts[loc].model_fields) if loc in parts else []

@@ -18,6 +18,7 @@ from made_runs import made_study, make_run
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
+from evalharness.records.store import read_manifest
 from evalharness.results.paper.exhibit import Entry, Given
 from evalharness.results.paper.exhibits import EXHIBITS
 from evalharness.results.paper.perturbed import groups_of
@@ -304,3 +305,12 @@ def test_a_label_changes_nothing_of_what_a_run_is(tmp_path: Path, clean_home: Pa
     assert load_scored_run(tmp_path / "run").labels == {"data_size": "1", "by": "me"}
     assert main([*arguments, "--samples", "2", "--label", "data_size=2"]) == 0
     assert load_scored_run(tmp_path / "run").labels == {"data_size": "2", "by": "me"}
+
+
+def test_a_finished_run_takes_a_label(tmp_path: Path, clean_home: Path) -> None:
+    run = tmp_path / "run"
+    arguments = ["run", "--model", "random", "--suite", "open", "--tasks", "babyai:0", "--max-turns", "2"]
+    for labels in ([], ["--label", "data_size=1", "--label", "by=me"], ["--label", "data_size=2"], []):
+        assert main([*arguments, "-o", str(run), *labels]) == 0
+    assert load_scored_run(run).labels == {"data_size": "2", "by": "me"}
+    assert len(read_manifest(run).sessions) == 1
