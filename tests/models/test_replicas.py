@@ -108,15 +108,16 @@ async def test_whatever_keeps_a_server_from_starting_again_ends_the_wait_for_it(
     def full() -> Path:
         raise OSError("No space left on device")
 
-    async with managed(tmp_path, make_fake_vllm(tmp_path / "bin")) as server:
-        monkeypatch.setattr("evalharness.models.serving.managed._socket_folder", full)
-        group = Replicas([Replica("one", ChatEndpoint(server.base_url, "toy", sampling=Sampling()), server)])
-        group.replicas[0].up = False
-        waiting = asyncio.create_task(group.choose(None))
-        await server.kill()
-        with pytest.raises(ModelGoneError, match="could not be started again: No space left"):
-            await asyncio.wait_for(waiting, 60)
-        await group.close()
+    server = managed(tmp_path, make_fake_vllm(tmp_path / "bin"))
+    await server.start()
+    monkeypatch.setattr("evalharness.models.serving.managed._socket_folder", full)
+    group = Replicas([Replica("one", ChatEndpoint(server.base_url, "toy", sampling=Sampling()), server)])
+    group.replicas[0].up = False
+    waiting = asyncio.create_task(group.choose(None))
+    await server.kill()
+    with pytest.raises(ModelGoneError, match="could not be started again: No space left"):
+        await asyncio.wait_for(waiting, 60)
+    await group.close()
 
 
 async def test_a_server_that_does_not_list_its_model_is_no_traceback(tmp_path: Path) -> None:
