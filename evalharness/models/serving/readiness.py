@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.paths import cache_folder, write_whole
+from evalharness.base.reading import read_known
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -26,6 +27,14 @@ async def healthy(http: ClientSession, base_url: str) -> bool:
             return response.status == 200
     except (aiohttp.ClientError, TimeoutError, OSError):
         return False
+
+
+async def is_up(base_url: str, within: float) -> bool:
+    """`healthy`, on a connection of its own, in so many seconds."""
+    import aiohttp
+
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=within)) as http:
+        return await healthy(http, base_url)
 
 
 async def first_request(http: ClientSession, base_url: str, model: str, limit: float) -> str | None:
@@ -69,18 +78,8 @@ def _path() -> Path:
 
 
 def _all() -> dict[str, float]:
-    """What is not readable is as good as nothing."""
-    try:
-        return {
-            str(key): float(value) for key, value in json.loads(_path().read_text(encoding="utf-8")).items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
-
-
-def usual_start(model: str, kind: str) -> float | None:
-    """Seconds of the last start; None where there was none."""
-    return _all().get(f"{kind} {model}")
+    """Seconds of the last start of each model. What is not readable is as good as nothing."""
+    return {key: value for key, value in read_known(_path()).items() if isinstance(value, int | float)}
 
 
 def note_start(model: str, kind: str, seconds: float) -> None:
@@ -95,5 +94,5 @@ def note_start(model: str, kind: str, seconds: float) -> None:
 
 def of_about(model: str, kind: str) -> str:
     """`of about 50 s`, or what a first start takes."""
-    usual = usual_start(model, kind)
+    usual = _all().get(f"{kind} {model}")
     return f"of about {usual:.0f} s" if usual else f"so far; a first start takes {_ROUGHLY[kind]}"
