@@ -37,8 +37,7 @@ class HandOuts:
         """Raises UserError for a damaged file."""
         self._file = LineFile(folder / FILE)
         self._file.drop_torn_line()
-        lines = read_lines(folder / FILE, "the episode counts as not given out", read_object)
-        self._counts = Counter((line["task_id"], line["sample"]) for line in lines)
+        self._counts = Counter(read_lines(folder / FILE, "the episode counts as not given out", _key))
 
     def note(self, key: tuple[str, int]) -> int:
         """How often this one has been given out now. Raises StoreError."""
@@ -49,6 +48,11 @@ class HandOuts:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _key(raw: bytes) -> tuple[str, int]:
+    line = read_object(raw)
+    return str(line["task_id"]), int(line["sample"])
 
 
 LOG = "agent.log"
