@@ -41,16 +41,14 @@ def label_page(run: str, rater: str) -> str:
 def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
     """What a person sees of a turn: the same as a judge, whole."""
     episode = drawn.episode
-    first = max(0, drawn.number - 1 - EARLIER_TURNS)
-    before = episode.turns[first - 1].observation if first else episode.first_observation
-    shown = episode.turns[first : drawn.number]
+    before, shown = drawn.since(EARLIER_TURNS)
     return {
         "task_id": episode.task_id,
         "sample": episode.sample,
         "family": episode.family,
         "turn": drawn.number,
         "goal": episode.goal,
-        "left_out": first,
+        "left_out": drawn.number - len(shown),
         "before": before,
         "turns": [
             {

@@ -136,14 +136,11 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*_DECIDED, *_CONTEXT])
     for drawn in turns:
-        episode, turn = drawn.episode, drawn.episode.turns[drawn.number - 1]
-        before = (
-            episode.turns[drawn.number - 2].observation if drawn.number > 1 else episode.first_observation
-        )
+        before, (turn,) = drawn.since(0)
         label = labels.get(drawn.key)
         said = [label.word, label.kind or "", label.note] if label else ["", "", ""]
         action = turn.reply if turn.action is None else turn.action
-        context = (episode.goal, before, turn.thought, action, turn.observation)
+        context = (drawn.episode.goal, before, turn.thought, action, turn.observation)
         shown = [printable(text)[:_LONGEST_CELL] for text in context]
         cells = [drawn.key[0], str(drawn.key[1]), str(drawn.key[2]), *said, *shown]
         writer.writerow([guarded(cell) for cell in cells])
