@@ -9,11 +9,18 @@ from typing import Any
 
 from evalharness.base.reading import no_constant
 from evalharness.judge.verdict import KINDS, Verdict, writable
+from evalharness.models.asking import Answer, Refusal
 
 _LONGEST = 100_000
 """Characters of a reply that are looked at."""
 _SENTENCE = 300
 """Characters of a reason. A server that is held to the schema stops a judge that would go on for ever."""
+
+CUT_OFF = "cut off by the token limit"
+_REFUSED: dict[Refusal, str] = {
+    "context": "too long for the judge's context",
+    "refused": "the judge's server refused the question",
+}
 
 _BRACE = re.compile(r"[{}]")
 _BROKEN = re.compile(r"\{\s*[\"']")
@@ -91,13 +98,26 @@ def objects(text: str) -> Iterator[dict[str, Any]]:
         at = text.find("{", end)
 
 
-def read_object(text: str, key: str) -> dict[str, Any]:
+def reply_of(answer: Answer) -> str:
+    """Raises UnusableReplyError where the server gave none."""
+    if answer.refusal is not None:
+        raise UnusableReplyError(_REFUSED[answer.refusal])
+    return answer.reply
+
+
+def read_object(answer: Answer, key: str) -> dict[str, Any]:
     """The one object that has `key`. Raises UnusableReplyError where there is none, or where several differ in it."""
-    found = [value for value in objects(text) if key in value]
-    if not found:
-        raise UnusableReplyError(_without(text, key))
-    if any(value[key] != found[0][key] for value in found):
-        raise UnusableReplyError(f"several answers that differ in {key!r}")
+    text = reply_of(answer)
+    try:
+        found = [value for value in objects(text) if key in value]
+        if not found:
+            raise UnusableReplyError(_without(text, key))
+        if any(value[key] != found[0][key] for value in found):
+            raise UnusableReplyError(f"several answers that differ in {key!r}")
+    except UnusableReplyError:
+        if answer.finish_reason == "length":
+            raise UnusableReplyError(CUT_OFF) from None
+        raise
     return found[-1]
 
 
@@ -114,13 +134,12 @@ def sentence(value: Any) -> str:
     return re.sub(r"\s+", " ", writable(value)).strip()[:_SENTENCE] if isinstance(value, str) else ""
 
 
-def read_verdict(reply: str, finish_reason: str = "stop") -> Verdict:
+def read_verdict(answer: Answer) -> Verdict:
     """A verdict without `wrong` says in its note why none could be read."""
     try:
-        value = read_object(reply, "verdict")
+        value = read_object(answer, "verdict")
     except UnusableReplyError as error:
-        cut = finish_reason == "length"
-        return Verdict(None, None, "cut off by the token limit" if cut else str(error))
+        return Verdict(None, None, str(error))
     said = value["verdict"].strip().casefold() if isinstance(value["verdict"], str) else None
     if said not in ("right", "wrong"):
         return Verdict(None, None, "the verdict is neither right nor wrong")

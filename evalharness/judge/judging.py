@@ -54,7 +54,7 @@ class JudgementFolder(AnswerFolder):
         self.done = {key for key, _, _, _ in judgement_lines(self.folder)}
 
     def add(self, drawn: DrawnTurn, answer: Answer) -> Verdict:
-        verdict = verdict_of(answer)
+        verdict = read_verdict(answer)
         task_id, sample, turn = drawn.key
         self.append_line(
             JUDGEMENTS,
@@ -64,14 +64,6 @@ class JudgementFolder(AnswerFolder):
         )
         self.done.add(drawn.key)
         return verdict
-
-
-def verdict_of(answer: Answer) -> Verdict:
-    if answer.refusal == "context":
-        return Verdict(None, None, "too long for the judge's context")
-    if answer.refusal == "refused":
-        return Verdict(None, None, "the judge's server refused the question")
-    return read_verdict(answer.reply, answer.finish_reason)
 
 
 Judgement = tuple[TurnKey, Verdict, str, dict[str, Any]]
