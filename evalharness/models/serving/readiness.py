@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.paths import cache_folder, write_whole
 from evalharness.base.reading import read_known
+from evalharness.models.completion import error_message
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -53,8 +54,8 @@ async def first_request(http: ClientSession, base_url: str, model: str, limit: f
         ) as response:
             if response.status == 200:
                 return None
-            answer = await response.text()
-            return f"vLLM refused the first chat request (HTTP {response.status}): {_message(answer)}"
+            why = error_message(await response.read())
+            return f"vLLM refused the first chat request (HTTP {response.status}): {why}"
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         return f"vLLM did not answer the first chat request ({type(error).__name__})"
 
@@ -64,13 +65,6 @@ async def context_length(http: ClientSession, base_url: str) -> int:
     async with http.get(f"{base_url}/models") as response:
         models = await response.json()
     return int(models["data"][0]["max_model_len"])
-
-
-def _message(answer: str) -> str:
-    """The message in an OpenAI-style error body, else the body, shortened."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        answer = json.loads(answer)["error"]["message"]
-    return answer.strip()[:500]
 
 
 def _path() -> Path:
