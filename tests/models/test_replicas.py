@@ -148,6 +148,7 @@ def test_gpu_sets_do_not_overlap_and_follow_the_parallel_sizes() -> None:
     assert gpus_of_one(["--tensor-parallel-size", "2", "--pipeline_parallel_size=2"]) == 4
     assert gpus_of_one(["-tp", "2"]) == 2
     assert gpus_of_one(["--max-model-len", "4096"]) == 1
+    assert gpus_of_one(["-tp", "0"]) == 1  # vLLM says what is wrong with it
     assert [v["CUDA_VISIBLE_DEVICES"] for v in place_on_gpus(4, 2, gpus)] == ["0,1", "2,3", "4,5", "6,7"]
     assert place_on_gpus(1, 8, []) == [{}]
     with pytest.raises(UserError, match=r"needs 4 GPUs \(2 each\) and 3 are visible; at most 1 replicas"):
