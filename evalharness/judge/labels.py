@@ -115,7 +115,8 @@ def read_labels(folder: Path) -> Rater:
 _DECIDED = ("task_id", "sample", "turn", "label", "kind", "note")
 """Columns that are read back; the others are for whoever looks."""
 _CONTEXT = ("goal", "before", "thought", "action", "observation")
-_LONGEST = 100_000_000
+_LARGEST = 100 << 20
+"""Bytes of a table."""
 _LONGEST_CELL = 30_000
 """Spreadsheets hold 32,767 characters."""
 
@@ -150,9 +151,7 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
 def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
     """The decided turns of a CSV file. Raises UserError naming the line that is wrong."""
     try:
-        if path.stat().st_size > _LONGEST:
-            raise UserError(f"{path} is larger than any table of labels")
-        text = read_text(path, "utf-8-sig")
+        text = read_text(path, "utf-8-sig", _LARGEST)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {error}") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))
