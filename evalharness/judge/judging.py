@@ -86,7 +86,7 @@ def read_judge(folder: Path) -> Rater:
     manifest = read_kind(folder, KIND, MAKE)
     found = {key: (verdict, family) for key, verdict, family, _ in judgement_lines(folder)}
     return Rater(
-        str(manifest["model_name"]),
+        str(manifest.get("model_name", folder.name)),
         {key: verdict for key, (verdict, _) in found.items()},
         {key: family for key, (_, family) in found.items()},
         manifest["identity"]["run_digest"],

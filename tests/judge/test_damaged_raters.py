@@ -60,3 +60,13 @@ def test_a_manifest_without_the_digest_of_its_run_is_one_line(
         2,
         f"evalharness: {path} is not of judgements: it has no 'run_digest'\n",
     )
+
+
+def test_a_manifest_without_the_judges_name_is_that_of_the_folder(
+    judged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = judged / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["model_name"]
+    path.write_text(json.dumps(manifest))
+    assert agreement(judged, capsys) == (0, "")
