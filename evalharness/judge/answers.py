@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from evalharness.base.reading import no_constant
 from evalharness.judge.verdict import KINDS, Verdict, writable
 from evalharness.models.asking import Answer, Refusal
 
+Value = TypeVar("Value")
 _LONGEST = 100_000
 """Characters of a reply that are looked at."""
 _SENTENCE = 300
 """Characters of a reason. A server that is held to the schema stops a judge that would go on for ever."""
 
-CUT_OFF = "cut off by the token limit"
 _REFUSED: dict[Refusal, str] = {
     "context": "too long for the judge's context",
     "refused": "the judge's server refused the question",
@@ -58,8 +58,11 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=_each_key_once)
 
 
-def _spoken(text: str) -> str:
-    """What follows the thinking. A reply that begins with a brace has none: there `</think>` is quoted."""
+def spoken(text: str) -> str:
+    """What follows the thinking. A reply that begins with a brace has none: there `</think>` is quoted.
+
+    Raises UnusableReplyError where the thinking has no end.
+    """
     text = text.strip()
     if not text.startswith("{"):
         text = text.rpartition("</think>")[2].lstrip()
@@ -81,11 +84,10 @@ def _end_of_braces(text: str, at: int) -> int:
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a reply, from the first on; what stands between them is passed over.
+    """The JSON objects in what was spoken, from the first on; what stands between them is passed over.
 
     Raises UnusableReplyError where one of them is broken.
     """
-    text = _spoken(text)
     at = text.find("{")
     while at >= 0:
         try:
@@ -98,26 +100,26 @@ def objects(text: str) -> Iterator[dict[str, Any]]:
         at = text.find("{", end)
 
 
-def reply_of(answer: Answer) -> str:
-    """Raises UnusableReplyError where the server gave none."""
+def read(answer: Answer, from_text: Callable[[str], Value]) -> Value:
+    """What `from_text` makes of what the judge spoke. Raises UnusableReplyError, also where that does: a refusal, or
+    the limit that cut the reply off, is then the reason."""
     if answer.refusal is not None:
         raise UnusableReplyError(_REFUSED[answer.refusal])
-    return answer.reply
-
-
-def read_object(answer: Answer, key: str) -> dict[str, Any]:
-    """The one object that has `key`. Raises UnusableReplyError where there is none, or where several differ in it."""
-    text = reply_of(answer)
     try:
-        found = [value for value in objects(text) if key in value]
-        if not found:
-            raise UnusableReplyError(_without(text, key))
-        if any(value[key] != found[0][key] for value in found):
-            raise UnusableReplyError(f"several answers that differ in {key!r}")
+        return from_text(spoken(answer.reply))
     except UnusableReplyError:
         if answer.finish_reason == "length":
-            raise UnusableReplyError(CUT_OFF) from None
+            raise UnusableReplyError("cut off by the token limit") from None
         raise
+
+
+def read_object(text: str, key: str) -> dict[str, Any]:
+    """The one object that has `key`. Raises UnusableReplyError where there is none, or where several differ in it."""
+    found = [value for value in objects(text) if key in value]
+    if not found:
+        raise UnusableReplyError(_without(text, key))
+    if any(value[key] != found[0][key] for value in found):
+        raise UnusableReplyError(f"several answers that differ in {key!r}")
     return found[-1]
 
 
@@ -137,7 +139,7 @@ def sentence(value: Any) -> str:
 def read_verdict(answer: Answer) -> Verdict:
     """A verdict without `wrong` says in its note why none could be read."""
     try:
-        value = read_object(answer, "verdict")
+        value = read(answer, lambda text: read_object(text, "verdict"))
     except UnusableReplyError as error:
         return Verdict(None, None, str(error))
     said = value["verdict"].strip().casefold() if isinstance(value["verdict"], str) else None

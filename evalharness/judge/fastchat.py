@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.judge.answers import CUT_OFF, UnusableReplyError, reply_of, sentence
+from evalharness.judge.answers import UnusableReplyError, read, sentence
 from evalharness.judge.grading import HIGHEST, LOWEST, Grade
 from evalharness.judge.questions import TwoTurnQuestion, objects_of, raw_of
 from evalharness.models.asking import Answer
@@ -62,16 +62,9 @@ class FastChatPrompts:
 
     def read(self, answer: Answer) -> Grade:
         try:
-            reply = reply_of(answer)
+            return read(answer, _grade)
         except UnusableReplyError as error:
             return Grade(None, str(error))
-        found = next((match for rule in _RATING if (match := rule.search(reply))), None)
-        if found is None:
-            return Grade(None, CUT_OFF if answer.finish_reason == "length" else "no grade in [[ ]]")
-        rating = float(found[1])
-        if not LOWEST <= rating <= HIGHEST:
-            return Grade(None, f"the rating is not between {LOWEST} and {HIGHEST}")
-        return Grade(rating, sentence(reply))
 
     def require_references(self, questions: tuple[TwoTurnQuestion, ...]) -> None:
         """Raises UserError before anything is asked."""
@@ -81,6 +74,16 @@ class FastChatPrompts:
                     f"question {question.id} is of category {question.category}, which these prompts grade beside a "
                     "reference answer; give --references FILE (FastChat's reference_answer/gpt-4.jsonl)"
                 )
+
+
+def _grade(text: str) -> Grade:
+    found = next((match for rule in _RATING if (match := rule.search(text))), None)
+    if found is None:
+        raise UnusableReplyError("no grade in [[ ]]")
+    rating = float(found[1])
+    if not LOWEST <= rating <= HIGHEST:
+        raise UnusableReplyError(f"the rating is not between {LOWEST} and {HIGHEST}")
+    return Grade(rating, sentence(text))
 
 
 def load_fastchat_prompts(path: Path) -> FastChatPrompts:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.judge.answers import REASON, UnusableReplyError, read_object, response_format, sentence
+from evalharness.judge.answers import REASON, UnusableReplyError, read, read_object, response_format, sentence
 from evalharness.judge.questions import TwoTurnQuestion
 from evalharness.judge.turn_prompt import StrictFile, clipped, quoted, read_prompt
 from evalharness.models.asking import Answer
@@ -45,7 +45,7 @@ class GradePrompt:
     def read(self, answer: Answer) -> Grade:
         """Strictly: a whole number from 1 to 10 in the one object that has a rating."""
         try:
-            value = read_object(answer, "rating")
+            value = read(answer, lambda text: read_object(text, "rating"))
         except UnusableReplyError as error:
             return Grade(None, str(error))
         rating = value["rating"]

@@ -15,6 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.paths import folder_name
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
+from evalharness.judge.answers import UnusableReplyError, spoken
 from evalharness.judge.fastchat import FastChatPrompts, load_fastchat_prompts
 from evalharness.judge.folder import JudgeProgress
 from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt
@@ -73,8 +74,11 @@ class MtbenchFolder(AnswerFolder):
             self.tokens[f"{name} {part}"] += line[part] or 0
 
     def add_answer(self, key: GradeKey, answer: Answer) -> None:
-        """One that the server refused is an empty one: it is graded as such."""
-        text = "" if answer.refusal else answer.reply.rpartition("</think>")[2].strip()
+        """One that the server refused, or that ended in its thinking, is an empty one: it is graded as such."""
+        try:
+            text = "" if answer.refusal else spoken(answer.reply)
+        except UnusableReplyError:
+            text = ""
         self._add(ANSWERS, key, {"answer": text}, answer)
         self.answers[key] = text
 
