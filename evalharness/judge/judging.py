@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -25,7 +26,7 @@ from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.work import Watch, unwatched
+from evalharness.models.work import Watch
 from evalharness.records.answers import AnswerFolder, make_manifest
 from evalharness.records.cost import Prices, Tokens, prices_of
 from evalharness.records.files import ERRORS, MANIFEST, SUMMARY
@@ -128,7 +129,7 @@ class Judging:
     """Tries of a question whose infrastructure fails."""
 
 
-def judge_run(what: Judging, *, watch: Watch = unwatched) -> Outcome:
+def judge_run(what: Judging, *, watch: Watch = nullcontext) -> Outcome:
     """Judge the drawn turns, or go on with that. More turns may join the same folder.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.

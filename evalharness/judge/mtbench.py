@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.work import Watch, unwatched
+from evalharness.models.work import Watch
 from evalharness.protocol.prompt import Message
 from evalharness.records.answers import AnswerFolder, make_manifest
 from evalharness.records.cost import Tokens, prices_of
@@ -120,7 +120,7 @@ class Graded(Outcome):
     scores: Sequence[Score]
 
 
-def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
+def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
     """Answer and grade every question, or go on with that. The model's server is ended before the judge's is started.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
