@@ -244,7 +244,7 @@ def _weights(folder: Path, names: set[str]) -> list[Path]:
         if safetensors and ".safetensors" not in index:
             continue
         shards = read_json(folder / index).get("weight_map")
-        missing = sorted(set(shards.values()) - names) if isinstance(shards, dict) else []
+        missing = sorted(set(map(str, shards.values())) - names) if isinstance(shards, dict) else []
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise CheckpointError(

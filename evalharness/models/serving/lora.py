@@ -105,14 +105,14 @@ def check_adapter(folder: str | Path) -> Adapter:
 
 def _rank(path: Path, settings: Mapping[str, Any], shapes: Mapping[str, Shape]) -> int:
     patterns = settings.get("rank_pattern") or {}
-    stated = {settings.get("r"), *(patterns.values() if isinstance(patterns, dict) else ())}
+    stated = [settings.get("r"), *(patterns.values() if isinstance(patterns, dict) else ())]
     found = {shape[0] for name, shape in shapes.items() if _is_first(name) and shape}
     if not found:
         raise CheckpointError(f"{path / WEIGHTS} has no LoRA matrices")
-    if not found <= stated:
-        says = ", ".join(sorted(str(rank) for rank in stated))
+    if other := [rank for rank in found if rank not in stated]:
+        says = ", ".join(sorted({str(rank) for rank in stated}))
         raise CheckpointError(
-            f"{path}: {CONFIG} says rank {says}, and {WEIGHTS} has matrices of rank {max(found - stated)}; "
+            f"{path}: {CONFIG} says rank {says}, and {WEIGHTS} has matrices of rank {max(other)}; "
             "they are not of one adapter"
         )
     return max(found)

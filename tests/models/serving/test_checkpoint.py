@@ -109,6 +109,7 @@ def empty(folder: Path) -> None:
             "its header cannot be read",
         ),
         (write("model.safetensors", "version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"),
+        (write("model.safetensors.index.json", '{"weight_map": {"a": [1]}}'), r"lacks the weight file \[1\]"),
         (lose_a_shard, "lacks the weight file model-00002-of-00002.safetensors"),
         (make_adapter, "LoRA adapter of org/base.*--model BASE --lora"),
         (nest, "give .*checkpoint-500"),
