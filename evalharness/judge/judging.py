@@ -19,7 +19,7 @@ from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
 from evalharness.judge.folder import JudgeProgress, draws_of, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
-from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
+from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart, verdict_of
 from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
@@ -78,8 +78,8 @@ def judgement_lines(folder: Path) -> Iterator[Judgement]:
 
 def _judgement(raw: bytes) -> Judgement:
     line = read_object(raw)
-    key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
-    return key, Verdict(line["wrong"], line["kind"], line["note"]), str(line["family"]), line
+    key, verdict = verdict_of(line)
+    return key, verdict, str(line["family"]), line
 
 
 def read_judge(folder: Path) -> Rater:
@@ -201,8 +201,8 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Pri
     judged = {key for key, _, _, _ in lines}
     verdicts = [verdict for _, verdict, _, _ in lines]
     unread = Counter(verdict.note for verdict in verdicts if verdict.wrong is None)
-    prompt_tokens = sum(line["prompt_tokens"] or 0 for _, _, _, line in lines)
-    completion_tokens = sum(line["completion_tokens"] or 0 for _, _, _, line in lines)
+    prompt_tokens = sum(line.get("prompt_tokens") or 0 for _, _, _, line in lines)
+    completion_tokens = sum(line.get("completion_tokens") or 0 for _, _, _, line in lines)
     summary = {
         "run": str(run.folder),
         "judged": len(lines),

@@ -14,9 +14,9 @@ from aiohttp import web
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.terminal import say
 from evalharness.judge.draw import DrawnTurn
-from evalharness.judge.labels import LabelFolder, checked
+from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
-from evalharness.judge.verdict import KINDS, Rater
+from evalharness.judge.verdict import KINDS, Rater, checked
 from evalharness.results.html.document import asset, document
 from evalharness.runs.watch_page import guard, serve_application
 
