@@ -10,7 +10,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -141,13 +140,14 @@ class Session:
         except TimeoutError:
             self._socket.close()  # else the late answer would pass for that of the next request
             raise SessionError(_LATE) from None
+        except KeyboardInterrupt:
+            self._socket.close()
+            raise
 
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
 
@@ -223,9 +223,7 @@ class AsyncSession:
                 _refuse_unless_busy(error, deadline)
                 await asyncio.sleep(1)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exception: object) -> None:
         if self._socket is not None:
             await self._socket.close()
 

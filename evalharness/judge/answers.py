@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from evalharness.base.reading import no_constant
 from evalharness.judge.verdict import KINDS, Verdict, writable
+from evalharness.models.asking import Answer, Refusal
 
+Value = TypeVar("Value")
 _LONGEST = 100_000
 """Characters of a reply that are looked at."""
 _SENTENCE = 300
 """Characters of a reason. A server that is held to the schema stops a judge that would go on for ever."""
+
+_REFUSED: dict[Refusal, str] = {
+    "context": "too long for the judge's context",
+    "refused": "the judge's server refused the question",
+}
 
 _BRACE = re.compile(r"[{}]")
 _BROKEN = re.compile(r"\{\s*[\"']")
@@ -51,8 +58,11 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=_each_key_once)
 
 
-def _spoken(text: str) -> str:
-    """What follows the thinking. A reply that begins with a brace has none: there `</think>` is quoted."""
+def spoken(text: str) -> str:
+    """What follows the thinking. A reply that begins with a brace has none: there `</think>` is quoted.
+
+    Raises UnusableReplyError where the thinking has no end.
+    """
     text = text.strip()
     if not text.startswith("{"):
         text = text.rpartition("</think>")[2].lstrip()
@@ -74,11 +84,10 @@ def _end_of_braces(text: str, at: int) -> int:
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a reply, from the first on; what stands between them is passed over.
+    """The JSON objects in what was spoken, from the first on; what stands between them is passed over.
 
     Raises UnusableReplyError where one of them is broken.
     """
-    text = _spoken(text)
     at = text.find("{")
     while at >= 0:
         try:
@@ -89,6 +98,19 @@ def objects(text: str) -> Iterator[dict[str, Any]]:
             if isinstance(value, dict):
                 yield value
         at = text.find("{", end)
+
+
+def read(answer: Answer, from_text: Callable[[str], Value]) -> Value:
+    """What `from_text` makes of what the judge spoke. Raises UnusableReplyError, also where that does: a refusal, or
+    the limit that cut the reply off, is then the reason."""
+    if answer.refusal is not None:
+        raise UnusableReplyError(_REFUSED[answer.refusal])
+    try:
+        return from_text(spoken(answer.reply))
+    except UnusableReplyError:
+        if answer.finish_reason == "length":
+            raise UnusableReplyError("cut off by the token limit") from None
+        raise
 
 
 def read_object(text: str, key: str) -> dict[str, Any]:
@@ -114,13 +136,12 @@ def sentence(value: Any) -> str:
     return re.sub(r"\s+", " ", writable(value)).strip()[:_SENTENCE] if isinstance(value, str) else ""
 
 
-def read_verdict(reply: str, finish_reason: str = "stop") -> Verdict:
+def read_verdict(answer: Answer) -> Verdict:
     """A verdict without `wrong` says in its note why none could be read."""
     try:
-        value = read_object(reply, "verdict")
+        value = read(answer, lambda text: read_object(text, "verdict"))
     except UnusableReplyError as error:
-        cut = finish_reason == "length"
-        return Verdict(None, None, "cut off by the token limit" if cut else str(error))
+        return Verdict(None, None, str(error))
     said = value["verdict"].strip().casefold() if isinstance(value["verdict"], str) else None
     if said not in ("right", "wrong"):
         return Verdict(None, None, "the verdict is neither right nor wrong")

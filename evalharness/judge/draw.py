@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.judge.verdict import TurnKey, shown_key
-from evalharness.records.episode import Episode
+from evalharness.records.episode import Episode, Turn
 from evalharness.records.identity import digest
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
@@ -46,6 +46,12 @@ class DrawnTurn:
     @property
     def family(self) -> str:
         return self.episode.family
+
+    def since(self, earlier: int) -> tuple[str, Sequence[Turn]]:
+        """What was observed before, and the turns up to this one: at most so many earlier ones."""
+        first = max(0, self.number - 1 - earlier)
+        before = self.episode.turns[first - 1].observation if first else self.episode.first_observation
+        return before, self.episode.turns[first : self.number]
 
 
 def played_digest(manifest: Manifest) -> str:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.judge.answers import sentence
-from evalharness.judge.grading import HIGHEST, LOWEST, Grade, refused
+from evalharness.judge.answers import UnusableReplyError, read, sentence
+from evalharness.judge.grading import HIGHEST, LOWEST, Grade
 from evalharness.judge.questions import TwoTurnQuestion, objects_of, raw_of
 from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
@@ -61,16 +61,10 @@ class FastChatPrompts:
         return [{"role": "system", "content": template.system}, {"role": "user", "content": user}]
 
     def read(self, answer: Answer) -> Grade:
-        if (grade := refused(answer)) is not None:
-            return grade
-        found = next((match for rule in _RATING if (match := rule.search(answer.reply))), None)
-        if found is None:
-            cut = answer.finish_reason == "length"
-            return Grade(None, "cut off by the token limit" if cut else "no grade in [[ ]]")
-        rating = float(found[1])
-        if not LOWEST <= rating <= HIGHEST:
-            return Grade(None, f"the rating is not between {LOWEST} and {HIGHEST}")
-        return Grade(rating, sentence(answer.reply))
+        try:
+            return read(answer, _grade)
+        except UnusableReplyError as error:
+            return Grade(None, str(error))
 
     def require_references(self, questions: tuple[TwoTurnQuestion, ...]) -> None:
         """Raises UserError before anything is asked."""
@@ -80,6 +74,16 @@ class FastChatPrompts:
                     f"question {question.id} is of category {question.category}, which these prompts grade beside a "
                     "reference answer; give --references FILE (FastChat's reference_answer/gpt-4.jsonl)"
                 )
+
+
+def _grade(text: str) -> Grade:
+    found = next((match for rule in _RATING if (match := rule.search(text))), None)
+    if found is None:
+        raise UnusableReplyError("no grade in [[ ]]")
+    rating = float(found[1])
+    if not LOWEST <= rating <= HIGHEST:
+        raise UnusableReplyError(f"the rating is not between {LOWEST} and {HIGHEST}")
+    return Grade(rating, sentence(text))
 
 
 def load_fastchat_prompts(path: Path) -> FastChatPrompts:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.judge.answers import REASON, UnusableReplyError, read_object, response_format, sentence
+from evalharness.judge.answers import REASON, UnusableReplyError, read, read_object, response_format, sentence
 from evalharness.judge.questions import TwoTurnQuestion
 from evalharness.judge.turn_prompt import StrictFile, clipped, quoted, read_prompt
 from evalharness.models.asking import Answer
@@ -44,13 +44,10 @@ class GradePrompt:
 
     def read(self, answer: Answer) -> Grade:
         """Strictly: a whole number from 1 to 10 in the one object that has a rating."""
-        if (grade := refused(answer)) is not None:
-            return grade
         try:
-            value = read_object(answer.reply, "rating")
+            value = read(answer, lambda text: read_object(text, "rating"))
         except UnusableReplyError as error:
-            cut = answer.finish_reason == "length"
-            return Grade(None, "cut off by the token limit" if cut else str(error))
+            return Grade(None, str(error))
         rating = value["rating"]
         if isinstance(rating, float) and rating.is_integer():
             rating = int(rating)
@@ -83,15 +80,3 @@ class GradePrompt:
 def load_grade_prompt(folder: Path | None = None) -> GradePrompt:
     """Raises UserError."""
     return GradePrompt(*read_prompt(GradePromptFile, "grade.yaml", folder))
-
-
-def refused(answer: Answer) -> Grade | None:
-    """No grade, where the server gave no reply."""
-    if answer.refusal is None:
-        return None
-    return Grade(
-        None,
-        "too long for the judge's context"
-        if answer.refusal == "context"
-        else "refused by the judge's server",
-    )

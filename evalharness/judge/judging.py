@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -18,14 +19,14 @@ from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
 from evalharness.judge.folder import JudgeProgress, draws_of, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
-from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
+from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart, verdict_of
 from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.work import Watch, unwatched
+from evalharness.models.work import Watch
 from evalharness.records.answers import AnswerFolder, make_manifest
 from evalharness.records.cost import Prices, Tokens, prices_of
 from evalharness.records.files import ERRORS, MANIFEST, SUMMARY
@@ -54,7 +55,7 @@ class JudgementFolder(AnswerFolder):
         self.done = {key for key, _, _, _ in judgement_lines(self.folder)}
 
     def add(self, drawn: DrawnTurn, answer: Answer) -> Verdict:
-        verdict = verdict_of(answer)
+        verdict = read_verdict(answer)
         task_id, sample, turn = drawn.key
         self.append_line(
             JUDGEMENTS,
@@ -64,14 +65,6 @@ class JudgementFolder(AnswerFolder):
         )
         self.done.add(drawn.key)
         return verdict
-
-
-def verdict_of(answer: Answer) -> Verdict:
-    if answer.refusal == "context":
-        return Verdict(None, None, "too long for the judge's context")
-    if answer.refusal == "refused":
-        return Verdict(None, None, "the judge's server refused the question")
-    return read_verdict(answer.reply, answer.finish_reason)
 
 
 Judgement = tuple[TurnKey, Verdict, str, dict[str, Any]]
@@ -85,8 +78,8 @@ def judgement_lines(folder: Path) -> Iterator[Judgement]:
 
 def _judgement(raw: bytes) -> Judgement:
     line = read_object(raw)
-    key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
-    return key, Verdict(line["wrong"], line["kind"], line["note"]), str(line["family"]), line
+    key, verdict = verdict_of(line)
+    return key, verdict, str(line["family"]), line
 
 
 def read_judge(folder: Path) -> Rater:
@@ -94,7 +87,7 @@ def read_judge(folder: Path) -> Rater:
     manifest = read_kind(folder, KIND, MAKE)
     found = {key: (verdict, family) for key, verdict, family, _ in judgement_lines(folder)}
     return Rater(
-        str(manifest["model_name"]),
+        str(manifest.get("model_name", folder.name)),
         {key: verdict for key, (verdict, _) in found.items()},
         {key: family for key, (_, family) in found.items()},
         manifest["identity"]["run_digest"],
@@ -136,7 +129,7 @@ class Judging:
     """Tries of a question whose infrastructure fails."""
 
 
-def judge_run(what: Judging, *, watch: Watch = unwatched) -> Outcome:
+def judge_run(what: Judging, *, watch: Watch = nullcontext) -> Outcome:
     """Judge the drawn turns, or go on with that. More turns may join the same folder.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
@@ -208,8 +201,8 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Pri
     judged = {key for key, _, _, _ in lines}
     verdicts = [verdict for _, verdict, _, _ in lines]
     unread = Counter(verdict.note for verdict in verdicts if verdict.wrong is None)
-    prompt_tokens = sum(line["prompt_tokens"] or 0 for _, _, _, line in lines)
-    completion_tokens = sum(line["completion_tokens"] or 0 for _, _, _, line in lines)
+    prompt_tokens = sum(line.get("prompt_tokens") or 0 for _, _, _, line in lines)
+    completion_tokens = sum(line.get("completion_tokens") or 0 for _, _, _, line in lines)
     summary = {
         "run": str(run.folder),
         "judged": len(lines),

@@ -14,9 +14,9 @@ from aiohttp import web
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.terminal import say
 from evalharness.judge.draw import DrawnTurn
-from evalharness.judge.labels import LabelFolder, checked
+from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
-from evalharness.judge.verdict import KINDS, Rater
+from evalharness.judge.verdict import KINDS, Rater, checked
 from evalharness.results.html.document import asset, document
 from evalharness.runs.watch_page import guard, page_routes, serve_application
 
@@ -41,16 +41,14 @@ def label_page(run: str, rater: str) -> str:
 def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
     """What a person sees of a turn: the same as a judge, whole."""
     episode = drawn.episode
-    first = max(0, drawn.number - 1 - EARLIER_TURNS)
-    before = episode.turns[first - 1].observation if first else episode.first_observation
-    shown = episode.turns[first : drawn.number]
+    before, shown = drawn.since(EARLIER_TURNS)
     return {
         "task_id": episode.task_id,
         "sample": episode.sample,
         "family": episode.family,
         "turn": drawn.number,
         "goal": episode.goal,
-        "left_out": first,
+        "left_out": drawn.number - len(shown),
         "before": before,
         "turns": [
             {

@@ -18,7 +18,7 @@ from evalharness.base.reading import read_object, read_text
 from evalharness.base.text import no_formula, printable
 from evalharness.judge.draw import DrawnTurn, JudgedRun
 from evalharness.judge.folder import draws_of, read_kind
-from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict, writable
+from evalharness.judge.verdict import Rater, TurnKey, Verdict, checked, verdict_of
 from evalharness.records.answers import make_manifest
 from evalharness.records.lines import read_lines
 from evalharness.records.store import RecordFolder
@@ -28,7 +28,6 @@ FOLDER = "labels"
 LABELS = "labels.jsonl"
 KIND = "labels"
 MAKE = "evalharness label RUN --rater NAME"
-LONGEST_NOTE = 2000
 
 
 def label_folder(run: Path, rater: str) -> Path:
@@ -36,19 +35,6 @@ def label_folder(run: Path, rater: str) -> Path:
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,59}", rater):
         raise UserError(f"--rater {rater!r}: a name of letters, digits, dots, dashes; it becomes a folder")
     return run / FOLDER / rater
-
-
-def checked(wrong: object, kind: object, note: object) -> Verdict:
-    """A label from outside. Raises ValueError saying what is wrong with it."""
-    if wrong is not None and not isinstance(wrong, bool):
-        raise ValueError("a label is right or wrong")
-    if kind is not None and kind not in KINDS:
-        raise ValueError(f"there is no kind {str(kind)[:40]!r}; there are: {', '.join(KINDS)}")
-    if kind is not None and wrong is not True:
-        raise ValueError("only a wrong turn has a kind of error")
-    if not isinstance(note, str) or len(note) > LONGEST_NOTE:
-        raise ValueError(f"a note is text of at most {LONGEST_NOTE} characters")
-    return Verdict(wrong, kind, writable(note))
 
 
 class LabelFolder(RecordFolder):
@@ -91,14 +77,11 @@ class LabelFolder(RecordFolder):
 
 
 def _read(folder: Path) -> dict[TurnKey, Verdict]:
-    found = dict(read_lines(folder / LABELS, "its turn is labelled anew", _label))
+    def label(raw: bytes) -> tuple[TurnKey, Verdict]:
+        return verdict_of(read_object(raw))
+
+    found = dict(read_lines(folder / LABELS, "its turn is labelled anew", label))
     return {key: verdict for key, verdict in found.items() if verdict.wrong is not None}
-
-
-def _label(raw: bytes) -> tuple[TurnKey, Verdict]:
-    line = read_object(raw)
-    key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
-    return key, checked(line["wrong"], line["kind"], line["note"])
 
 
 def read_labels(folder: Path) -> Rater:
@@ -115,7 +98,8 @@ def read_labels(folder: Path) -> Rater:
 _DECIDED = ("task_id", "sample", "turn", "label", "kind", "note")
 """Columns that are read back; the others are for whoever looks."""
 _CONTEXT = ("goal", "before", "thought", "action", "observation")
-_LONGEST = 100_000_000
+_LARGEST = 100 << 20
+"""Bytes of a table."""
 _LONGEST_CELL = 30_000
 """Spreadsheets hold 32,767 characters."""
 
@@ -136,14 +120,11 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*_DECIDED, *_CONTEXT])
     for drawn in turns:
-        episode, turn = drawn.episode, drawn.episode.turns[drawn.number - 1]
-        before = (
-            episode.turns[drawn.number - 2].observation if drawn.number > 1 else episode.first_observation
-        )
+        before, (turn,) = drawn.since(0)
         label = labels.get(drawn.key)
         said = [label.word, label.kind or "", label.note] if label else ["", "", ""]
         action = turn.reply if turn.action is None else turn.action
-        context = (episode.goal, before, turn.thought, action, turn.observation)
+        context = (drawn.episode.goal, before, turn.thought, action, turn.observation)
         shown = [printable(text)[:_LONGEST_CELL] for text in context]
         cells = [drawn.key[0], str(drawn.key[1]), str(drawn.key[2]), *said, *shown]
         writer.writerow([guarded(cell) for cell in cells])
@@ -153,9 +134,7 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
 def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
     """The decided turns of a CSV file. Raises UserError naming the line that is wrong."""
     try:
-        if path.stat().st_size > _LONGEST:
-            raise UserError(f"{path} is larger than any table of labels")
-        text = read_text(path, "utf-8-sig")
+        text = read_text(path, "utf-8-sig", _LARGEST)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {error}") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))

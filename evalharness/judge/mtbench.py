@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.paths import folder_name
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
+from evalharness.judge.answers import UnusableReplyError, spoken
 from evalharness.judge.fastchat import FastChatPrompts, load_fastchat_prompts
 from evalharness.judge.folder import JudgeProgress
 from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt
@@ -26,7 +27,7 @@ from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.work import Watch, unwatched
+from evalharness.models.work import Watch
 from evalharness.protocol.prompt import Message
 from evalharness.records.answers import AnswerFolder, make_manifest
 from evalharness.records.cost import Tokens, prices_of
@@ -73,8 +74,11 @@ class MtbenchFolder(AnswerFolder):
             self.tokens[f"{name} {part}"] += line[part] or 0
 
     def add_answer(self, key: GradeKey, answer: Answer) -> None:
-        """One that the server refused is an empty one: it is graded as such."""
-        text = "" if answer.refusal else answer.reply.rpartition("</think>")[2].strip()
+        """One that the server refused, or that ended in its thinking, is an empty one: it is graded as such."""
+        try:
+            text = "" if answer.refusal else spoken(answer.reply)
+        except UnusableReplyError:
+            text = ""
         self._add(ANSWERS, key, {"answer": text}, answer)
         self.answers[key] = text
 
@@ -116,7 +120,7 @@ class Graded(Outcome):
     scores: Sequence[Score]
 
 
-def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
+def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
     """Answer and grade every question, or go on with that. The model's server is ended before the judge's is started.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import parse_json, read_bytes
 
-_LONGEST = 50_000_000
+_LARGEST = 50 << 20
+"""Bytes of a file of questions, answers or prompts."""
 TURNS = 2
 TEMPERATURES = {
     **{"writing": 0.7, "roleplay": 0.7, "extraction": 0.0, "math": 0.0},
@@ -64,9 +65,7 @@ def objects_of(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 def raw_of(path: Path, option: str) -> bytes:
     """Raises UserError."""
     with system_errors(f"cannot read {option} {path}"):
-        if path.stat().st_size > _LONGEST:
-            raise UserError(f"{option} {path} is larger than any file of questions")
-        return read_bytes(path)
+        return read_bytes(path, _LARGEST)
 
 
 def _two_texts(value: object) -> tuple[str, str] | None:
@@ -100,8 +99,7 @@ def read_questions(path: Path | None, references: Path | None = None) -> Questio
             key = str(value.get("question_id"))
             if key in found:  # a file of references may be for a larger set
                 answers = _reference(value, f"{references.name}, line {number}")
-                known = found[key]
-                found[key] = TwoTurnQuestion(known.id, known.category, known.turns, answers)
+                found[key] = replace(found[key], references=answers)
     return QuestionSet(name, tuple(found.values()), facts)
 
 

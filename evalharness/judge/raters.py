@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
-from evalharness.base.reading import read_json
+from evalharness.base.reading import read_known
 from evalharness.judge import judging, labels
 from evalharness.judge.agreement import Agreement, compare_raters
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
@@ -106,10 +106,8 @@ def _run_around(path: Path) -> Path | None:
 def _read(path: Path) -> Rater:
     if path.is_file():
         return Rater(path.stem, labels.read_labels_csv(path))
-    try:
-        kind = read_json(path / MANIFEST)["identity"]["kind"]
-    except (OSError, ValueError, KeyError, TypeError):
-        kind = None
+    identity = read_known(path / MANIFEST).get("identity")
+    kind = identity.get("kind") if isinstance(identity, dict) else None
     if kind == labels.KIND:
         return labels.read_labels(path)
     if kind == judging.KIND:

@@ -6,17 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
+from evalharness.base.terminal import line, plain_table
 from evalharness.base.text import printable
 from evalharness.judge.agreement import ALL, Agreement, Share, published_agreement
 from evalharness.judge.mtbench_scores import Score
 from evalharness.stats import Interval, wilson
-
-
-def _plain(text: str, style: str = "") -> Text:
-    return Text(printable(text, single_line=True), style=style)
 
 
 def _interval(interval: Interval | None) -> str:
@@ -31,7 +26,7 @@ def _share(share: Share) -> str:
     return f"{_number(share.value)} {_interval(share.interval)}".rstrip()
 
 
-def judgement_lines(summary: Mapping[str, Any]) -> list[str]:
+def judgement_table(summary: Mapping[str, Any]) -> RenderableType:
     """How many were right, wrong and not readable, and what it cost."""
     n = summary["judged"]
     lines = [
@@ -46,36 +41,24 @@ def judgement_lines(summary: Mapping[str, Any]) -> list[str]:
     tokens = summary["tokens"]
     cost = "" if summary["cost"] is None else f", cost {summary['cost']:.4g}"
     lines.append(f"tokens: {tokens['prompt']:,} in, {tokens['completion']:,} out{cost}")
-    return lines
-
-
-def judgement_table(summary: Mapping[str, Any]) -> RenderableType:
-    return Group(*(_plain(line) for line in judgement_lines(summary)))
+    return Group(*map(line, lines))
 
 
 def _counts_table(row: Agreement) -> RenderableType:
     counts = row.counts
-    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(_plain(f"{row.first} \\ {row.second}"), no_wrap=True)
-    for name in ("right", "wrong"):
-        table.add_column(name, justify="right")
+    table = plain_table(printable(f"{row.first} \\ {row.second}", single_line=True), "right", "wrong")
     table.add_row("right", str(counts.right_right), str(counts.right_wrong))
     table.add_row("wrong", str(counts.wrong_right), str(counts.wrong_wrong))
     return table
 
 
 def _figures_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> RenderableType:
-    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
-    for name in ("accuracy", "kappa", "precision", "recall"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("bias p", justify="right", no_wrap=True)
+    table = plain_table("", "n", "accuracy", "kappa", "precision", "recall", "bias p")
     for row in rows:
         name = "all" if row.family == ALL else titles.get(row.family, row.family)
         kappa = f"{_number(row.kappa)} {_interval(row.kappa_interval)}".rstrip()
         cells = [_share(row.accuracy), kappa, _share(row.precision), _share(row.recall)]
-        table.add_row(_plain(name), str(row.counts.n), *cells, f"{row.mcnemar_p:.3f}")
+        table.add_row(line(name), str(row.counts.n), *cells, f"{row.mcnemar_p:.3f}")
     return table
 
 
@@ -86,41 +69,38 @@ def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Ren
         mine = [row for row in rows if (row.first, row.second) == (first, second)]
         parts += [_counts_table(mine[0]), "", _figures_table(mine, titles)]
         if mine[0].left_out:
-            parts.append(_plain(f"{mine[0].left_out} turns are left out: no verdict could be read", "yellow"))
+            parts.append(line(f"{mine[0].left_out} turns are left out: no verdict could be read", "yellow"))
         parts.append("")
     published = published_agreement()
     parts += [
         _counts_table(published),
         "",
         _figures_table([published], {}),
-        _plain(
+        line(
             "precision and recall are of 'wrong', with the first rater as the reference; 95 % intervals",
             "dim",
         ),
-        _plain("bias p: McNemar's exact test that both call as many turns wrong", "dim"),
+        line("bias p: McNemar's exact test that both call as many turns wrong", "dim"),
     ]
     return Group(*parts)
 
 
 def mtbench_table(found: Sequence[Score], summary: Mapping[str, Any]) -> RenderableType:
     """Scores of 1 to 10, the published ones below."""
-    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("")
-    table.add_column("answers", justify="right", no_wrap=True)
-    table.add_column("score [95% CI]", no_wrap=True)
+    table = plain_table("", "answers", "score [95% CI]")
     for score in found:
         cell = f"{_number(score.mean)} {_interval(score.interval)}".rstrip()
-        table.add_row(_plain(score.name), str(score.graded), cell)
+        table.add_row(line(score.name), str(score.graded), cell)
     parts: list[RenderableType] = [
-        _plain(f"{summary['model']}, graded by {summary['judge']} with {summary['graded_by']}", "bold"),
+        line(f"{summary['model']}, graded by {summary['judge']} with {summary['graded_by']}", "bold"),
         table,
         "",
     ]
     if summary["unread"]:
-        parts.append(_plain(f"{summary['unread']} answers without a grade:", "yellow"))
-        parts += [_plain(f"  {count} because: {why}") for why, count in summary["unread_because"].items()]
+        parts.append(line(f"{summary['unread']} answers without a grade:", "yellow"))
+        parts += [line(f"  {count} because: {why}") for why, count in summary["unread_because"].items()]
     if summary["judge_cost"] is not None:
-        parts.append(_plain(f"the judge cost {summary['judge_cost']:.4g}"))
+        parts.append(line(f"the judge cost {summary['judge_cost']:.4g}"))
     listed = ", ".join(f"{row['method']} {row['mt_bench']}" for row in summary["published"])
-    parts.append(_plain(f"published (MT-bench's own questions, another judge): {listed}", "dim"))
+    parts.append(line(f"published (MT-bench's own questions, another judge): {listed}", "dim"))
     return Group(*parts)

@@ -18,6 +18,7 @@ from evalharness.base.paths import prompts_folder
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.verdict import KINDS
 from evalharness.protocol.prompt import Message, read_prompt_file
+from evalharness.records.episode import Turn
 
 EARLIER_TURNS = 8
 """Turns before the one that is judged, at most."""
@@ -71,24 +72,19 @@ class TurnPrompt:
 
 def quoted_turn(drawn: DrawnTurn) -> list[str]:
     """The goal, the turns before, and the turn itself with the environment's answer: a line each, every text quoted."""
-    episode, at = drawn.episode, drawn.number - 1
-    first = max(0, at - EARLIER_TURNS)
-    lines = [f"goal: {quoted(clipped(episode.goal, _LONGEST))}"]
-    if first:
-        lines.append(f"({first} turns left out)")
-        before = episode.turns[first - 1].observation
-    else:
-        before = episode.first_observation
+    before, (*earlier, judged) = drawn.since(EARLIER_TURNS)
+    lines = [f"goal: {quoted(clipped(drawn.episode.goal, _LONGEST))}"]
+    if left_out := drawn.number - 1 - len(earlier):
+        lines.append(f"({left_out} turns left out)")
     lines.append(f"observation before: {quoted(clipped(before, _LONGEST_EARLIER))}")
-    for turn in episode.turns[first:at]:
-        lines += _turn_lines(episode, turn.turn, _LONGEST_EARLIER)
+    for turn in earlier:
+        lines += _turn_lines(turn, _LONGEST_EARLIER)
     lines.append(f"The turn to judge is turn {drawn.number}:")
-    return lines + _turn_lines(episode, drawn.number, _LONGEST)
+    return lines + _turn_lines(judged, _LONGEST)
 
 
-def _turn_lines(episode: Any, number: int, longest: int) -> list[str]:
-    turn = episode.turns[number - 1]
-    name = f"turn {number}"
+def _turn_lines(turn: Turn, longest: int) -> list[str]:
+    name = f"turn {turn.turn}"
     if turn.action is None:
         said = [f"{name} reply (no action could be read): {quoted(clipped(turn.reply, longest))}"]
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 TurnKey = tuple[str, int, int]
 """(task id, sample, turn from 1)"""
@@ -11,6 +12,7 @@ TurnKey = tuple[str, int, int]
 KINDS = ("format", "parameter", "place", "logic", "plan")
 """Of error, each with a meaning in `prompts/judge/turn.yaml` and docs/judges.md. `parameter`, `place` and `logic` are
 AgentRefine's; it has no word for a reply without an action, nor for one that is possible and serves no purpose."""
+LONGEST_NOTE = 2000
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,25 @@ class Verdict:
     @property
     def word(self) -> str:
         return "no verdict" if self.wrong is None else "wrong" if self.wrong else "right"
+
+
+def checked(wrong: object, kind: object, note: object) -> Verdict:
+    """A verdict from a file or a page. Raises ValueError saying what is wrong with it."""
+    if wrong is not None and not isinstance(wrong, bool):
+        raise ValueError("a turn is right or wrong")
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"there is no kind {str(kind)[:40]!r}; there are: {', '.join(KINDS)}")
+    if kind is not None and wrong is not True:
+        raise ValueError("only a wrong turn has a kind of error")
+    if not isinstance(note, str) or len(note) > LONGEST_NOTE:
+        raise ValueError(f"a note is text of at most {LONGEST_NOTE} characters")
+    return Verdict(wrong, kind, writable(note))
+
+
+def verdict_of(line: Mapping[str, Any]) -> tuple[TurnKey, Verdict]:
+    """Of a line of judgements or labels. Raises ValueError, KeyError or TypeError."""
+    key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
+    return key, checked(line["wrong"], line["kind"], line["note"])
 
 
 @dataclass(frozen=True)

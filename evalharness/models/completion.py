@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
-from http import HTTPStatus
+from http.client import responses
 from typing import Any
 
 from evalharness.base.errors import UserError
@@ -69,9 +69,10 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
     if status < 200:
         raise TryFailedError("invalid", f"HTTP {status}, which was not asked for")
     if status < 400:
+        named = responses.get(status, "unknown")
         what = f"with {message!r}" if message else "without a text"
         raise RequestRefusedError(
-            f"{url} answers with HTTP {status} {_phrase(status)} {what}, where a reply comes with 200: is this the "
+            f"{url} answers with HTTP {status} ({named}) {what}, where a reply comes with 200: is this the "
             "address of a chat endpoint, or a gateway's?",
             status,
             message,
@@ -80,13 +81,6 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
         message += "; does the URL end in /v1, and is it the model's name?"
     refused = RequestFaultError if status in (400, 422) else RequestRefusedError
     raise refused(f"{url} refuses the request (HTTP {status}): {message}", status, message)
-
-
-def _phrase(status: int) -> str:
-    try:
-        return f"({HTTPStatus(status).phrase})"
-    except ValueError:
-        return "(unknown)"
 
 
 _USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})

@@ -13,6 +13,7 @@ from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, EndpointError, episode_key, request_seed
 from evalharness.models.opened import SILENT, Reports
 from evalharness.models.serving.model_server import ModelServer
+from evalharness.models.serving.readiness import is_up
 from evalharness.protocol.prompt import Message
 
 RESTARTS = 3
@@ -109,7 +110,7 @@ class Replicas:
         if not replica.up:
             return
         if replica.server is not None:
-            if replica.server.alive() and not await self._healthy(replica):
+            if replica.server.alive() and not await is_up(replica.server.base_url, within=10):
                 self._reports.event(f"{replica.name} no longer answers")
                 await replica.server.kill()
                 return
@@ -121,16 +122,6 @@ class Replicas:
         self._reports.status(f"{replica.name} is down; its episodes move: {error}")
         if not any(other.up for other in self.replicas):
             raise error
-
-    @staticmethod
-    async def _healthy(replica: Replica) -> bool:
-        import aiohttp
-
-        from evalharness.models.serving.readiness import healthy
-
-        assert replica.server is not None
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as http:
-            return await healthy(http, replica.server.base_url)
 
     async def _watch(self, replica: Replica) -> None:
         """Start a managed server again when it dies, as often as allowed."""

@@ -6,8 +6,8 @@ import asyncio
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,11 +101,7 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
         identity["replies_sha256"] = hashlib.sha256(texts).hexdigest()
         policy = ReplayPolicy({key: tuple(map(_again, each)) for key, each in said.items()})
 
-    @asynccontextmanager
-    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
-        yield Opened(policy)
-
-    return Prepared(identity, opened)
+    return Prepared(identity, lambda folder, reports: nullcontext(Opened(policy)))
 
 
 def _again(said: Said) -> Reply:
@@ -149,13 +145,10 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
     if model is None or not model.is_told:
         identity["url"] = next(iter(served))
 
-    @asynccontextmanager
-    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+    def opened(folder: Path, reports: Reports) -> AbstractAsyncContextManager[Opened]:
         clients = [
             client_of(config, url, name, key, reports, agent, expected) for url, expected in served.items()
         ]
-        replicas = [Replica(client.base_url, client) for client in clients]
-        async with connected(replicas, agent, reports) as group:
-            yield group
+        return connected([Replica(client.base_url, client) for client in clients], agent, reports)
 
     return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))

@@ -81,13 +81,8 @@ class WorkProgress:
         return " · ".join(parts)
 
 
-Watch = Callable[[Any], AbstractContextManager[None]]
+Watch = Callable[[Any], AbstractContextManager[object]]
 """Shows a WorkProgress for as long as its context is open."""
-
-
-@contextmanager
-def unwatched(progress: WorkProgress) -> Iterator[None]:
-    yield
 
 
 @contextmanager

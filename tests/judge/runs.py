@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +49,3 @@ def change_turn(folder: Path, number: int, **values: Any) -> None:
             episode["turns"][number - 1] |= values
 
     edit_episodes(folder, change)
-
-
-Change = Callable[[dict[str, Any]], None]

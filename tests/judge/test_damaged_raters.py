@@ -60,3 +60,24 @@ def test_a_manifest_without_the_digest_of_its_run_is_one_line(
         2,
         f"evalharness: {path} is not of judgements: it has no 'run_digest'\n",
     )
+
+
+def test_a_judgement_that_is_neither_right_nor_wrong_is_damage(
+    judged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = judged / "judgements.jsonl"
+    first, *others = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([json.dumps(json.loads(first) | {"wrong": "yes"}) + "\n", *others]))
+    status, said = agreement(judged, capsys)
+    assert status == 2
+    assert "is damaged at line 1 (a turn is right or wrong)" in said
+
+
+def test_a_manifest_without_the_judges_name_is_that_of_the_folder(
+    judged: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = judged / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["model_name"]
+    path.write_text(json.dumps(manifest))
+    assert agreement(judged, capsys) == (0, "")

@@ -22,6 +22,8 @@ from evalharness.cli import main
 from evalharness.judge.answers import read_verdict
 from evalharness.judge.draw import DrawnTurn, draw, load_turns
 from evalharness.judge.turn_prompt import clipped, load_turn_prompt, quoted, quoted_turn
+from evalharness.judge.verdict import Verdict
+from evalharness.models.asking import Answer
 
 from .runs import REFUSED, change_turn, make_judged_run
 from .scripted_judge import judge, sections, verdict
@@ -299,13 +301,16 @@ def test_a_reply_is_read_strictly() -> None:
         ('{"verdict": "right"} No: {"verdict": "wro', None, None),
         ('<think>Perhaps {"verdict": "right"}, but then', None, None),
     ):
-        found = read_verdict(reply)
+        found = read_verdict(Answer("k", 1, reply))
         assert (found.wrong, found.kind) == (wrong, kind), reply[:80]
-    assert read_verdict('{"reason": "it', "length").note == "cut off by the token limit"
-    assert len(read_verdict(verdict(True, reason="x\n" * 10_000)).note) == 300
-    assert (
-        read_verdict(verdict(True, reason="a \ud800 b")).note == "a ? b"
-    )  # JSON can spell it, no file can hold it
+    cut = Answer("k", 1, '{"reason": "it', finish_reason="length")
+    assert read_verdict(cut).note == "cut off by the token limit"
+    refused = Answer("k", 1, verdict(True), refusal="context")
+    assert read_verdict(refused) == Verdict(None, None, "too long for the judge's context")
+    long = Answer("k", 1, verdict(True, reason="x\n" * 10_000))
+    assert len(read_verdict(long).note) == 300
+    half = Answer("k", 1, verdict(True, reason="a \ud800 b"))
+    assert read_verdict(half).note == "a ? b"  # JSON can spell it, no file can hold it
 
 
 def test_a_larger_draw_begins_with_the_smaller_one_and_takes_families_in_turn() -> None:

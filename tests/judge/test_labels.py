@@ -15,13 +15,12 @@ from evalharness.cli import main
 from evalharness.judge.draw import load_turns
 from evalharness.judge.labels import (
     LabelFolder,
-    checked,
     guarded,
     read_labels,
     read_labels_csv,
     unguarded,
 )
-from evalharness.judge.verdict import Verdict
+from evalharness.judge.verdict import Verdict, checked
 
 from .runs import change_turn, make_judged_run
 

@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.judge.fastchat import load_fastchat_prompts
 from evalharness.judge.grading import load_grade_prompt
-from evalharness.judge.mtbench import conversation
+from evalharness.judge.mtbench import MtbenchFolder, conversation
 from evalharness.judge.mtbench_scores import published_scores, scores
 from evalharness.judge.questions import TwoTurnQuestion, read_questions
 from evalharness.models.asking import Answer
@@ -295,6 +295,13 @@ def test_the_second_question_comes_after_the_models_own_answer() -> None:
     assert [m["content"] for m in conversation(asked, 2, {("1", 1): "mine"})] == ["one?", "mine", "two?"]
 
 
+def test_an_answer_that_ended_in_its_thinking_is_an_empty_one(tmp_path: Path) -> None:
+    with MtbenchFolder(tmp_path / "out") as store:
+        store.add_answer(("1", 1), Answer("1/1", 1, "<think>Let me", finish_reason="length"))
+        store.add_answer(("1", 2), Answer("1/2", 1, "<think>Let me</think>\n\nPears."))
+        assert store.answers == {("1", 1): "", ("1", 2): "Pears."}
+
+
 def fastchat_prompts(path: Path, *left_out: str) -> Path:
     """In FastChat's layout, in words of ours."""
     one = "{question}|{ref_answer_1}|{answer}"
@@ -332,7 +339,7 @@ def test_fastchats_prompts_are_filled_in_one_pass(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "rating"),
     [("Fine. Rating: [[7]]", 7), ("[[8.5]] for this", 8.5), ("so [6]", 6), ("[[11]]", None), ("[[0]]", None),
-     ("seven", None), ("", None)],
+     ("seven", None), ("", None), ("<think>[[3]]?</think>It is [[8]]", 8), ("<think>perhaps [[3]]", None)],
 )  # fmt: skip
 def test_the_grade_stands_in_brackets(tmp_path: Path, reply: str, rating: float | None) -> None:
     prompts = load_fastchat_prompts(fastchat_prompts(tmp_path / "p.jsonl"))

@@ -111,15 +111,16 @@ async def test_whatever_keeps_a_server_from_starting_again_ends_the_wait_for_it(
     def full() -> Path:
         raise OSError("No space left on device")
 
-    async with managed(tmp_path, make_fake_vllm(tmp_path / "bin")) as server:
-        monkeypatch.setattr("evalharness.models.serving.managed._socket_folder", full)
-        group = Replicas([Replica("one", ChatEndpoint(server.base_url, "toy", sampling=Sampling()), server)])
-        group.replicas[0].up = False
-        waiting = asyncio.create_task(group.choose(None))
-        await server.kill()
-        with pytest.raises(ModelGoneError, match="could not be started again: No space left"):
-            await asyncio.wait_for(waiting, 60)
-        await group.close()
+    server = managed(tmp_path, make_fake_vllm(tmp_path / "bin"))
+    await server.start()
+    monkeypatch.setattr("evalharness.models.serving.managed._socket_folder", full)
+    group = Replicas([Replica("one", ChatEndpoint(server.base_url, "toy", sampling=Sampling()), server)])
+    group.replicas[0].up = False
+    waiting = asyncio.create_task(group.choose(None))
+    await server.kill()
+    with pytest.raises(ModelGoneError, match="could not be started again: No space left"):
+        await asyncio.wait_for(waiting, 60)
+    await group.close()
 
 
 @pytest.mark.parametrize("refused", ["mkdtemp", "gettempdir"])
@@ -163,6 +164,7 @@ def test_gpu_sets_do_not_overlap_and_follow_the_parallel_sizes() -> None:
     assert gpus_of_one(["--tensor-parallel-size", "2", "--pipeline_parallel_size=2"]) == 4
     assert gpus_of_one(["-tp", "2"]) == 2
     assert gpus_of_one(["--max-model-len", "4096"]) == 1
+    assert gpus_of_one(["-tp", "0"]) == 1  # vLLM says what is wrong with it
     assert [v["CUDA_VISIBLE_DEVICES"] for v in place_on_gpus(4, 2, gpus)] == ["0,1", "2,3", "4,5", "6,7"]
     assert place_on_gpus(1, 8, []) == [{}]
     with pytest.raises(UserError, match=r"needs 4 GPUs \(2 each\) and 3 are visible; at most 1 replicas"):

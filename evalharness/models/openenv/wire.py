@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aiohttp import ClientError, WSMsgType, web
+from aiohttp import ClientError, WSCloseCode, WSMsgType, web
 from pydantic import BaseModel, ValidationError
 
 from evalharness.base.errors import EvalharnessError
-from evalharness.models.openenv.door import Door, FullError
+from evalharness.models.openenv.door import Door, FullError, Gate
 
 MOST_BYTES = 2 << 20
 """Of one message: replies are text, and the longest one that is taken fits in any script. Beyond that a connection is
@@ -104,11 +105,38 @@ def unknown_type(kind: object) -> RefusedError:
     return RefusedError("UNKNOWN_TYPE", f"unknown message type {str(kind)[:40]!r}", 400)
 
 
-def open_socket() -> web.WebSocketResponse:
-    return web.WebSocketResponse(max_msg_size=MOST_BYTES, heartbeat=PING_S, compress=False)
+class Sockets:
+    """Those of all clients: each holds one session of the gate, and the server's end closes them."""
+
+    def __init__(self, gate: Gate, own: Refuse = lambda error: None) -> None:
+        self._gate, self._own = gate, own
+        self._open: set[web.WebSocketResponse] = set()
+
+    async def serve(
+        self, request: web.Request, answer: Answer, leave: Callable[[], Awaitable[None]]
+    ) -> web.StreamResponse:
+        """Until one of the two sides leaves; then `leave` is awaited. Raises FullError."""
+        async with self._gate.session():
+            socket = web.WebSocketResponse(max_msg_size=MOST_BYTES, heartbeat=PING_S, compress=False)
+            await socket.prepare(request)
+            self._open.add(socket)
+            try:
+                with contextlib.suppress(ConnectionError):  # the client is gone
+                    await _converse(socket, answer, self._own)
+            finally:
+                self._open.discard(socket)
+                # A connection that is lost cancels whatever goes on here: not this.
+                await asyncio.shield(leave())
+                await socket.close()
+        return socket
+
+    async def close(self, app: web.Application) -> None:
+        """The server ends: so do the sessions."""
+        closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in list(self._open))
+        await asyncio.gather(*closing, return_exceptions=True)
 
 
-async def converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse = lambda error: None) -> None:
+async def _converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse) -> None:
     """Until one of the two leaves. One message is read ahead: pings are answered only while somebody reads, and a
     client that gets no answer to them for 20 s (`websockets`) takes the server for dead while a group begins."""
     coming = asyncio.ensure_future(socket.receive())

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
-from aiohttp import WSCloseCode, web
+from aiohttp import web
 
 from evalharness.base.version import __version__
 from evalharness.models.openenv.door import Door, Gate, given_token
 from evalharness.models.openenv.wire import (
     MOST_BYTES,
     Handler,
+    Sockets,
     body,
-    converse,
     guarded,
-    open_socket,
     parsed,
     unknown_type,
 )
@@ -52,7 +50,7 @@ class Talk:
         match kind:
             case "reset":
                 messages.ResetRequest.model_validate(data)
-                self.leave()
+                await self.leave()
                 self._offer, seen = await self._hub.claim(
                     given_token(self._request), lambda: is_gone(self._request)
                 )
@@ -69,7 +67,7 @@ class Talk:
                 return None
         raise unknown_type(kind)
 
-    def leave(self) -> None:
+    async def leave(self) -> None:
         """An episode that is not at its end is lost."""
         if self._offer is not None:
             self._offer.stop("left")
@@ -88,23 +86,11 @@ def _state(offer: Offer | None) -> dict[str, Any]:
 
 
 def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Application:
-    sockets: set[web.WebSocketResponse] = set()
+    sockets = Sockets(gate)
 
     async def websocket(request: web.Request) -> web.StreamResponse:
-        async with gate.session():
-            socket = open_socket()
-            await socket.prepare(request)
-            talk = Talk(hub, request)
-            sockets.add(socket)
-            try:
-                await converse(socket, talk.answer)
-            except ConnectionError:
-                pass  # the client is gone
-            finally:
-                sockets.discard(socket)
-                talk.leave()
-                await socket.close()
-        return socket
+        talk = Talk(hub, request)
+        return await sockets.serve(request, talk.answer, talk.leave)
 
     async def reset(request: web.Request) -> web.Response:
         await body(request, messages.ResetRequest)
@@ -144,12 +130,8 @@ def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Ap
     async def tell(request: web.Request) -> web.Response:
         return web.json_response(told[request.path])
 
-    async def leave(app: web.Application) -> None:
-        closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in list(sockets))
-        await asyncio.gather(*closing, return_exceptions=True)
-
     app = web.Application(middlewares=[guarded(door)], client_max_size=MOST_BYTES)
-    app.on_shutdown.append(leave)
+    app.on_shutdown.append(sockets.close)
     app.add_routes(
         [
             web.get("/ws", websocket),

@@ -41,36 +41,30 @@ def command_of(text: str) -> list[str]:
     return words
 
 
-class AgentLog:
-    """`agent.log` of a run folder."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def add(self, about: str, output: bytes, lost: int) -> None:
-        size = self._path.stat().st_size if self._path.exists() else 0
-        note = f", its first {lost} bytes are left out" if lost else ""
-        if size > MOST_LOG:
-            output, note = b"", ", what it printed is left out: this log is full"
-        # What a stranger's program prints must not steer the terminal of whoever reads the log.
-        lines = output.decode(errors="backslashreplace").splitlines()
-        with self._path.open("a", encoding="utf-8") as log:
-            log.writelines(f"{line}\n" for line in (f"== {about}{note}", *map(printable, lines)))
+def _add_to(path: Path, about: str, output: bytes, lost: int) -> None:
+    """One process's output, at the end of the log."""
+    note = f", its first {lost} bytes are left out" if lost else ""
+    if path.exists() and path.stat().st_size > MOST_LOG:
+        output, note = b"", ", what it printed is left out: this log is full"
+    # What a stranger's program prints must not steer the terminal of whoever reads the log.
+    lines = output.decode(errors="backslashreplace").splitlines()
+    with path.open("a", encoding="utf-8") as log:
+        log.writelines(f"{line}\n" for line in (f"== {about}{note}", *map(printable, lines)))
 
 
 class AgentProcess:
     """Of one episode. Made by `start`."""
 
-    def __init__(self, about: str, log: AgentLog, process: SupervisedProcess, reading: BinaryIO) -> None:
+    def __init__(self, about: str, log: Path, process: SupervisedProcess, reading: BinaryIO) -> None:
         self._about, self._log, self._process = about, log, process
         self._kept, self._lost = bytearray(), 0
         self._output = asyncio.create_task(self._read(reading))
 
     @classmethod
     async def start(
-        cls, command: Sequence[str], about: str, log: AgentLog, *, url: str, token: str
+        cls, command: Sequence[str], about: str, log: Path, *, url: str, token: str
     ) -> AgentProcess:
-        """Raises InfrastructureError."""
+        """Its output goes to the end of `log` when it has ended. Raises InfrastructureError."""
         try:
             scratch = Path(tempfile.mkdtemp(prefix="evalharness-agent-"))
             reading, writing = os.pipe()
@@ -108,7 +102,8 @@ class AgentProcess:
             await asyncio.wait_for(self._process.wait(), _OWN_END_S)
         await self._process.stop()
         await self._output
-        self._log.add(f"{self._about}: exit status {self._process.returncode}", bytes(self._kept), self._lost)
+        about = f"{self._about}: exit status {self._process.returncode}"
+        _add_to(self._log, about, bytes(self._kept), self._lost)
 
     async def _read(self, output: BinaryIO) -> None:
         reader = asyncio.StreamReader(limit=MOST_OUTPUT)

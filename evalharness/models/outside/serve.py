@@ -23,7 +23,7 @@ from evalharness.models.outside.application import application
 from evalharness.models.outside.hub import Hub, NeverAskedError, Offer
 from evalharness.models.outside.mcp_door import is_installed, mcp_door
 from evalharness.models.outside.messages import Observation
-from evalharness.models.outside.process import TOKEN, URL, AgentLog, AgentProcess, command_of
+from evalharness.models.outside.process import TOKEN, URL, AgentProcess, command_of
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode
 from evalharness.records.lines import LineFile, read_lines
@@ -37,8 +37,7 @@ class HandOuts:
         """Raises UserError for a damaged file."""
         self._file = LineFile(folder / FILE)
         self._file.drop_torn_line()
-        lines = read_lines(folder / FILE, "the episode counts as not given out", read_object)
-        self._counts = Counter((line["task_id"], line["sample"]) for line in lines)
+        self._counts = Counter(read_lines(folder / FILE, "the episode counts as not given out", _key))
 
     def note(self, key: tuple[str, int]) -> int:
         """How often this one has been given out now. Raises StoreError."""
@@ -49,6 +48,11 @@ class HandOuts:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _key(raw: bytes) -> tuple[str, int]:
+    line = read_object(raw)
+    return str(line["task_id"]), int(line["sample"])
 
 
 LOG = "agent.log"
@@ -64,7 +68,7 @@ class Started:
     """How processes are started for episodes."""
 
     command: Sequence[str]
-    log: AgentLog
+    log: Path
     url: str
     hub: Hub
     broken: str | None = None
@@ -206,7 +210,7 @@ def prepare_outside(name: str, config: OutsideConfig) -> Prepared:
                     flags="--agent-listen HOST:PORT",
                 )
             )
-            started = None if command is None else Started(command, AgentLog(folder / LOG), url, hub)
+            started = None if command is None else Started(command, folder / LOG, url, hub)
             policy = OutsidePolicy(hub, config.turn_time_limit, started)
             stack.push_async_callback(policy.close)
             if started is None:

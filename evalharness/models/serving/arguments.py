@@ -72,8 +72,8 @@ def check_extra_arguments(extra: Sequence[str]) -> None:
     for name in sorted(option_names(extra) & _REFUSED.keys()):
         raise UserError(f"--vllm-args: --{name} is not taken here: {_REFUSED[name]}")
     port = option_value(extra, "port")
-    if "port" in option_names(extra) and not (port or "").isdigit():
-        raise UserError("--vllm-args: --port wants a number")
+    if "port" in option_names(extra) and not (port and port.isdecimal() and 0 < int(port) < 2**16):
+        raise UserError("--vllm-args: --port wants a number from 1 to 65535")
 
 
 def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], dict[str, Any]]:
@@ -82,7 +82,7 @@ def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], di
         extra = shlex.split(config.vllm_args)
     except ValueError as error:
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
-    if config.replicas > 1 and "--port" in " ".join(extra):
+    if config.replicas > 1 and "port" in option_names(extra):
         raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
     if tools and "enable-auto-tool-choice" not in option_names(extra):
         raise UserError(

@@ -10,8 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, NonNegativeInt, TypeAdapter
+
 from evalharness.base.errors import UserError
-from evalharness.base.reading import open_file, parse_json, read_text, sha256_of
+from evalharness.base.reading import open_file, read_object, read_text, sha256_of
 
 FULL_HASH_BYTES = 2_000_000_000
 """Weights up to this total are hashed whole (seconds); above, name and size stand for them."""
@@ -62,6 +64,9 @@ _LENGTH_KEYS = (
 )
 
 
+Shape = tuple[int, ...]
+
+
 class CheckpointError(UserError):
     """The folder cannot be served as it is; one line that says why and what to do."""
 
@@ -92,6 +97,12 @@ class CheckpointInfo:
         if named is None and isinstance(text, dict):
             named = text.get("dtype") or text.get("torch_dtype")
         return named if named in ("float32", "bfloat16", "float16") else "float32"
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """Of the weights that are in safetensors, by name."""
+        files = [name for name in self.weight_files if name.endswith(".safetensors")]
+        return {name: shape for file in files for name, shape in tensor_shapes(self.path / file).items()}
 
     @cached_property
     def identity(self) -> str:
@@ -233,7 +244,7 @@ def _weights(folder: Path, names: set[str]) -> list[Path]:
         if safetensors and ".safetensors" not in index:
             continue
         shards = read_json(folder / index).get("weight_map")
-        missing = sorted(set(shards.values()) - names) if isinstance(shards, dict) else []
+        missing = sorted(set(map(str, shards.values())) - names) if isinstance(shards, dict) else []
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
             raise CheckpointError(
@@ -259,26 +270,40 @@ def check_weight_file(path: Path) -> None:
             f"{path} is a Git LFS pointer, not the weights; run `git lfs pull` in {path.parent}"
         )
     if path.suffix == ".safetensors":
-        expected = _safetensors_size(path, size)
-        if expected != size:
-            said = f"{size} bytes, {expected} by its header" if expected else "its header cannot be read"
-            raise CheckpointError(f"{path} is damaged or cut short ({said}); copy the checkpoint again")
+        tensor_shapes(path)
     elif not size:
         raise CheckpointError(f"{path} is empty; copy the checkpoint again")
 
 
-def _safetensors_size(path: Path, size: int) -> int | None:
-    """Bytes the file must have by its own header (length, then JSON); None where unreadable."""
+class _Tensor(BaseModel):
+    shape: tuple[NonNegativeInt, ...]
+    data_offsets: tuple[NonNegativeInt, NonNegativeInt]
+
+
+_HEADER = TypeAdapter(dict[str, _Tensor])
+_LONGEST_HEADER = 100_000_000
+"""Bytes; the library refuses a longer one, too."""
+
+
+def tensor_shapes(path: Path) -> dict[str, Shape]:
+    """Name -> shape of every tensor of a safetensors file, by its header: the header's length, then JSON. Raises
+    CheckpointError where that cannot be read, or the file has not the length that it states."""
+    size = path.stat().st_size
     with open_file(path) as file:
         length = int.from_bytes(file.read(8), "little")
-        if not 2 <= length <= size - 8:
-            return None
-        try:
-            header = parse_json(file.read(length))
-            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
-            return 8 + length + int(max(ends, default=0))
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
-            return None
+        header = file.read(length) if length <= _LONGEST_HEADER else b""
+    try:
+        listed = read_object(header)
+        listed.pop("__metadata__", None)
+        tensors = _HEADER.validate_python(listed)
+    except ValueError:
+        said = "its header cannot be read"
+    else:
+        expected = 8 + length + max((tensor.data_offsets[1] for tensor in tensors.values()), default=0)
+        if expected == size:
+            return {name: tensor.shape for name, tensor in tensors.items()}
+        said = f"{size} bytes, {expected} by its header"
+    raise CheckpointError(f"{path} is damaged or cut short ({said}); copy the checkpoint again")
 
 
 def _context_length(folder: Path, config: dict[str, Any]) -> int | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.base.locks import exclusive
 from evalharness.base.paths import cache_folder
-from evalharness.base.reading import sha256_of
+from evalharness.base.reading import read_known, sha256_of
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.find import server_python
 
@@ -66,11 +66,7 @@ def ensure_demo(on_line: Callable[[str], None], python: Path | None = None) -> P
 
 def is_complete(folder: Path) -> bool:
     """The folder appears in one step, record included: with its record it is whole."""
-    try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(record, dict) and record.get("wheel_sha256") == WHEEL_SHA256
+    return read_known(folder / RECORD).get("wheel_sha256") == WHEEL_SHA256
 
 
 def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:

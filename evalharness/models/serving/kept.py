@@ -15,12 +15,13 @@ import os
 import signal
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.paths import home_folder, write_whole
+from evalharness.base.reading import read_known
 from evalharness.models.serving.find import ServerCommand
 
 IDLE_S = 1800.0
@@ -104,10 +105,11 @@ def kept_key(
 
 def read_kept(path: Path) -> Kept | None:
     """None where it is no such file, or that of a keeper that is gone; such a file is removed."""
+    from pydantic import TypeAdapter
+
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        kept = Kept(**{field.name: data[field.name] for field in fields(Kept)})
-    except (OSError, ValueError, KeyError, TypeError):
+        kept = TypeAdapter(Kept).validate_python(read_known(path))
+    except ValueError:
         return None
     if not kept.alive():
         path.unlink(missing_ok=True)

@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.paths import real_path
-from evalharness.base.reading import open_file, parse_json, read_bytes, sha256_of
+from evalharness.base.reading import read_bytes, sha256_of
 from evalharness.models.serving.checkpoint import (
     TOKENIZER_FILES,
     CheckpointError,
     CheckpointInfo,
+    Shape,
     cached_snapshot,
     check_weight_file,
     is_local,
     read_json,
+    tensor_shapes,
 )
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."
 _VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
 """What `--max-lora-rank` takes (vLLM 0.32)."""
-
-Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -103,23 +103,16 @@ def check_adapter(folder: str | Path) -> Adapter:
     )
 
 
-def tensor_shapes(path: Path) -> dict[str, Shape]:
-    """Name -> shape of every tensor of a safetensors file whose length has been checked."""
-    with open_file(path) as file:
-        header = parse_json(file.read(int.from_bytes(file.read(8), "little")))
-    return {name: tuple(entry["shape"]) for name, entry in header.items() if name != "__metadata__"}
-
-
 def _rank(path: Path, settings: Mapping[str, Any], shapes: Mapping[str, Shape]) -> int:
     patterns = settings.get("rank_pattern") or {}
-    stated = {settings.get("r"), *(patterns.values() if isinstance(patterns, dict) else ())}
+    stated = [settings.get("r"), *(patterns.values() if isinstance(patterns, dict) else ())]
     found = {shape[0] for name, shape in shapes.items() if _is_first(name) and shape}
     if not found:
         raise CheckpointError(f"{path / WEIGHTS} has no LoRA matrices")
-    if not found <= stated:
-        says = ", ".join(sorted(str(rank) for rank in stated))
+    if other := [rank for rank in found if rank not in stated]:
+        says = ", ".join(sorted({str(rank) for rank in stated}))
         raise CheckpointError(
-            f"{path}: {CONFIG} says rank {says}, and {WEIGHTS} has matrices of rank {max(found - stated)}; "
+            f"{path}: {CONFIG} says rank {says}, and {WEIGHTS} has matrices of rank {max(other)}; "
             "they are not of one adapter"
         )
     return max(found)
@@ -147,12 +140,7 @@ def find_base(adapter: Adapter) -> Path:
 def check_fits(adapter: Adapter, base: CheckpointInfo) -> None:
     """Raises CheckpointError where a matrix does not fit the base's weight. Bases without safetensors are not looked
     into: what merges or serves the adapter finds it out then."""
-    weights = {
-        name: shape
-        for file in base.weight_files
-        if file.endswith(".safetensors")
-        for name, shape in tensor_shapes(base.path / file).items()
-    }
+    weights = base.shapes
     if not weights:
         return
     tails = {_tail(name): name for name in weights}

@@ -9,7 +9,6 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
@@ -66,7 +65,7 @@ class _AttemptError(Exception):
 
 
 class ManagedServer(ModelServer):
-    """`async with ManagedServer(command=find_server(None), model=path, ...) as server: server.base_url`.
+    """`start` it, then ask at its `base_url`; `stop` it last.
 
     Ready means that /health answers and that one real chat request was answered: some failures (an
     attention shape without a kernel, a missing chat template) show only then. However this process
@@ -82,14 +81,13 @@ class ManagedServer(ModelServer):
         log_path: Path,
         extra_args: Sequence[str] = (),
         on_status: Callable[[str], None] | None = None,
-        start_timeout: float | None = None,
         variables: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
         host: str = LOOPBACK,
         api_key: str | None = None,
     ) -> None:
         """`model` is a checkpoint folder or a hub id. `on_status` gets a short text at every phase of
-        the start and every five seconds. `start_timeout` is in seconds. `variables` are environment variables
+        the start and every five seconds. `variables` are environment variables
         of this server alone, such as which GPUs it may see; `environment` is what it gets in place of ours. With
         another `host` than loopback it needs an `api_key`."""
         assert host == LOOPBACK or api_key
@@ -109,7 +107,7 @@ class ManagedServer(ModelServer):
         self._variables = dict(variables or {})
         self._environment = environment
         self._on_status = on_status or (lambda _: None)
-        self._timeout = START_TIMEOUT[command.kind] if start_timeout is None else start_timeout
+        self._timeout = START_TIMEOUT[command.kind]
         self._process: SupervisedProcess | None = None
         self._log_start = 0
         self._stopping = False
@@ -118,19 +116,6 @@ class ManagedServer(ModelServer):
     def base_url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}/v1"
-
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process else None
-
-    async def __aenter__(self) -> ManagedServer:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.stop()
 
     def alive(self) -> bool:
         return self._process is not None and self._process.alive

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 EVERY = 2.0
 """Seconds between looks. A page has 60 kB, and vLLM itself updates its gauges once a step."""
-_LINE = re.compile(r"^vllm:(\w+?)(?:\{[^}]*\})? ([-+0-9.eEnaif]+)$")
+_LINE = re.compile(r"^vllm:(\w+?)(?:\{[^}]*\})? ([-+0-9.eE]+)$")
 _CACHE = re.compile(r"^vllm:cache_config_info\{(.*)\} ")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _PAGE_LIMIT = 16 * 2**20
@@ -90,7 +91,7 @@ def parse(page: str) -> Reading | None:
         if match is None or (name := _NAMES.get(match[1])) is None:
             continue
         with contextlib.suppress(ValueError):
-            values[name] = values.get(name, 0.0) + float(match[2])
+            values[name] = values.get(name, 0.0) + _finite(match[2])
             engines += name == "running"
     if not engines:
         return None
@@ -102,10 +103,17 @@ def _cache_tokens(labels: Mapping[str, str]) -> float:
     if labels.get("enable_prefix_caching") != "True":
         return 0.0
     with contextlib.suppress(KeyError, ValueError):
-        return float(labels["kv_cache_size_tokens"])
+        return _finite(labels["kv_cache_size_tokens"])
     with contextlib.suppress(KeyError, ValueError):  # as vLLM said it before
-        return float(labels["num_gpu_blocks"]) * float(labels["block_size"])
+        return _finite(labels["num_gpu_blocks"]) * _finite(labels["block_size"])
     return 0.0
+
+
+def _finite(text: str) -> float:
+    """Raises ValueError for what no count can be made of, infinities among it."""
+    if not math.isfinite(value := float(text)):
+        raise ValueError(text)
+    return value
 
 
 @dataclass

@@ -7,7 +7,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Protocol, TypeVar, cast
 
 from evalharness.base.errors import UserError
@@ -78,9 +77,7 @@ class SharedServers:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         try:
             asyncio.run_coroutine_threadsafe(self._stop_all(), self._loop).result()
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import subprocess
@@ -21,21 +22,22 @@ LEAST_CAPABILITY = 8.0
 
 def gpus_of_one(extra: Sequence[str]) -> int:
     """GPUs that one server needs: the product of its parallel sizes."""
+    return math.prod(_size(extra, name) for name in _PARALLEL)
+
+
+def _size(extra: Sequence[str], name: str) -> int:
+    """At least 1, which is vLLM's default; it refuses itself what is no size."""
     words = [f"--{_SHORT[word]}" if word in _SHORT else word for word in extra]
-    product = 1
-    for name in _PARALLEL:
-        value = option_value(words, name)
-        product *= int(value) if value and value.isdecimal() else 1
-    return product
+    value = option_value(words, name) or ""
+    return max(1, int(value)) if value.isdecimal() else 1
 
 
 def data_parallel_doubt(model: str, extra: Sequence[str]) -> str | None:
     """What speaks against `--data-parallel-size` for a dense model; None where nothing does, or the model's
     configuration is not at hand."""
-    words = [f"--{_SHORT[word]}" if word in _SHORT else word for word in extra]
-    size = option_value(words, "data-parallel-size")
+    size = _size(extra, "data-parallel-size")
     config = model_config(model)
-    if not size or not size.isdecimal() or int(size) < 2 or config is None or _has_experts(config):
+    if size < 2 or config is None or _has_experts(config):
         return None
     return (
         f"--data-parallel-size {size} scatters the turns of an episode over {size} caches; for a model without experts "

@@ -23,7 +23,7 @@ from evalharness.models.serving.arguments import check_extra_arguments
 from evalharness.models.serving.checkpoint import is_local
 from evalharness.models.serving.find import find_server
 from evalharness.models.serving.managed import ManagedServer
-from evalharness.models.serving.readiness import healthy
+from evalharness.models.serving.readiness import is_up
 from evalharness.models.serving.server_resources import ServerResources, result
 
 _PLACE_TIMEOUT = 600.0
@@ -183,14 +183,11 @@ class RayServer:
         if "error" in answer:
             raise InfrastructureError(f"on node {self._node}: {answer['error']}")
         self.base_url, self.argv, self.version = answer["base_url"], answer["argv"], answer["version"]
-        import aiohttp
-
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as http:
-            if not await healthy(http, self.base_url):
-                raise UserError(
-                    f"vLLM is up on node {self._node}, and {self.base_url} does not answer this machine: run "
-                    "evalharness in the cluster's own network (on a node, in a pod), where that address can be reached"
-                )
+        if not await is_up(self.base_url, within=30):
+            raise UserError(
+                f"vLLM is up on node {self._node}, and {self.base_url} does not answer this machine: run "
+                "evalharness in the cluster's own network (on a node, in a pod), where that address can be reached"
+            )
 
     async def _placed(self, actor: Any) -> str:
         """The address of the node where the actor has come up."""

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.paths import cache_folder, write_whole
+from evalharness.base.reading import read_known
+from evalharness.models.completion import error_message
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -28,6 +30,14 @@ async def healthy(http: ClientSession, base_url: str) -> bool:
         return False
 
 
+async def is_up(base_url: str, within: float) -> bool:
+    """`healthy`, on a connection of its own, in so many seconds."""
+    import aiohttp
+
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=within)) as http:
+        return await healthy(http, base_url)
+
+
 async def first_request(http: ClientSession, base_url: str, model: str, limit: float) -> str | None:
     """One real chat request, waiting `limit` seconds: None when it was answered, else what came instead."""
     import aiohttp
@@ -44,8 +54,8 @@ async def first_request(http: ClientSession, base_url: str, model: str, limit: f
         ) as response:
             if response.status == 200:
                 return None
-            answer = await response.text()
-            return f"vLLM refused the first chat request (HTTP {response.status}): {_message(answer)}"
+            why = error_message(await response.read())
+            return f"vLLM refused the first chat request (HTTP {response.status}): {why}"
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         return f"vLLM did not answer the first chat request ({type(error).__name__})"
 
@@ -57,30 +67,13 @@ async def context_length(http: ClientSession, base_url: str) -> int:
     return int(models["data"][0]["max_model_len"])
 
 
-def _message(answer: str) -> str:
-    """The message in an OpenAI-style error body, else the body, shortened."""
-    with contextlib.suppress(ValueError, KeyError, TypeError):
-        answer = json.loads(answer)["error"]["message"]
-    return answer.strip()[:500]
-
-
 def _path() -> Path:
     return cache_folder() / "server-starts.json"
 
 
 def _all() -> dict[str, float]:
-    """What is not readable is as good as nothing."""
-    try:
-        return {
-            str(key): float(value) for key, value in json.loads(_path().read_text(encoding="utf-8")).items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
-
-
-def usual_start(model: str, kind: str) -> float | None:
-    """Seconds of the last start; None where there was none."""
-    return _all().get(f"{kind} {model}")
+    """Seconds of the last start of each model. What is not readable is as good as nothing."""
+    return {key: value for key, value in read_known(_path()).items() if isinstance(value, int | float)}
 
 
 def note_start(model: str, kind: str, seconds: float) -> None:
@@ -95,5 +88,5 @@ def note_start(model: str, kind: str, seconds: float) -> None:
 
 def of_about(model: str, kind: str) -> str:
     """`of about 50 s`, or what a first start takes."""
-    usual = usual_start(model, kind)
+    usual = _all().get(f"{kind} {model}")
     return f"of about {usual:.0f} s" if usual else f"so far; a first start takes {_ROUGHLY[kind]}"

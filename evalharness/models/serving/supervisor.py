@@ -196,6 +196,7 @@ def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int
         started = subprocess.Popen(command, process_group=0, preexec_fn=die_with_supervisor)
     except OSError as error:
         _tell(control, f"failed {error}")
+        shutil.rmtree(scratch, ignore_errors=True)
         return 127
     child = started.pid
     _tell(control, f"started {child}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from aiohttp import WSCloseCode, web
+from aiohttp import web
 from pydantic import BaseModel
 
 from evalharness.base.version import __version__
@@ -15,10 +14,9 @@ from evalharness.models.openenv.door import Door, Gate
 from evalharness.models.openenv.wire import (
     MOST_BYTES,
     RefusedError,
+    Sockets,
     body,
-    converse,
     guarded,
-    open_socket,
     parsed,
     refused,
     unknown_type,
@@ -76,28 +74,15 @@ def _told(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def application(service: Service, door: Door, gate: Gate) -> web.Application:
-    sockets: set[web.WebSocketResponse] = set()
+    sockets = Sockets(gate, _refused)
 
     async def websocket(request: web.Request) -> web.StreamResponse:
         if "session_id" in request.query:
             raise web.HTTPForbidden(
                 text="a session belongs to the connection that opened it; there are no ids"
             )
-        async with gate.session():
-            socket = open_socket()
-            await socket.prepare(request)
-            group = Group(partial(ClientSession, service), gate)
-            sockets.add(socket)
-            try:
-                await converse(socket, lambda raw: _answer(group, raw), _refused)
-            except ConnectionError:
-                pass  # the client is gone
-            finally:
-                sockets.discard(socket)
-                # A connection that is lost cancels whatever goes on here: not this.
-                await asyncio.shield(group.close())
-                await socket.close()
-        return socket
+        group = Group(partial(ClientSession, service), gate)
+        return await sockets.serve(request, partial(_answer, group), group.close)
 
     async def reset(request: web.Request) -> web.Response:
         asked = await body(request, messages.ResetRequest)
@@ -152,13 +137,8 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
         kind, answer = task_calls[request.match_info["call"]]
         return web.json_response(answer(await body(request, kind)))
 
-    async def leave(app: web.Application) -> None:
-        """The server ends: so do the sessions."""
-        closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in list(sockets))
-        await asyncio.gather(*closing, return_exceptions=True)
-
     app = web.Application(middlewares=[guarded(door, _refused)], client_max_size=MOST_BYTES)
-    app.on_shutdown.append(leave)
+    app.on_shutdown.append(sockets.close)
     app.add_routes(
         [
             web.get("/ws", websocket),

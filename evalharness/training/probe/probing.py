@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from evalharness.models.endpoint import TURN_FORM
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.work import Watch, WorkProgress, unwatched
+from evalharness.models.work import Watch, WorkProgress
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.protocol import react
 from evalharness.protocol.perturb import PlayedSurface
@@ -177,7 +177,7 @@ class Probe:
     attempts: int = ATTEMPTS
 
 
-def run_probe(what: Probe, *, watch: Watch = unwatched) -> Outcome:
+def run_probe(what: Probe, *, watch: Watch = nullcontext) -> Outcome:
     """Ask and judge, or go on with that.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.work import Watch, WorkProgress, unwatched
+from evalharness.models.work import Watch, WorkProgress
 from evalharness.records.answers import make_manifest
 from evalharness.records.cost import prices_of
 from evalharness.records.files import MANIFEST
@@ -125,7 +126,7 @@ def make_scripts(
     count: int,
     *,
     bare_names: bool = True,
-    watch: Watch = unwatched,
+    watch: Watch = nullcontext,
 ) -> Outcome:
     """Draw `count` personas and have the model write a script for each, or go on with that.
 
@@ -162,7 +163,7 @@ def make_trajectories(
     count: int | None,
     readings: Readings,
     *,
-    watch: Watch = unwatched,
+    watch: Watch = nullcontext,
 ) -> Outcome:
     """Have the model play the scripts of a folder (its first `count`), or go on with that."""
     prompts = load_prompts(what.prompts)

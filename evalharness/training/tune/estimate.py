@@ -13,7 +13,6 @@ import psutil
 from evalharness.base.errors import UserError
 from evalharness.models.serving.arguments import memory_bytes
 from evalharness.models.serving.checkpoint import CheckpointInfo, read_json
-from evalharness.models.serving.lora import tensor_shapes
 from evalharness.training.tune.memory import Memory, Use, memory, shape_of
 from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
@@ -50,17 +49,12 @@ def use_of(
 
 
 def estimate(base: CheckpointInfo, use: Use, *, checkpoints: int) -> Estimate:
-    shapes = [
-        (name, shape)
-        for file in base.weight_files
-        if file.endswith(".safetensors")
-        for name, shape in tensor_shapes(base.path / file).items()
-    ]
-    parameters = sum(math.prod(shape) for _, shape in shapes) or base.weight_bytes // 2
+    shapes = base.shapes
+    parameters = sum(math.prod(shape) for shape in shapes.values()) or base.weight_bytes // 2
     # Of the rank's two matrices, for every linear layer but the embeddings and the output.
     adapter = use.settings.lora_rank * sum(
         sum(shape)
-        for name, shape in shapes
+        for name, shape in shapes.items()
         if len(shape) == 2 and "embed" not in name and "lm_head" not in name
     )
     trained = adapter if use.settings.method == "lora" else parameters

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from evalharness.base.errors import UserError
 from evalharness.models.base import PolicyStoppedError
 from evalharness.models.openenv.wire import RefusedError
 from evalharness.models.outside.hub import Hub, Offer
 from evalharness.models.outside.messages import Action, Observation
+from evalharness.models.outside.serve import FILE, HandOuts
 
 
 async def claimed() -> Offer:
@@ -53,3 +56,9 @@ async def test_an_action_that_waits_hears_that_the_episode_is_over_or_void() -> 
             await acting
     with pytest.raises(PolicyStoppedError):
         await offer.next_action(5.0)
+
+
+def test_a_hand_out_that_names_no_episode_is_damage_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_text('{"task_id": "a", "sample": 0}\n{"task_id": "b"}\n')
+    with pytest.raises(UserError, match="is damaged at line 2"):
+        HandOuts(tmp_path)

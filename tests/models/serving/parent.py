@@ -11,15 +11,16 @@ from evalharness.models.serving.managed import ManagedServer
 
 
 async def main(model: str, served_name: str, log: str) -> None:
-    async with ManagedServer(
+    server = ManagedServer(
         command=find_server(None),
         model=model,
         served_name=served_name,
         log_path=Path(log),
         on_status=lambda status: print("status", status, flush=True),
-    ) as server:
-        print("ready", flush=True)
-        await server.wait_dead()
+    )
+    await server.start()
+    print("ready", flush=True)
+    await server.wait_dead()
 
 
 if __name__ == "__main__":

@@ -63,6 +63,10 @@ def cut_short(folder: Path) -> None:
     path.write_bytes(path.read_bytes()[:-3])
 
 
+def header(text: bytes) -> Callable[[Path], None]:
+    return write("model.safetensors", len(text).to_bytes(8, "little") + text + bytes(8))
+
+
 def lose_a_shard(folder: Path) -> None:
     shard(folder)
     (folder / "model-00002-of-00002.safetensors").unlink()
@@ -100,7 +104,12 @@ def empty(folder: Path) -> None:
         (cut_short, "damaged or cut short"),
         (write("model.safetensors", b""), "damaged or cut short"),
         (write("model.safetensors", b"\xff" * 40), "damaged or cut short"),
+        (
+            header(b'{"w": {"dtype": "F32", "shaqe": [2], "data_offsets": [0, 8]}}'),
+            "its header cannot be read",
+        ),
         (write("model.safetensors", "version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"),
+        (write("model.safetensors.index.json", '{"weight_map": {"a": [1]}}'), r"lacks the weight file \[1\]"),
         (lose_a_shard, "lacks the weight file model-00002-of-00002.safetensors"),
         (make_adapter, "LoRA adapter of org/base.*--model BASE --lora"),
         (nest, "give .*checkpoint-500"),

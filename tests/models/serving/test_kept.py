@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ import pytest
 from command_line import evalharness, run_compass
 from empty_checkpoint import make_empty_checkpoint
 from fake_vllm import make_fake_vllm, set_skill
+
+from evalharness.models.serving.kept import Kept, read_kept
 
 PLAY = ("--max-turns", 2, "--concurrency", 4, "--limit", 4)
 
@@ -127,3 +131,17 @@ def test_a_server_that_does_not_start_says_why_and_leaves_nothing(
     assert done.returncode == 2
     assert "vLLM did not start (exit status 3" in done.stderr
     assert kept(own) == []
+
+
+def test_a_damaged_file_of_a_kept_server_is_none(tmp_path: Path) -> None:
+    kept = Kept(
+        key="k", model="m", served="m", served_name="m", identity={}, base_url="http://127.0.0.1:1/v1", version=None,
+        argv=[], max_model_len=1, keeper_pid=os.getpid(), keeper_started=psutil.Process().create_time(), started=0.0,
+        idle_s=1.0, log="",
+    )  # fmt: skip
+    path = tmp_path / "k.json"
+    path.write_text(json.dumps(asdict(kept)))
+    assert read_kept(path) == kept
+    for damaged in ("", "[]", '{"key": "k"}', json.dumps(asdict(kept) | {"keeper_pid": "one"})):
+        path.write_text(damaged)
+        assert read_kept(path) is None

@@ -86,7 +86,7 @@ def test_matrices_that_are_no_pair_are_refused(base: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("settings", "complaint"),
-    [({"peft_type": "IA3"}, "type 'IA3'"), ({"r": None}, "says rank None")],
+    [({"peft_type": "IA3"}, "type 'IA3'"), ({"r": None}, "says rank None"), ({"r": [2]}, r"says rank \[2\]")],
 )
 def test_what_is_no_lora_adapter_is_refused(
     tmp_path: Path, settings: dict[str, object], complaint: str

@@ -32,22 +32,24 @@ async def statuses() -> list[str]:
 async def server(
     tiny_checkpoint: Path, statuses: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[ManagedServer]:
-    async with ManagedServer(
+    server = ManagedServer(
         command=find_server(None),
         model=tiny_checkpoint,
         served_name=NAME,
         log_path=tmp_path_factory.mktemp("run") / "server.log",
         on_status=statuses.append,
-    ) as server:
-        session = session_of(server)
-        yield server
+    )
+    await server.start()
+    session = session_of(server)
+    yield server
+    await server.stop()
     assert not in_session(session)
 
 
 def session_of(server: ManagedServer) -> int:
     """The session in which the server's whole tree lives: its supervisor's."""
-    assert server.pid is not None
-    return os.getsid(server.pid)
+    assert server._process is not None
+    return os.getsid(server._process.pid)
 
 
 async def chat(server: ManagedServer, **options: object) -> dict[str, object]:

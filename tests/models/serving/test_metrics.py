@@ -16,7 +16,7 @@ from evalharness.models.serving.metrics import ServerInsight, metrics_url, parse
 RECORDED = Path(__file__).with_name("metrics.txt").read_text()
 
 
-def page(**values: float) -> str:
+def page(**values: object) -> str:
     """The recorded page with other values."""
     text = RECORDED
     for name, value in values.items():
@@ -45,6 +45,15 @@ def test_another_servers_page_is_none_of_ours() -> None:
     assert parse("<html>not found</html>") is None
     assert parse("process_cpu_seconds_total 3\nvllm:unknown{} 1\n") is None
     assert parse("") is None
+
+
+def test_what_is_no_finite_number_is_not_counted() -> None:
+    """No count of tokens can be made of it, and a cache of `nan` tokens would let nobody in."""
+    cache = 'vllm:cache_config_info{enable_prefix_caching="True",kv_cache_size_tokens="nan"} 1.0\n'
+    for odd in ("1e999", "nan", "inf"):
+        reading = parse(cache + page(num_preemptions_total=odd, prompt_tokens_total=7))
+        assert reading is not None
+        assert (reading.preemptions, reading.cache_tokens, reading.prompt_tokens) == (0, 0, 7)
 
 
 def test_where_the_page_is() -> None:

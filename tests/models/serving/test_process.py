@@ -134,10 +134,13 @@ def test_the_tree_ends_when_its_owner_is_ended_by_any_signal(
 
 
 async def test_a_command_that_does_not_exist_is_an_infrastructure_error_that_names_it(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
     with pytest.raises(InfrastructureError, match="/no/such/vllm"):
         await SupervisedProcess.start(
-            ["/no/such/vllm"], env=os.environ, log=tmp_path / "log", scratch=tmp_path / "scratch"
+            ["/no/such/vllm"], env=os.environ, log=tmp_path / "log", scratch=scratch
         )
+    assert not scratch.exists()
 
 
 async def test_output_is_appended_to_the_log(tag: str, tmp_path: Path) -> None:

@@ -36,10 +36,9 @@ async def test_the_reason_and_the_remedy_are_told(
     name = f"tiny-that-fails-{os.getpid()}"
     log = tmp_path / "server.log"
     with pytest.raises(ServerStartError) as caught:
-        async with ManagedServer(
+        await ManagedServer(
             command=find_server(None), model=model, served_name=name, log_path=log, extra_args=extra
-        ):
-            pytest.fail("it started")
+        ).start()
     message = str(caught.value)
     assert reason in message
     assert remedy in message
@@ -69,17 +68,15 @@ async def test_a_context_limit_that_only_vllm_knows_is_learnt_from_its_refusal(
     assert not tagged(name)
 
 
-async def test_a_start_that_takes_too_long_is_given_up(tiny_checkpoint: Path, tmp_path: Path) -> None:
+async def test_a_start_that_takes_too_long_is_given_up(
+    tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(managed, "START_TIMEOUT", {"cpu": 1.0, "gpu": 1.0})
     name = f"tiny-too-slow-{os.getpid()}"
     with pytest.raises(ServerStartError, match="was not ready after"):
-        async with ManagedServer(
-            command=find_server(None),
-            model=tiny_checkpoint,
-            served_name=name,
-            log_path=tmp_path / "log",
-            start_timeout=1.0,
-        ):
-            pytest.fail("it started")
+        await ManagedServer(
+            command=find_server(None), model=tiny_checkpoint, served_name=name, log_path=tmp_path / "log"
+        ).start()
     assert not tagged(name)
 
 
