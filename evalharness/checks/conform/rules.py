@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
-from evalharness.base.errors import UserError
-from evalharness.base.yaml_lines import load_model, load_yaml
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.yaml_lines import load_model
 from evalharness.data.table import family_folders
+from evalharness.envs import specs
 
 FILE = "conformance.yaml"
 
@@ -134,6 +135,10 @@ class Tolerance(BaseModel):
         return next((number for number, name in ours.items() if name == option), action) if option else action
 
 
+class _Exceptions(RootModel[dict[str, list[ExceptionRule]]]):
+    """A person's file of further exceptions."""
+
+
 def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
     """Family -> tolerance: its `conformance.yaml`, or everything compared exactly where it has none.
 
@@ -145,26 +150,17 @@ def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
         for family, path in files.items()
     }
     if extra is not None:
-        for family, rules in _read(extra).items():
+        for family, rules in load_model(extra, _Exceptions, str(extra))[0].root.items():
             if family not in tolerances:
                 raise UserError(f"{extra}: unknown family {family!r}; there are: {', '.join(tolerances)}")
             base = tolerances[family]
-            more = _tolerance_of({"exceptions": rules}, extra)
-            tolerances[family] = base.model_copy(update={"exceptions": base.exceptions + more.exceptions})
+            tolerances[family] = base.model_copy(update={"exceptions": base.exceptions + rules})
     return tolerances
 
 
-def _tolerance_of(content: Any, path: Path) -> Tolerance:
-    try:
-        return Tolerance.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {key}: {first['msg']}") from error
-
-
-def _read(path: Path) -> dict[str, Any]:
-    content = load_yaml(path, str(path))
-    if not isinstance(content, dict):
-        raise UserError(f"{path} must be a mapping")
-    return content
+def installed_name(recorded: str, source: str, tolerances: Mapping[str, Tolerance]) -> str:
+    """What a recording's family is called here. Raises UserError where it is not installed."""
+    family = next((name for name, rules in tolerances.items() if recorded in rules.recorded_as), recorded)
+    if family not in specs():
+        raise UserError(f"{source}: unknown family {recorded!r}{nearest(recorded, sorted(specs()))}")
+    return family

@@ -283,10 +283,13 @@ def test_bad_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ("babyai: [{fields: [goal]}]", "because"),
         ("babyai: [{fields: [colour], because: it is not a field}]", "goal"),
         ("babyai: [{fields: [goal], action: '(', because: no regular expression}]", "regular expression"),
-        ("babyai: [{fields: [goal], wher: {id: 1}, because: a typing error}]", "wher"),
+        (
+            "babyai:\n- {fields: [goal], wher: {id: 1}, because: a typing error}",
+            r"line 2, babyai\.0\.wher: no such key",
+        ),
         ("atari: []", "unknown family"),
-        ("- just a list", "mapping"),
-        ("{", "not readable"),
+        ("- just a list", "valid dictionary"),
+        ("{", "not usable: line 1"),
     ],
 )
 def test_a_wrong_exceptions_file_is_one_clear_line(tmp_path: Path, text: str, message: str) -> None:
