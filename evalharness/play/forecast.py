@@ -69,6 +69,7 @@ class Forecast:
     _families: dict[str, _Family] = field(default_factory=dict)
 
     def expect(self, expected_turns: Mapping[Key, float]) -> None:
+        """The episodes to be played now."""
         self._families = {}
         for key, turns in expected_turns.items():
             self._families.setdefault(_family(key), _Family()).waiting[key] = max(turns, 1.0)

@@ -94,15 +94,3 @@ class Progress:
         """How far the whole run is, 0..1."""
         total = sum(counts.total for counts in self.families.values())
         return sum(counts.share for counts in self.families.values()) / total if total else 0.0
-
-    def expect(self, expected_turns: Mapping[Key, float]) -> None:
-        """The episodes to be played now, by (task, sample)."""
-        self.forecast.expect(expected_turns)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Until the family that takes longest is done; None before there is anything to say."""
-        return self.forecast.seconds_left
-
-    def seconds_left_of(self, family: str) -> float | None:
-        return self.forecast.seconds_left_of(family)

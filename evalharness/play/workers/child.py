@@ -62,14 +62,8 @@ class _Slots:
             case "step":
                 observation, _, terminated, _, info = environment.step(request["action"])
                 return [observation, terminated, info]
-            case "valid_actions":
-                return environment.valid_actions()
-            case "warm":
-                return environment.warm()
-            case "oracle":
-                return environment.oracle()
-            case "reference_plans":
-                return environment.reference_plans()
+            case "valid_actions" | "warm" | "oracle" | "reference_plans":
+                return getattr(environment, op)()
             case _:
                 raise ValueError(f"unknown op {op!r}")
 
