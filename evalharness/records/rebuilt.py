@@ -23,6 +23,12 @@ class RebuiltTurn:
     parsed: ParsedReply
     said: Said
 
+    @property
+    def sent_otherwise(self) -> bool:
+        """Other messages were sent for it than the agent makes; a record without hashes says nothing."""
+        recorded = [*(call.sent for call in self.turn.further), self.turn.sent]
+        return any(known not in (None, sent) for known, sent in zip(recorded, self.sent, strict=True))
+
 
 class NotRebuiltError(ValueError):
     """The agent makes of the record another course of events than the recorded one."""
@@ -73,8 +79,7 @@ def rebuild(
 
 def _require_same(where: str, guarded: Guarded, made: RebuiltTurn) -> None:
     turn, parsed = made.turn, made.parsed
-    recorded = [*(call.sent for call in turn.further), turn.sent]
-    if any(known is not None and known != sent for known, sent in zip(recorded, made.sent, strict=True)):
+    if made.sent_otherwise:
         raise NotRebuiltError(f"{where}: the messages that were sent for it are others")
     if (turn.action, turn.thought) != (parsed.action, parsed.thought):
         raise NotRebuiltError(f"{where}: its reply is read otherwise than it was")

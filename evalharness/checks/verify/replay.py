@@ -137,11 +137,8 @@ async def replay(
             found = why or f"no reply has the format errors {', '.join(turn.format_errors)}"
             notes.turn(position, "reply", found)
             break
-        if rebuilt is not None and how.prompt is not None:
-            recorded_hashes = [*(call.sent for call in turn.further), turn.sent]
-            pairs = zip(recorded_hashes, rebuilt.sent, strict=True)
-            if any(recorded is not None and recorded != made for recorded, made in pairs):
-                notes.turn(position, "reply", "the messages that were sent for it are others")
+        if rebuilt is not None and how.prompt is not None and rebuilt.sent_otherwise:
+            notes.turn(position, "reply", "the messages that were sent for it are others")
         notes.turn(position, "reply", "the reply's action", [turn.action], [parsed.action])
         notes.turn(position, "reply", "the reply's thought", [turn.thought], [parsed.thought])
         notes.turn(
