@@ -73,9 +73,6 @@ class Worker(Protocol):
     last_call: CallTimes
     """Of the call that returned last."""
 
-    @property
-    def pid(self) -> int | None: ...
-
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
         """Raises WorkerError, and is then broken for good; UserError for what the user can fix."""
 
