@@ -217,7 +217,9 @@ def test_lengths_are_remembered_by_the_content_of_the_task(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "[]", "{", '{"schema": 2, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}']
+    "damage",
+    ["", "[]", "{", "[" * 100_000, '{"schema": 2, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}'],
+    ids=range(6),
 )
 def test_a_spoilt_memory_is_no_memory(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "history.json"

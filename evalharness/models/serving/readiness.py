@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.base.paths import cache_folder, write_whole
+from evalharness.base.remembered import RememberedNumbers
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-_KEPT = 200
-"""Models; the oldest go first."""
+_STARTS = RememberedNumbers("server-starts.json", most=200)
+"""Of models."""
 _ROUGHLY = {"cpu": "a minute or two", "gpu": "one to ten minutes by the model's size"}
 
 
@@ -64,33 +63,13 @@ def _message(answer: str) -> str:
     return answer.strip()[:500]
 
 
-def _path() -> Path:
-    return cache_folder() / "server-starts.json"
-
-
-def _all() -> dict[str, float]:
-    """What is not readable is as good as nothing."""
-    try:
-        return {
-            str(key): float(value) for key, value in json.loads(_path().read_text(encoding="utf-8")).items()
-        }
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
-
-
 def usual_start(model: str, kind: str) -> float | None:
     """Seconds of the last start; None where there was none."""
-    return _all().get(f"{kind} {model}")
+    return _STARTS.all().get(f"{kind} {model}")
 
 
 def note_start(model: str, kind: str, seconds: float) -> None:
-    """A cache that cannot be written is no reason to trouble anybody."""
-    key, known = f"{kind} {model}", _all()
-    known.pop(key, None)
-    known[key] = round(seconds, 1)
-    with contextlib.suppress(OSError):
-        _path().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(_path(), json.dumps(dict(list(known.items())[-_KEPT:])), durable=False)
+    _STARTS.note(f"{kind} {model}", round(seconds, 1))
 
 
 def of_about(model: str, kind: str) -> str:

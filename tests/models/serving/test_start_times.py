@@ -19,10 +19,13 @@ def test_the_last_start_of_a_model_is_remembered(home: Path) -> None:
     assert of_about("ckpt", "cpu") == "of about 61 s"
 
 
-def test_a_damaged_file_is_as_good_as_none(home: Path) -> None:
+@pytest.mark.parametrize(
+    "damage", ["{", "[" * 100_000, '{"a": "b"}'], ids=["cut off", "nested", "another kind"]
+)
+def test_a_damaged_file_is_as_good_as_none(home: Path, damage: str) -> None:
     note_start("ckpt", "cpu", 48.0)
     [file] = home.rglob("server-starts.json")
-    file.write_text("{")
+    file.write_text(damage)
     assert usual_start("ckpt", "cpu") is None
     note_start("ckpt", "cpu", 50.0)
     assert usual_start("ckpt", "cpu") == 50.0
