@@ -95,7 +95,7 @@ class ExceptionRule(Rule):
             return True
         texts, figures = [str(recorded), str(ours)], []
         if self.numbers is not None:
-            figures = [sorted(map(float, self.numbers.findall(text))) for text in texts]
+            figures = [sorted(_figures(self.numbers, text)) for text in texts]
             texts = [self.numbers.sub("#", text) for text in texts]
             if len(figures[0]) != len(figures[1]):
                 return False
@@ -104,6 +104,15 @@ class ExceptionRule(Rule):
         if self.order_of is not None:
             return items(self.order_of, texts[0]) == items(self.order_of, texts[1])
         return texts[0] == texts[1]
+
+
+def _figures(numbers: re.Pattern[str], text: str) -> list[float]:
+    try:
+        return [float(match[0]) for match in numbers.finditer(text)]
+    except ValueError as error:
+        raise UserError(
+            f"an exception's numbers, {numbers.pattern!r}, find something else: {error}"
+        ) from None
 
 
 def items(separator: re.Pattern[str], text: str) -> Counter[str]:
