@@ -71,9 +71,7 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
     again = make_manifest(config, chosen, specs, identity.prompts_sha256, identity.model, subset=subset)
     recorded, found = manifest.to_json(), again.to_json()
     for key in _RECOMPUTED:
-        findings += _differences(
-            "manifest", f"manifest.json, {key}", recorded.get(key, {}), found.get(key, {})
-        )
+        findings += _differences(key, recorded.get(key, {}), found.get(key, {}))
     if not same(manifest.suite, config.selection.suite):
         findings.append(
             Finding("manifest", "manifest.json, suite", "another one", manifest.suite, config.selection.suite)
@@ -81,17 +79,14 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
     fewer, turns = again.identity.turn_limits, identity.turn_limits
     if turns and turns != fewer:
         findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", turns, fewer))
-    wanted = again.identity.tasks_sha256
-    findings += _differences("manifest", "manifest.json, tasks_sha256", identity.tasks_sha256, wanted)
+    findings += _differences("tasks_sha256", identity.tasks_sha256, again.identity.tasks_sha256)
     tasks, notes = {task.id: task for task in chosen}, tuple(_notes(manifest, specs))
     return Described(config.selection, config.agent, tasks, tuple(findings), notes)
 
 
-def _differences(
-    kind: Any, where: str, recorded: Mapping[str, Any], found: Mapping[str, Any]
-) -> list[Finding]:
+def _differences(name: str, recorded: Mapping[str, Any], found: Mapping[str, Any]) -> list[Finding]:
     return [
-        Finding(kind, f"{where}.{key}", "another one", recorded.get(key), found.get(key))
+        Finding("manifest", f"manifest.json, {name}.{key}", "another one", recorded.get(key), found.get(key))
         for key in sorted(recorded.keys() | found.keys())
         if not same(recorded.get(key), found.get(key))
     ]
