@@ -91,7 +91,8 @@ class Budget:
             raise AbortedError(
                 "the model's server reports no token counts, so --cost-limit cannot be kept; leave it out"
             )
-        tokens = _tokens_of(reply)
+        prompt = reply.prompt_tokens or 0
+        tokens = Tokens(prompt, min(reply.cached_tokens or 0, prompt), reply.completion_tokens or 0)
         self._running[key] += tokens
         self.spent += self.prices.of(tokens)
 
@@ -121,8 +122,3 @@ class Budget:
     @property
     def _reason(self) -> str:
         return f"the cost limit of {self.limit:g}: {self.spent:.4g} is spent; to go on give a higher --cost-limit"
-
-
-def _tokens_of(said: Reply) -> Tokens:
-    prompt = said.prompt_tokens or 0
-    return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)

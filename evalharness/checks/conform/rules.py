@@ -153,11 +153,10 @@ def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
 
     `extra` is a file of further exceptions, `family: [rule, ...]`.
     """
-    files = {family: folder / FILE for family, folder in family_folders().items()}
-    tolerances = {
-        family: load_model(path, Tolerance, str(path))[0] if path.is_file() else Tolerance()
-        for family, path in files.items()
-    }
+    tolerances = {}
+    for family, folder in family_folders().items():
+        path = folder / FILE
+        tolerances[family] = load_model(path, Tolerance, str(path))[0] if path.is_file() else Tolerance()
     if extra is not None:
         for family, rules in load_model(extra, _Exceptions, str(extra))[0].root.items():
             if family not in tolerances:
