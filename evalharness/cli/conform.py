@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     at_least(1, workers=args.workers)
     tolerances = load_tolerances(args.exceptions)
     console = results_console(args)
-    by_family = families_of(_read(args.files, console), specs(), tolerances)
+    by_family = families_of(_read(args.files, console), tolerances)
     if args.family is not None:
         if args.family not in by_family:
             raise UserError(f"no transcript of {args.family!r}; there are: {', '.join(by_family)}")

@@ -12,6 +12,7 @@ from evalharness.models.base import Reply
 from evalharness.models.tries import AbortedError
 from evalharness.records.cost import Prices, Tokens
 from evalharness.records.episode import Episode
+from evalharness.records.store import EpisodeKey
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,6 @@ class TimeLimit:
 NO_LIMIT = TimeLimit(None)
 
 
-Key = tuple[str, int]
-
-
 @dataclass
 class Budget:
     """Counts every reply, of episodes that were not finished too: those were paid for."""
@@ -51,7 +49,7 @@ class Budget:
     finished_cost: float = 0.0
     unfinished: Tokens = field(default_factory=Tokens)
     """Of turns whose episodes were given up or broken off, in earlier sessions too."""
-    _running: dict[Key, Tokens] = field(default_factory=dict)
+    _running: dict[EpisodeKey, Tokens] = field(default_factory=dict)
     _asked: int = 0
     """Requests in flight."""
     _answered: asyncio.Condition = field(default_factory=asyncio.Condition)
@@ -67,7 +65,7 @@ class Budget:
         self.finished_cost += cost
         self.spent += cost
 
-    def begin(self, key: Key) -> None:
+    def begin(self, key: EpisodeKey) -> None:
         self._running[key] = Tokens()
 
     @asynccontextmanager
@@ -87,17 +85,18 @@ class Budget:
                 async with self._answered:
                     self._answered.notify_all()
 
-    def count(self, key: Key, reply: Reply) -> None:
+    def count(self, key: EpisodeKey, reply: Reply) -> None:
         """Raises AbortedError where a limit cannot be kept because the server counts nothing."""
         if self.limit is not None and (reply.prompt_tokens is None or reply.completion_tokens is None):
             raise AbortedError(
                 "the model's server reports no token counts, so --cost-limit cannot be kept; leave it out"
             )
-        tokens = _tokens_of(reply)
+        prompt = reply.prompt_tokens or 0
+        tokens = Tokens(prompt, min(reply.cached_tokens or 0, prompt), reply.completion_tokens or 0)
         self._running[key] += tokens
         self.spent += self.prices.of(tokens)
 
-    def end(self, key: Key, *, whole: bool) -> None:
+    def end(self, key: EpisodeKey, *, whole: bool) -> None:
         tokens = self._running.pop(key)
         if whole:
             self.finished += 1
@@ -123,8 +122,3 @@ class Budget:
     @property
     def _reason(self) -> str:
         return f"the cost limit of {self.limit:g}: {self.spent:.4g} is spent; to go on give a higher --cost-limit"
-
-
-def _tokens_of(said: Reply) -> Tokens:
-    prompt = said.prompt_tokens or 0
-    return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)

@@ -104,9 +104,6 @@ class SlotPlayer(Player):
         self.slots.answered()
         return reply
 
-    async def confirm(self) -> None:
-        await self.player.confirm()
-
 
 @dataclass(frozen=True)
 class Work:

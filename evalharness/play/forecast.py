@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
 
-Key = tuple[str, int]
-"""(task id, sample)"""
+from evalharness.records.store import EpisodeKey
+
 _ENOUGH_TURNS = 10
 """Of a family, before its pace is more than its first reply and its environment's start."""
 _PRIOR = 10
@@ -30,9 +30,9 @@ class _Running:
 
 @dataclass
 class _Family:
-    waiting: dict[Key, float] = field(default_factory=dict)
+    waiting: dict[EpisodeKey, float] = field(default_factory=dict)
     """Expected turns of the episodes that are not finished, in flight or not."""
-    running: dict[Key, _Running] = field(default_factory=dict)
+    running: dict[EpisodeKey, _Running] = field(default_factory=dict)
     played: int = 0
     """Turns of the episodes finished in this start."""
     expected: float = 0.0
@@ -59,7 +59,7 @@ class _Family:
         return self.played / self.expected if self.expected else 1.0
 
 
-def _family(key: Key) -> str:
+def _family(key: EpisodeKey) -> str:
     return key[0].split("/")[0]
 
 
@@ -68,34 +68,35 @@ class Forecast:
     clock: Callable[[], float] = lambda: time.monotonic()
     _families: dict[str, _Family] = field(default_factory=dict)
 
-    def expect(self, expected_turns: Mapping[Key, float]) -> None:
+    def expect(self, expected_turns: Mapping[EpisodeKey, float]) -> None:
+        """The episodes to be played now."""
         self._families = {}
         for key, turns in expected_turns.items():
             self._families.setdefault(_family(key), _Family()).waiting[key] = max(turns, 1.0)
         for family in self._families.values():
             family.prior = _PRIOR * fmean(family.waiting.values())
 
-    def begin(self, key: Key) -> None:
+    def begin(self, key: EpisodeKey) -> None:
         if (family := self._families.get(_family(key))) is not None:
             family.running[key] = _Running(self.clock())
 
-    def turn(self, key: Key) -> None:
+    def turn(self, key: EpisodeKey) -> None:
         if (family := self._families.get(_family(key))) is not None and key in family.running:
             family.running[key].turns += 1
             family.turns += 1
 
-    def end(self, key: Key) -> None:
+    def end(self, key: EpisodeKey) -> None:
         family = self._families.get(_family(key))
         if family is not None and (running := family.running.pop(key, None)) is not None:
             family.episode_s += self.clock() - running.began
 
-    def finish(self, key: Key, turns: int) -> None:
+    def finish(self, key: EpisodeKey, turns: int) -> None:
         family = self._families.get(_family(key))
         if family is not None and (expected := family.waiting.pop(key, None)) is not None:
             family.played += turns
             family.expected += expected
 
-    def drop(self, key: Key) -> None:
+    def drop(self, key: EpisodeKey) -> None:
         if (family := self._families.get(_family(key))) is not None:
             family.waiting.pop(key, None)
 
@@ -165,7 +166,7 @@ class Forecast:
         )
 
     @staticmethod
-    def _turns_left(family: _Family, key: Key) -> float:
+    def _turns_left(family: _Family, key: EpisodeKey) -> float:
         usual = expected = family.waiting.get(key, 0.0)
         running = family.running.get(key)
         played = 0 if running is None else running.turns

@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from evalharness.base.paths import cache_folder, write_whole
+from evalharness.base.reading import read_known
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.records.episode import Episode
 
@@ -44,10 +45,10 @@ class History:
     @classmethod
     def load(cls, path: Path) -> History:
         """What is not readable is as good as nothing: it is only remembered, never needed."""
+        data = read_known(path)
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            return TypeAdapter(cls).validate_python(data) if data["schema"] == _SCHEMA else cls()
-        except (OSError, ValueError, KeyError, TypeError):
+            return TypeAdapter(cls).validate_python(data) if data.get("schema") == _SCHEMA else cls()
+        except ValueError:
             return cls()
 
     def expected_turns(self, task: Task, max_turns: int) -> float:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from evalharness.play.forecast import Forecast, Key
+from evalharness.play.forecast import Forecast
 from evalharness.records.episode import Episode, Turn
+from evalharness.records.store import EpisodeKey
 
 
 @dataclass
@@ -55,16 +56,16 @@ class Progress:
         for name, counts in self.families.items():
             counts.partly = partial(self.forecast.partly, name)
 
-    def begin_episode(self, family: str, key: Key) -> None:
+    def begin_episode(self, family: str, key: EpisodeKey) -> None:
         self.families[family].running += 1
         self.forecast.begin(key)
 
-    def end_episode(self, family: str, key: Key) -> None:
+    def end_episode(self, family: str, key: EpisodeKey) -> None:
         """Finished or not: what is begun anew is played from its first turn."""
         self.families[family].running -= 1
         self.forecast.end(key)
 
-    def count_turn(self, key: Key, turn: Turn) -> None:
+    def count_turn(self, key: EpisodeKey, turn: Turn) -> None:
         self.turns += 1
         self.prompt_tokens += turn.prompt_tokens or 0
         self.completion_tokens += turn.completion_tokens or 0
@@ -94,15 +95,3 @@ class Progress:
         """How far the whole run is, 0..1."""
         total = sum(counts.total for counts in self.families.values())
         return sum(counts.share for counts in self.families.values()) / total if total else 0.0
-
-    def expect(self, expected_turns: Mapping[Key, float]) -> None:
-        """The episodes to be played now, by (task, sample)."""
-        self.forecast.expect(expected_turns)
-
-    @property
-    def seconds_left(self) -> float | None:
-        """Until the family that takes longest is done; None before there is anything to say."""
-        return self.forecast.seconds_left
-
-    def seconds_left_of(self, family: str) -> float | None:
-        return self.forecast.seconds_left_of(family)

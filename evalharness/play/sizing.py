@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -50,12 +51,10 @@ def make_pools(
 
     `workers`: family -> processes, where the user says. `scripted`: nothing waits for a model, so an environment is
     busy all the time."""
-    expected: dict[str, float] = {}
-    count: dict[str, int] = {}
+    count = Counter(job.task.family for job in jobs)
+    expected = dict.fromkeys(count, 0.0)
     for job in jobs:
-        family = job.task.family
-        expected[family] = expected.get(family, 0.0) + job.expected_turns * history.cpu_s(specs[family])
-        count[family] = count.get(family, 0) + 1
+        expected[job.task.family] += job.expected_turns * history.cpu_s(specs[job.task.family])
     sizes = pool_sizes(expected, cores)
     pools = {}
     for family in sorted(count):

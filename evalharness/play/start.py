@@ -129,7 +129,7 @@ class Start:
             over=work.clock.reached,
         )
         progress.started, allowed_before = time.monotonic(), self.slots.allowed_slot_s()
-        progress.expect({job.key: job.expected_turns for job in work.jobs})
+        progress.forecast.expect({job.key: job.expected_turns for job in work.jobs})
         progress.engine = lambda: self._line(insight)
         cpu_before, stopped = time.process_time(), None
         watching = asyncio.create_task(insight.watch())

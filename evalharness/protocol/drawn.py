@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from random import Random
 from string import Formatter, ascii_lowercase
 from typing import Any
@@ -78,16 +79,10 @@ def _draw(spec: EnvSpec, random: Random) -> Perturbation:
                 }
     listed = [name for name in templates if name != spec.actions.help_action]
     random.shuffle(listed)
-    return Perturbation(
-        whole or how.description,
-        actions,
-        prose,
-        how.join_numbers,
-        how.upper_case,
-        reorder_instruction=how.reorder_instruction,
-        drop_format_rules=how.drop_format_rules,
-        listed=(*listed, *([spec.actions.help_action] if spec.actions.help_action else ())),
-    )
+    listed += [spec.actions.help_action] if spec.actions.help_action else []
+    return replace(
+        how, description=whole or how.description, actions=actions, prose=prose, reverse_actions=False, listed=listed
+    )  # fmt: skip
 
 
 def _keeps_meanings(surface: PlayedSurface) -> bool:

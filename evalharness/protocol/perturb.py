@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import EnvSpec, Perturbation
 from evalharness.envs.surface import Action, ActionSurface
-from evalharness.protocol.prompt import Example, PromptFile
+from evalharness.protocol.prompt import Example, PromptFile, Step
 
 UNKNOWN_WORD = "qzxvkw"
 """A word of no language, sent in place of an action in its old form."""
@@ -108,23 +108,19 @@ class PlayedSurface:
             action for action, template in spec.actions.templates.items() if templates[action] != template
         ]
         # What is said in capitals must be said in capitals; else a reply may be as careless as in the original.
-        strict = spec.actions.wording.case_matters or self.perturbation.upper_case
+        strict = self.wording.case_matters or self.perturbation.upper_case
         self._heard = _Hearing({a: templates[a] for a in self.changed}, ignore_case=not strict)
         self._old = _Hearing({a: spec.actions.templates[a] for a in self.changed}, ignore_case=True)
         self._also = {
             action: re.compile(pattern, re.IGNORECASE | re.DOTALL)
-            for action, pattern in spec.actions.wording.also.items()
+            for action, pattern in self.wording.also.items()
             if action in self.changed
         }
-        words = spec.actions.wording.numbered if self.perturbation.join_numbers else ""
+        words = self.wording.numbered if self.perturbation.join_numbers else ""
         self._spaced = re.compile(rf"\b({words}) (\d+)\b", re.IGNORECASE) if words else None
         self._joined = re.compile(rf"\b({words})(\d+)\b", re.IGNORECASE) if words else None
-        self._unread_from = (
-            re.compile(spec.actions.wording.unread_from) if spec.actions.wording.unread_from else None
-        )
-        self._quoted = (
-            re.compile(spec.actions.wording.quoted, re.DOTALL) if spec.actions.wording.quoted else None
-        )
+        self._unread_from = re.compile(self.wording.unread_from) if self.wording.unread_from else None
+        self._quoted = re.compile(self.wording.quoted, re.DOTALL) if self.wording.quoted else None
 
     def to_world(self, text: str) -> str:
         """What the environment is given for a policy's action: the same in its own words; for the old form of an
@@ -197,22 +193,15 @@ class PlayedSurface:
 
     def _example(self, example: Example) -> Example:
         steps = tuple(
-            step.model_copy(
-                update={
-                    "thought": self.names(step.thought),
-                    "action": self.action(step.action),
-                    "observation": self.observation(step.observation),
-                }
+            Step(
+                thought=self.names(step.thought),
+                action=self.action(step.action),
+                observation=self.observation(step.observation),
             )
             for step in example.steps
         )
-        return example.model_copy(
-            update={
-                "goal": self.names(example.goal),
-                "observation": self.observation(example.observation),
-                "steps": steps,
-            }
-        )
+        observation = self.observation(example.observation)
+        return Example(goal=self.names(example.goal), observation=observation, steps=steps)
 
     def _read_part(self, text: str) -> _Said:
         """The words between what environments may forgive: white space before; white space, final periods and what an

@@ -184,7 +184,6 @@ def parse(
         (m.end() for m in labels if m["label"].lower() == "thought" and m.end() <= start.start()), 0
     )
     thought = text[thought_start : start.start()].strip()
-    second = len(starts) > 1 or _INLINE_ACTION.search(line) is not None
     inner = _INLINE_ACTION.search(line)
     action = _unwrap(line[: inner.start()] if inner else line)
     if not action.strip(_MARKS):
@@ -194,7 +193,7 @@ def parse(
         # The limit fell inside the action itself: half an action is not what the model meant.
         errors.append(FormatError.TRUNCATED)
         return ParsedReply(thought, None, text.strip(), tuple(errors), reasoning)
-    if second:
+    if len(starts) > 1 or inner:
         errors.append(FormatError.SEVERAL_ACTIONS)
     line_start = start.end() + section.find(line)
     kept = text[: line_start + (inner.start() if inner else len(line))].strip()

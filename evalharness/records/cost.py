@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from evalharness.base.errors import UserError
 from evalharness.base.yaml_lines import load_yaml
 from evalharness.config import PolicyConfig
-from evalharness.records.stored import Stored
+from evalharness.records.stored import Stored, why
 
 _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -96,10 +96,8 @@ def read_prices(path: Path, model: str) -> Prices:
     try:
         return Prices.model_validate(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the whole"
         raise UserError(
-            f"--prices {path}: {where}: {first['msg']}; it holds input and output, and input_cache_read where "
+            f"--prices {path}: {why(error)}; it holds input and output, and input_cache_read where "
             "cached tokens are cheaper, each per million tokens"
         ) from None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
@@ -28,11 +28,28 @@ Seconds = Annotated[float, Field(ge=-1e8, le=1e8)]
 UnixTime = Annotated[float, Field(ge=0, le=1e11)]
 
 
-@dataclass(frozen=True)
-class FailedTry:
-    """One request that got no usable answer and was made again."""
+class Record:
+    """What a line of `episodes.jsonl` is made of."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STORED
+    where_set: ClassVar[tuple[str, ...]] = ()
+    """Keys that few runs have, and that are written where they say something: old lines stay as they were."""
+
+    def to_json(self) -> dict[str, Any]:
+        # Not `asdict`: it copies every text and number, which takes five times as long.
+        kept = {key: value for key, value in vars(self).items() if value or key not in self.where_set}
+        return kept | {key: tuple(map(_plain, value)) for key, value in kept.items() if type(value) is tuple}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.to_json()
+    return dict(vars(value)) if isinstance(value, ToolCall) else value
+
+
+@dataclass(frozen=True)
+class FailedTry(Record):
+    """One request that got no usable answer and was made again."""
 
     kind: str
     """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`."""
@@ -44,10 +61,8 @@ class FailedTry:
 
 
 @dataclass(frozen=True)
-class FurtherCall:
+class FurtherCall(Record):
     """A model call whose reply was no action: the agent's own (`Agent.read` said so)."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STORED
 
     purpose: str
     """`reflect`, `summarise`, ..."""
@@ -66,19 +81,12 @@ class FurtherCall:
     sent: str | None = None
     """As in a turn."""
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            **vars(self),
-            "failed_tries": tuple(dict(vars(failed)) for failed in self.failed_tries),
-            "calls": tuple(dict(vars(call)) for call in self.calls),
-        }
-
 
 @dataclass(frozen=True)
-class Turn:
+class Turn(Record):
     """One thought and action of the policy, one observation by the environment. Times in seconds."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STORED
+    where_set: ClassVar[tuple[str, ...]] = ("further", "valid_actions", "sent", "stopped_by")
 
     turn: Index
     reply: str
@@ -123,36 +131,22 @@ class Turn:
     """The stop sequence that ended the reply, of an agent with stop sequences of its own; `react`'s is told by the
     format error."""
 
-    def to_json(self) -> dict[str, Any]:
-        data = {
-            **vars(self),
-            "failed_tries": tuple(dict(vars(failed)) for failed in self.failed_tries),
-            "calls": tuple(dict(vars(call)) for call in self.calls),
-            "further": tuple(call.to_json() for call in self.further),
-        }
-        return _without_unset(data, ("further", "valid_actions", "sent", "stopped_by"))
-
 
 @dataclass(frozen=True)
-class Trim:
+class Trim(Record):
     """The context was full before `turn`: the `dropped` oldest turns still in the conversation went."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STORED
+    where_set: ClassVar[tuple[str, ...]] = ("call",)
 
     turn: Index
     dropped: Index
     call: Index = 0
     """Before which of the turn's requests."""
 
-    def to_json(self) -> dict[str, Any]:
-        return _without_unset(dict(vars(self)), ("call",))
-
 
 @dataclass(frozen=True)
-class Trial:
+class Trial(Record):
     """An earlier trial at the task, of an agent that tries again after it has reflected."""
-
-    __pydantic_config__: ClassVar[ConfigDict] = STORED
 
     turns: tuple[Turn, ...]
     progress: Fraction
@@ -163,15 +157,14 @@ class Trial:
     further: tuple[FurtherCall, ...] = ()
     """Calls after its last turn: the reflection."""
 
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), **_parts(self)}
-
 
 @dataclass(frozen=True)
-class Episode:
+class Episode(Record):
     """A played sample of a task. Of an agent with several trials, turns and scores are those of the last one."""
 
-    __pydantic_config__: ClassVar[ConfigDict] = STORED
+    where_set: ClassVar[tuple[str, ...]] = (
+        "figures", "further", "earlier", "first_valid_actions", "outside"
+    )  # fmt: skip
 
     task_id: str
     family: str
@@ -286,32 +279,8 @@ class Episode:
         }
 
     def to_json(self) -> dict[str, Any]:
-        # Not `asdict`: it copies every text and number, 1.2 ms for an episode of 30 turns.
-        data = {
-            **vars(self),
-            **_parts(self),
-            "figures": dict(self.figures),
-            "earlier": tuple(trial.to_json() for trial in self.earlier),
-        }
-        if self.outside is not None:
-            data["outside"] = self.outside.to_json()
-        return _without_unset(data, ("figures", "further", "earlier", "first_valid_actions", "outside"))
-
-
-def _parts(played: Trial | Episode) -> dict[str, Any]:
-    return {
-        "turns": tuple(turn.to_json() for turn in played.turns),
-        "trims": tuple(trim.to_json() for trim in played.trims),
-        "further": tuple(call.to_json() for call in played.further),
-    }
-
-
-def _without_unset(data: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """Keys that few runs have are written where they say something: old lines stay as they were."""
-    for key in keys:
-        if not data[key]:
-            del data[key]
-    return data
+        outside = {} if self.outside is None else {"outside": self.outside.to_json()}
+        return super().to_json() | outside
 
 
 @cache

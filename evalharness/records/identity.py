@@ -14,29 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
-
-from evalharness.envs.base import Task, tasks_hash
 
 _LONGEST = 300
 """Characters of a value that a message repeats: a manifest can hold anything."""
-
-
-def run_identity(
-    config: Mapping[str, Any],
-    tasks: Mapping[str, Sequence[Task]],
-    prompts: Mapping[str, str],
-    model: Mapping[str, Any],
-) -> dict[str, Any]:
-    """`config`: the options that results depend on. `tasks` and `prompts` (SHA-256 of the file) by family; `model` as
-    in `models.opened.Prepared.identity`."""
-    return {
-        "config": dict(config),
-        "model": dict(model),
-        "tasks_sha256": {family: tasks_hash(listed) for family, listed in tasks.items()},
-        "prompts_sha256": dict(prompts),
-    }
 
 
 def digest(identity: Mapping[str, Any]) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 from evalharness.base.paths import checkout
 from evalharness.base.version import __version__
 from evalharness.config import RunConfig
-from evalharness.envs.base import EnvSpec, ScoreNames, Task
-from evalharness.records.identity import digest, run_identity
+from evalharness.envs.base import EnvSpec, ScoreNames, Task, tasks_hash
+from evalharness.records.identity import digest
 from evalharness.records.manifest import Disjoint, Manifest
 from evalharness.records.stored import SCHEMA
 from evalharness.suites.draws import draw_facts, expected_tasks
@@ -59,12 +59,19 @@ def make_manifest(
     subset: Mapping[str, int] | None = None,
     disjoint: Disjoint | None = None,
 ) -> Manifest:
-    """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was."""
+    """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was.
+
+    `prompts`: family -> SHA-256 of the file; `model`: as in `models.opened.Prepared.identity`."""
     by_family: dict[str, list[Task]] = {}
     for task in tasks:
         by_family.setdefault(task.family, []).append(task)
     limits = {family: config.agent.turn_limit(specs[family]) for family in by_family}
-    identity = run_identity(config.identity(), by_family, prompts, model)
+    identity: dict[str, Any] = {
+        "config": dict(config.identity()),
+        "model": dict(model),
+        "tasks_sha256": {family: tasks_hash(listed) for family, listed in by_family.items()},
+        "prompts_sha256": dict(prompts),
+    }
     if own := {f: limit for f, limit in limits.items() if limit != identity["config"]["max_turns"]}:
         identity["turn_limits"] = own
     return Manifest.of(

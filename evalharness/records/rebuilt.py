@@ -21,7 +21,15 @@ class RebuiltTurn:
     sent: tuple[str, ...]
     """Hash of each request's messages, as `Turn.sent` and `FurtherCall.sent` have it."""
     parsed: ParsedReply
+    correction: str
+    """The observation, where the reply has no action; else empty."""
     said: Said
+
+    @property
+    def sent_otherwise(self) -> bool:
+        """Other messages were sent for it than the agent makes; a record without hashes says nothing."""
+        recorded = [*(call.sent for call in self.turn.further), self.turn.sent]
+        return any(known not in (None, sent) for known, sent in zip(recorded, self.sent, strict=True))
 
 
 class NotRebuiltError(ValueError):
@@ -56,7 +64,7 @@ def rebuild(
         guarded.start(replace(start, trial=number))
         for made in _turns(guarded, trial):
             if compare:
-                _require_same(f"{where}, turn {made.turn.turn}", guarded, made)
+                _require_same(f"{where}, turn {made.turn.turn}", made)
         *unfinished, reflection = trial.further or (None,)
         if reflection is None:
             raise NotRebuiltError(f"{where} is not followed by another")
@@ -71,14 +79,13 @@ def rebuild(
     _go_through(guarded, episode, episode.further, compare)
 
 
-def _require_same(where: str, guarded: Guarded, made: RebuiltTurn) -> None:
+def _require_same(where: str, made: RebuiltTurn) -> None:
     turn, parsed = made.turn, made.parsed
-    recorded = [*(call.sent for call in turn.further), turn.sent]
-    if any(known is not None and known != sent for known, sent in zip(recorded, made.sent, strict=True)):
+    if made.sent_otherwise:
         raise NotRebuiltError(f"{where}: the messages that were sent for it are others")
     if (turn.action, turn.thought) != (parsed.action, parsed.thought):
         raise NotRebuiltError(f"{where}: its reply is read otherwise than it was")
-    if parsed.action is None and turn.observation != guarded.correction(parsed):
+    if parsed.action is None and turn.observation != made.correction:
         raise NotRebuiltError(f"{where}: its correction is another")
 
 
@@ -107,7 +114,8 @@ def _turns(guarded: Guarded, part: Trial | Episode) -> Iterator[RebuiltTurn]:
             if (parsed is None) != isinstance(call, FurtherCall):
                 raise NotRebuiltError(f"turn {number}: call {position + 1} is read otherwise than it was")
         assert parsed is not None
-        yield RebuiltTurn(turn, tuple(requests), tuple(sent), parsed, said_of(turn))
+        correction = guarded.correction(parsed) if parsed.action is None else ""
+        yield RebuiltTurn(turn, tuple(requests), tuple(sent), parsed, correction, said_of(turn))
         guarded.observe(turn.observation, turn.valid_actions)
 
 

@@ -25,7 +25,7 @@ def _speed(progress: Progress) -> str:
     parts = [f"{progress.turns / elapsed:.1f} turns/s"]
     if progress.completion_tokens:
         parts.append(f"{progress.completion_tokens / elapsed:.0f} tokens/s")
-    left = progress.seconds_left
+    left = progress.forecast.seconds_left
     parts.append(f"{duration(progress.elapsed)} so far")
     if left and progress.share >= _SURE:
         parts.append(f"about {duration(left)} left")
@@ -56,7 +56,7 @@ def _so_far(counts: FamilyProgress, total: float) -> str:
 
 def _left(progress: Progress, family: str) -> str:
     counts = progress.families[family]
-    seconds = progress.seconds_left_of(family) if counts.share >= _SURE * counts.total else None
+    seconds = progress.forecast.seconds_left_of(family) if counts.share >= _SURE * counts.total else None
     return duration(seconds) if seconds is not None else ""
 
 

@@ -58,8 +58,7 @@ class Tagged(ReactAgent):
         return ParsedReply("", said.text if said.stopped_by == "</go>" else None, "", ())
 
 
-def played(agent: Agent, replies: list[str], context: int | None = None) -> Episode:
-    player = Replies(replies, context)
+def played(agent: Agent, player: Replies) -> Episode:
     episode = asyncio.run(
         play(
             TASK,
@@ -82,14 +81,17 @@ def rebuilt(agent: Agent, episode: Episode) -> list[Any]:
 @pytest.mark.parametrize("context", [None, *range(600, 3000, 150)])
 def test_every_trial_is_made_again_however_full_the_context_was(context: int | None) -> None:
     options = SummaryOptions(every=1, keep=1)
-    episode = played(Both(options), ["Thought: t\nAction: look", "a note that is long " * 9], context)
+    episode = played(
+        Both(options), Replies(["Thought: t\nAction: look", "a note that is long " * 9], context)
+    )
     assert len(rebuilt(Both(options), episode)) == len(episode.turns)
 
 
 def test_the_calls_of_a_turn_that_was_never_finished_are_made_again() -> None:
     options = SummaryOptions(every=1, keep=1)
     looks = ["Thought: t\nAction: look"] * 2
-    episode = played(Both(options), [*looks, "a note too long " * 99, "hm", *looks, "short", *looks], 1500)
+    says = [*looks, "a note too long " * 99, "hm", *looks, "short", *looks]
+    episode = played(Both(options), Replies(says, 1500))
     [trial, *_] = episode.earlier
     assert (trial.ended_by, [call.purpose for call in trial.further]) == (
         "context_full",
@@ -122,7 +124,7 @@ def _correction(episode: dict[str, Any]) -> None:
 def test_what_was_changed_in_an_earlier_trial_is_found(change: Callable[[dict[str, Any]], None]) -> None:
     options = ReflexionOptions(trials=2)
     says = ["Thought: t\nAction: look", "Action: look", "Action: look", "hm", "I looked.", "Action: look"]
-    data = json.loads(json.dumps(played(ReflexionAgent(options), says).to_json()))
+    data = json.loads(json.dumps(played(ReflexionAgent(options), Replies(says)).to_json()))
     assert _again(options, data)
     change(data)
     with pytest.raises(NotRebuiltError):
@@ -132,7 +134,7 @@ def test_what_was_changed_in_an_earlier_trial_is_found(change: Callable[[dict[st
 def test_another_reflection_makes_other_messages_in_the_next_trial() -> None:
     options = ReflexionOptions(trials=2)
     says = ["Thought: t\nAction: look"] * 4 + ["I looked.", "Action: look"]
-    data = json.loads(json.dumps(played(ReflexionAgent(options), says).to_json()))
+    data = json.loads(json.dumps(played(ReflexionAgent(options), Replies(says)).to_json()))
     assert [made.sent for made in _again(options, data)] == [(turn["sent"],) for turn in data["turns"]]
     data["earlier"][0]["further"][-1]["reply"] = "Another note."
     assert not any(made.sent == (made.turn.sent,) for made in _again(options, data))
@@ -147,18 +149,6 @@ def test_a_stop_sequence_of_the_agents_own_is_kept() -> None:
         async def reply(self, messages: Any, **more: Any) -> Any:
             return replace(await super().reply(messages, **more), stopped_by="</go>")
 
-    player = Stopped(["go east"])
-    episode = asyncio.run(
-        play(
-            TASK,
-            Rooms(),
-            lambda w: player,
-            prompt=PROMPT,
-            surface=PlayedSurface(_SPEC),
-            agent=Tagged(),
-            max_turns=4,
-        )
-    )
+    episode = played(Tagged(), Stopped(["go east"]))
     assert episode.success
-    recorded = read_episode(json.dumps(episode.to_json()).encode())
-    assert [made.parsed.action for made in rebuilt(Tagged(), recorded)] == ["go east", "go east"]
+    assert [made.parsed.action for made in rebuilt(Tagged(), episode)] == ["go east", "go east"]

@@ -92,7 +92,7 @@ def test_a_bar_moves_with_turns_and_is_full_only_when_episodes_are_finished() ->
     key = (task.id, 0)
     counts = FamilyProgress(2)
     progress = Progress({"pddl": counts})
-    progress.expect({key: 30.0, ("pddl/agentboard/001", 0): 30.0})
+    progress.forecast.expect({key: 30.0, ("pddl/agentboard/001", 0): 30.0})
     progress.begin_episode("pddl", key)
     assert counts.share == 0.0
     for _ in range(15):
@@ -107,11 +107,11 @@ def test_a_bar_moves_with_turns_and_is_full_only_when_episodes_are_finished() ->
 
 def test_episodes_given_up_and_finished_are_not_waited_for() -> None:
     progress = Progress({"pddl": FamilyProgress(1)})
-    progress.expect({("pddl/agentboard/000", 0): 30.0})
+    progress.forecast.expect({("pddl/agentboard/000", 0): 30.0})
     progress.begin_episode("pddl", ("pddl/agentboard/000", 0))
     for _ in range(12):
         progress.count_turn(("pddl/agentboard/000", 0), TURN)
-    assert progress.seconds_left is not None
+    assert progress.forecast.seconds_left is not None
     progress.give_up("pddl", "pddl/agentboard/000", 0)
-    assert progress.seconds_left is None
+    assert progress.forecast.seconds_left is None
     assert progress.families["pddl"].failures == 1

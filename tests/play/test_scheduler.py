@@ -147,7 +147,8 @@ async def test_a_worker_whose_memory_grows_is_replaced_between_episodes(
         for _ in range(compass.worker.envs_per_worker + 1):
             async with pool.environment() as environment:
                 await environment.reset(task)
-        first = pool.workers[0].pid
+        first = pool.workers[0]
+        assert isinstance(first, WorkerProcess)
         async with pool.environment() as staying:
             await staying.reset(task)
             async with pool.environment() as growing:
@@ -155,17 +156,17 @@ async def test_a_worker_whose_memory_grows_is_replaced_between_episodes(
                 await growing.step("fault always leak")
             async with pool.environment() as fresh:
                 await fresh.reset(task)
-                assert fresh.worker.pid != first
+                assert fresh.worker is not first
             assert (await staying.step("turn left"))[0].startswith("You face")
         assert pool.recycled == 1
         async with pool.environment() as fresh:
             await fresh.reset(task)
-            assert fresh.worker.pid != first
+            assert fresh.worker is not first
         for _ in range(100):
-            if first is not None and not psutil.pid_exists(first):
+            if not psutil.pid_exists(first.pid or 0):
                 break
             await asyncio.sleep(0.1)
-        assert not psutil.pid_exists(first or 0)
+        assert not psutil.pid_exists(first.pid or 0)
     finally:
         await pool.close()
 
@@ -216,7 +217,9 @@ def test_lengths_are_remembered_by_the_content_of_the_task(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "[]", "{", '{"schema": 2, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}']
+    "damage",
+    ["", "[]", "{", "[" * 100_000, '{"schema": 2, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}'],
+    ids=range(6),
 )
 def test_a_spoilt_memory_is_no_memory(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "history.json"
@@ -240,16 +243,16 @@ async def test_a_worker_that_cannot_be_weighed_is_never_replaced_for_its_memory(
     monkeypatch.setattr("evalharness.play.workers.pool._GROWTH_BYTES", 40 * 2**20)
     pool = EnvironmentPool(compass, None, max_workers=1, make_worker=Unweighed)
     [task] = [job.task for job in jobs_of("compass", [1.0])]
-    pids = set()
+    workers = set()
     try:
         for _ in range(compass.worker.envs_per_worker + 2):
             async with pool.environment() as environment:
                 await environment.reset(task)
                 await environment.step("fault always leak")
-                pids.add(pool.workers[0].pid)
+                workers.add(pool.workers[0])
     finally:
         await pool.close()
-    assert len(pids) == 1
+    assert len(workers) == 1
     assert (pool.recycled, pool.cpu_s) == (0, 0.0)
 
 

@@ -61,10 +61,10 @@ def test_prices_of_several_models_are_found_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        ({"input": 1.0}, "output: Field required"),
-        ({**PRICES, "input": -1}, "input: Input should be greater"),
-        ({**PRICES, "reasoning": 1.0}, "reasoning: Extra inputs"),
-        ([1], "the whole"),
+        ({"input": 1.0}, "output: field required"),
+        ({**PRICES, "input": -1}, "input: input should be greater"),
+        ({**PRICES, "reasoning": 1.0}, "reasoning: extra inputs"),
+        ([1], "should be a valid dictionary"),
     ],
 )
 def test_a_file_that_holds_no_prices_is_refused_with_the_place(

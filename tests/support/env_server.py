@@ -83,17 +83,16 @@ class Talk:
         answer: dict[str, Any] = await self.socket.receive_json(timeout=60)
         return answer
 
-    async def reset(self, **which: Any) -> dict[str, Any]:
-        answer = await self.ask("reset", **which)
+    async def _observation(self, kind: str, **data: Any) -> dict[str, Any]:
+        answer = await self.ask(kind, **data)
         assert answer["type"] == "observation", answer
-        data: dict[str, Any] = answer["data"]
-        return data
+        return dict(answer["data"])
+
+    async def reset(self, **which: Any) -> dict[str, Any]:
+        return await self._observation("reset", **which)
 
     async def step(self, text: str, **more: Any) -> dict[str, Any]:
-        answer = await self.ask("step", text=text, **more)
-        assert answer["type"] == "observation", answer
-        data: dict[str, Any] = answer["data"]
-        return data
+        return await self._observation("step", text=text, **more)
 
     async def many(self, kind: str, **data: Any) -> Any:
         """The answer to a batched message. What an earlier client held is freed soon after it has left."""
@@ -102,8 +101,7 @@ class Talk:
         return answer["data"]
 
     async def state(self) -> dict[str, Any]:
-        data: dict[str, Any] = (await self.ask("state"))["data"]
-        return data
+        return dict((await self.ask("state"))["data"])
 
     def vanish(self) -> None:
         """As a killed process does: no close handshake."""

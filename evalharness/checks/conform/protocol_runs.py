@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.agents.agentgym import without_arrival
-from evalharness.base.errors import UserError, nearest
+from evalharness.base.errors import UserError
 from evalharness.checks.conform.compare import FamilyResult
 from evalharness.checks.conform.protocol_transcripts import (
     RecordedGame,
@@ -19,7 +19,7 @@ from evalharness.checks.conform.protocol_transcripts import (
 )
 from evalharness.checks.conform.protocols import ProtocolResult, follow, read_reply
 from evalharness.checks.conform.replay import conform
-from evalharness.checks.conform.rules import load_tolerances
+from evalharness.checks.conform.rules import installed_name, load_tolerances
 from evalharness.checks.conform.transcripts import Transcript
 from evalharness.envs import specs
 from evalharness.envs.base import Task
@@ -128,10 +128,8 @@ def _index(game: RecordedGame, tasks: Sequence[Task]) -> int:
 
 def _by_installed_names(recording: Recording) -> Recording:
     """With families called as they are here."""
-    names = {theirs: ours for ours, rules in load_tolerances().items() for theirs in rules.recorded_as}
-    games = tuple(replace(game, family=names.get(game.family, game.family)) for game in recording.games)
-    if unknown := sorted({game.family for game in games} - specs().keys()):
-        raise UserError(
-            f"{games[0].source}: unknown family {unknown[0]!r}{nearest(unknown[0], sorted(specs()))}"
-        )
-    return replace(recording, games=games)
+    tolerances = load_tolerances()
+    games = [
+        replace(game, family=installed_name(game.family, game.source, tolerances)) for game in recording.games
+    ]
+    return replace(recording, games=tuple(games))

@@ -31,10 +31,10 @@ class RecordedStep:
     """The last one's reply is read for the action."""
     action: str | None
     """As the original read it; None: it refused the reply, and the world was not asked."""
-    valid: bool | None
-    """By the protocol's own rule; None where it has none."""
     observation: str
-    valid_actions: tuple[str, ...]
+    valid_actions: tuple[str, ...] = ()
+    valid: bool | None = None
+    """By the protocol's own rule; None where it has none."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ def _verl_agent(row: dict[str, Any], source: str) -> RecordedGame:
         RecordedStep(
             (RecordedCall(_equal({"role": "user", "content": step["prompt"]}), step["reply"]),),
             step["projected_action"],
-            bool(step["valid"]),
             step["obs"],
             tuple(step["admissible"]),
+            bool(step["valid"]),
         )
         for step in row["steps"]
     ]
@@ -144,19 +144,15 @@ def _verl_agent(row: dict[str, Any], source: str) -> RecordedGame:
 
 def _agentboard(row: dict[str, Any], source: str) -> RecordedGame:
     settings = row["settings"]
-    steps = []
-    for step in row["steps"]:
-        # The strings of its vLLM models are made by templates of its own: what is compared is what goes into them.
-        system = step["call"].get("system")
-        steps.append(
-            RecordedStep(
-                (RecordedCall(_system_and_user(system, step["prompt"]), step["reply_after_stop"]),),
-                step["agent_action"],
-                None,
-                step["obs"],
-                (),
-            )
-        )
+    # The strings of its vLLM models are made by templates of its own: what is compared is what goes into them.
+    calls = [
+        RecordedCall(_system_and_user(step["call"].get("system"), step["prompt"]), step["reply_after_stop"])
+        for step in row["steps"]
+    ]
+    steps = [
+        RecordedStep((call,), step["agent_action"], step["obs"])
+        for call, step in zip(calls, row["steps"], strict=True)
+    ]
     kind = settings.get("alfworld_examples_key") or row["task"].get("subtask", "")
     most = settings["llm_config"]["context_length"] - settings["llm_max_tokens"]
     return RecordedGame(
@@ -177,48 +173,37 @@ def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
     how = row["settings"]["action_format"].partition(" ")[0]
     if row["conversation"] is None:
         return None  # it evaluated Python that makes no text, and the game ended there without a record
-    replay: Transcript | None
     family, roles = row["family"], {"human": "user", "gpt": "assistant"}
     # Its local agent keeps another form of the same conversation, and fills a chat template with it.
     said: list[Message] = [
         {"role": roles[m["from"]], "content": m["value"]} if "from" in m else m for m in row["conversation"]
     ]
-    steps = []
-    played = []
+    task, steps, played = row["task"], list[RecordedStep](), list[Step]()
     for number, step in enumerate(row["steps"]):
-        steps.append(
-            RecordedStep(
-                (RecordedCall(_equal(*said[: 3 + 2 * number]), step["reply"]),),
-                step["sent_action"],
-                None,
-                step["obs"],
-                tuple(step.get("available_actions") or ()),
-            )
-        )
+        call = RecordedCall(_equal(*said[: 3 + 2 * number]), step["reply"])
+        listed = tuple(step.get("available_actions") or ())
+        steps.append(RecordedStep((call,), step["sent_action"], step["obs"], listed))
         if step["sent_action"] is not None:
             # Points of 100; a mistake that fails the task is -100.
-            points = max(0, step["reward"]) / 100 if row["task"].get("variation") is not None else None
+            points = max(0, step["reward"]) / 100 if task.get("variation") is not None else None
             played.append(_step(step, step["sent_action"], step["done"], progress=points))
-    first = said[2]["content"]
-    options: Mapping[str, Any] = {**_options("agentgym", family), "format": _FORMATS[how]}
-    task, replay = row["task"], None
-    room, lists, listed = first.partition("\nAVAILABLE ACTIONS: ")
+    options = {**_options("agentgym", family), "format": _FORMATS[how]}
+    first, lists, actions = said[2]["content"].partition("\nAVAILABLE ACTIONS: ")
+    success, index, suite = row["success"], task.get("data_idx"), "agentgym"
     if lists:
-        room, _, goal = room.partition("\nYour task is to: ")
+        room, _, goal = first.partition("\nYour task is to: ")
         opening = f"-= Welcome to TextWorld, ALFRED! =-\n\n{room}\n\nYour task is to: {goal}"
-        replay = _replay(row, source, opening, played, success=row["success"], index=task["agentboard_id"])
-        return RecordedGame(
-            family, "", options, goal, opening, tuple(listed.split(",")), tuple(steps), source, replay=replay
-        )
-    goal, _, opening = first.partition("\n")
-    if "variation" in task:
-        replay = _replay(row, source, opening, played, success=row["success"], index=task["data_idx"])
-    elif "level" in task:
+        index, suite = task["agentboard_id"], "unwrapped"
+    else:
+        goal, _, opening = first.removeprefix("Your goal: ").partition("\n")
+    if "level" in task:
         # Its success asks for a reward of 1, which no mission pays; ours for any.
-        replay = _replay(row, source, opening, played, success=row["reward"] > 0, index=task["data_idx"] % 40)
+        success, index = row["reward"] > 0, task["data_idx"] % 40
+    known = lists or "variation" in task or "level" in task
     return RecordedGame(
-        family, "", options, goal.removeprefix("Your goal: "), opening, (), tuple(steps), source, replay=replay,
-        suite="agentgym", seed=task.get("seed", 0),
+        family, "", options, goal, opening, tuple(actions.split(",")) if lists else (), tuple(steps), source,
+        replay=_replay(row, source, opening, played, success=success, index=index) if known else None,
+        suite=suite, seed=0 if lists else task.get("seed", 0),
     )  # fmt: skip
 
 
@@ -244,15 +229,8 @@ def _tales(row: dict[str, Any], source: str) -> RecordedGame:
     for number, step in enumerate(row["steps"]):
         action = step["Action"]
         after = observed[number + 1] if number + 1 < len(observed) else step["Feedback"]
-        steps.append(
-            RecordedStep(
-                tuple(calls[each * number : each * (number + 1)]),
-                None if "\n" in action else action,
-                None,
-                after,
-                (),
-            )
-        )
+        own = tuple(calls[each * number : each * (number + 1)])
+        steps.append(RecordedStep(own, None if "\n" in action else action, after))
         if "\n" not in action:
             # What is seen after a lost game is its last words, then the game's new beginning.
             highest = max(highest, step["Score"] / step["Max Score"])

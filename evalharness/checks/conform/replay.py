@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from evalharness.base.errors import UserError, nearest
+from evalharness.base.errors import UserError
 from evalharness.checks.conform.compare import FamilyResult, ReplayCheck
-from evalharness.checks.conform.rules import Tolerance
+from evalharness.checks.conform.rules import Tolerance, installed_name
 from evalharness.checks.conform.transcripts import Transcript
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.play.workers.process import RemoteEnvironment, WorkerError, WorkerProcess
+from evalharness.play.workers.pool import EnvironmentPool
+from evalharness.play.workers.process import RemoteEnvironment, WorkerError
 from evalharness.suites.selection import family_tasks
 
 TRIES = 2
@@ -20,17 +21,12 @@ TRIES = 2
 
 
 def families_of(
-    transcripts: Sequence[Transcript], specs: Mapping[str, EnvSpec], tolerances: Mapping[str, Tolerance]
+    transcripts: Sequence[Transcript], tolerances: Mapping[str, Tolerance]
 ) -> dict[str, list[Transcript]]:
     """Transcripts by the harness's family name. Raises UserError for a family that is not installed."""
-    names = {name: family for family, tolerance in tolerances.items() for name in tolerance.recorded_as}
     found: dict[str, list[Transcript]] = {}
     for transcript in transcripts:
-        family = names.get(transcript.family, transcript.family)
-        if family not in specs:
-            raise UserError(
-                f"{transcript.source}: unknown family {transcript.family!r}{nearest(transcript.family, sorted(specs))}"
-            )
+        family = installed_name(transcript.family, transcript.source, tolerances)
         found.setdefault(family, []).append(transcript)
     return dict(sorted(found.items()))
 
@@ -53,38 +49,32 @@ async def conform(
     for transcript in transcripts:
         if transcript.index not in tasks:
             raise UserError(f"{transcript.source}: {spec.family} has no task {transcript.index}")
-    checks: list[ReplayCheck | None] = [None] * len(transcripts)
-    waiting = iter(range(len(transcripts)))
 
-    def task_of(transcript: Transcript) -> Task:
+    pool = EnvironmentPool(spec, data, max_workers=workers, episodes_per_worker=1)
+
+    async def one(transcript: Transcript) -> ReplayCheck:
         task = tasks[transcript.index]
-        # Recorded without labels, the world ended by itself alone; with ours it would also end at success.
-        return task if transcript.labelled else replace(task, subgoals=())
-
-    async def work() -> None:
-        worker = WorkerProcess(spec, data, None)
-        try:
-            for number in waiting:
-                for _ in range(TRIES):
-                    if worker.broken:
-                        await worker.close()
-                        worker = WorkerProcess(spec, data, None)
-                    check = ReplayCheck(transcripts[number], tolerance)
-                    await _replay(RemoteEnvironment(worker, 0), task_of(transcripts[number]), check, shown)
-                    if not worker.broken or check.ended:
-                        break
-                checks[number] = check
-                progress()
-        finally:
-            await worker.close()
+        if (
+            not transcript.labelled
+        ):  # the world ended by itself alone; with labels it would also end at success
+            task = replace(task, subgoals=())
+        for _ in range(TRIES):
+            check = ReplayCheck(transcript, tolerance)
+            async with pool.environment() as environment:
+                await _replay(environment, task, check, shown)
+            if not environment.worker.broken or check.ended:
+                break
+        progress()
+        return check
 
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(workers, len(transcripts))):
-                group.create_task(work())
+            checks = [group.create_task(one(transcript)) for transcript in transcripts]
     except* UserError as errors:
         raise errors.exceptions[0] from None
-    return FamilyResult(spec.family, [check for check in checks if check is not None])
+    finally:
+        await pool.close()
+    return FamilyResult(spec.family, [check.result() for check in checks])
 
 
 async def _replay(

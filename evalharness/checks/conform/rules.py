@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, model_validator
 
-from evalharness.base.errors import UserError
-from evalharness.base.yaml_lines import load_model, load_yaml
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.yaml_lines import load_model
 from evalharness.data.table import family_folders
+from evalharness.envs import specs
 
 FILE = "conformance.yaml"
 
@@ -94,7 +95,7 @@ class ExceptionRule(Rule):
             return True
         texts, figures = [str(recorded), str(ours)], []
         if self.numbers is not None:
-            figures = [sorted(map(float, self.numbers.findall(text))) for text in texts]
+            figures = [sorted(_figures(self.numbers, text)) for text in texts]
             texts = [self.numbers.sub("#", text) for text in texts]
             if len(figures[0]) != len(figures[1]):
                 return False
@@ -103,6 +104,15 @@ class ExceptionRule(Rule):
         if self.order_of is not None:
             return items(self.order_of, texts[0]) == items(self.order_of, texts[1])
         return texts[0] == texts[1]
+
+
+def _figures(numbers: re.Pattern[str], text: str) -> list[float]:
+    try:
+        return [float(match[0]) for match in numbers.finditer(text)]
+    except ValueError as error:
+        raise UserError(
+            f"an exception's numbers, {numbers.pattern!r}, find something else: {error}"
+        ) from None
 
 
 def items(separator: re.Pattern[str], text: str) -> Counter[str]:
@@ -134,37 +144,31 @@ class Tolerance(BaseModel):
         return next((number for number, name in ours.items() if name == option), action) if option else action
 
 
+class _Exceptions(RootModel[dict[str, list[ExceptionRule]]]):
+    """A person's file of further exceptions."""
+
+
 def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
     """Family -> tolerance: its `conformance.yaml`, or everything compared exactly where it has none.
 
     `extra` is a file of further exceptions, `family: [rule, ...]`.
     """
-    files = {family: folder / FILE for family, folder in family_folders().items()}
-    tolerances = {
-        family: load_model(path, Tolerance, str(path))[0] if path.is_file() else Tolerance()
-        for family, path in files.items()
-    }
+    tolerances = {}
+    for family, folder in family_folders().items():
+        path = folder / FILE
+        tolerances[family] = load_model(path, Tolerance, str(path))[0] if path.is_file() else Tolerance()
     if extra is not None:
-        for family, rules in _read(extra).items():
+        for family, rules in load_model(extra, _Exceptions, str(extra))[0].root.items():
             if family not in tolerances:
                 raise UserError(f"{extra}: unknown family {family!r}; there are: {', '.join(tolerances)}")
             base = tolerances[family]
-            more = _tolerance_of({"exceptions": rules}, extra)
-            tolerances[family] = base.model_copy(update={"exceptions": base.exceptions + more.exceptions})
+            tolerances[family] = base.model_copy(update={"exceptions": base.exceptions + rules})
     return tolerances
 
 
-def _tolerance_of(content: Any, path: Path) -> Tolerance:
-    try:
-        return Tolerance.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {key}: {first['msg']}") from error
-
-
-def _read(path: Path) -> dict[str, Any]:
-    content = load_yaml(path, str(path))
-    if not isinstance(content, dict):
-        raise UserError(f"{path} must be a mapping")
-    return content
+def installed_name(recorded: str, source: str, tolerances: Mapping[str, Tolerance]) -> str:
+    """What a recording's family is called here. Raises UserError where it is not installed."""
+    family = next((name for name, rules in tolerances.items() if recorded in rules.recorded_as), recorded)
+    if family not in specs():
+        raise UserError(f"{source}: unknown family {recorded!r}{nearest(recorded, sorted(specs()))}")
+    return family

@@ -6,16 +6,16 @@ Each step has `action`, `obs`, `progress`, `done` and `valid`. Everything but `t
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import parse_json, read_text
-
-T = TypeVar("T")
+from evalharness.records.stored import why
 
 
 @dataclass(frozen=True)
@@ -83,50 +83,36 @@ def read_transcripts(path: Path) -> list[Transcript]:
     return [_transcript(row, f"{path.name}:{number}", f"{path}:{number}") for number, row in rows]
 
 
+class _RecordedStep(BaseModel):
+    model_config = ConfigDict(strict=True)
+    action: str
+    obs: str | None = None
+    progress: float | None = None
+    done: bool | None = None
+    valid: bool | None = None
+
+
+class _Recorded(BaseModel):
+    model_config = ConfigDict(strict=True)
+    task: str
+    id: int
+    script: str = ""
+    goal: str | None = None
+    init_obs: str | None = None
+    success: bool | None = None
+    steps: list[_RecordedStep]
+
+
 def _transcript(row: dict[str, Any], source: str, where: str) -> Transcript:
     try:
-        steps = row["steps"]
-        if not isinstance(steps, list):
-            raise TypeError("steps must be a list")
-        return Transcript(
-            family=_text(row["task"]),
-            index=int(row["id"]),
-            script=str(row.get("script", "")),
-            goal=_optional(row.get("goal"), _text),
-            initial_observation=_optional(row.get("init_obs"), _text),
-            success=_optional(row.get("success"), _flag),
-            steps=tuple(_step(step) for step in steps),
-            fields={name: value for name, value in row.items() if name != "steps"},
-            source=source,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{where} is no transcript: {error}") from error
-
-
-def _step(row: Any) -> Step:
-    if not isinstance(row, dict) or "action" not in row:
-        raise TypeError("each step must be an object with an action")
-    return Step(
-        action=_text(row["action"]),
-        observation=_optional(row.get("obs"), _text),
-        progress=_optional(row.get("progress"), float),
-        done=_optional(row.get("done"), _flag),
-        valid=_optional(row.get("valid"), _flag),
-        fields=row,
+        read = _Recorded.model_validate(row)
+    except ValidationError as error:
+        raise UserError(f"{where} is no transcript: {why(error)}") from None
+    steps = tuple(
+        Step(step.action, step.obs, step.progress, step.done, step.valid, fields)
+        for step, fields in zip(read.steps, row["steps"], strict=True)
     )
-
-
-def _optional(value: Any, convert: Callable[[Any], T]) -> T | None:
-    return None if value is None else convert(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected text, found {json.dumps(value)[:60]}")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"expected true or false, found {json.dumps(value)[:60]}")
-    return value
+    fields = {name: value for name, value in row.items() if name != "steps"}
+    return Transcript(
+        read.task, read.id, read.script, read.goal, read.init_obs, read.success, steps, fields, source
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -114,7 +115,7 @@ def _ending(status: int, errors: str) -> str:
 
 def _trace(family: str, data: Path) -> str:
     """Missing and wrong packages are the machine's findings; what else breaks needs its traceback read."""
-    return f"python -P -m evalharness.checks.doctor.probe {family} '{data}'"
+    return shlex.join(["python", "-P", "-m", "evalharness.checks.doctor.probe", family, str(data)])
 
 
 def _suite(family: str, answer: dict[str, Any], data: Path) -> SuiteProbe:

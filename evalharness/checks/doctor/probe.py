@@ -8,13 +8,12 @@ output, written before the next is tried; what simulators print goes to standard
 from __future__ import annotations
 
 import json
-import os
 import sys
 import traceback
 from pathlib import Path
 from typing import Any
 
-from evalharness.play.workers.child import die_with_parent
+from evalharness.play.workers.child import die_with_parent, private_stdout
 
 
 def _try_suite(family: str, suite: Any, data: Path) -> dict[str, Any]:
@@ -42,8 +41,7 @@ def _try_suite(family: str, suite: Any, data: Path) -> dict[str, Any]:
 
 def main() -> None:
     die_with_parent()
-    out = os.fdopen(os.dup(1), "w", encoding="ascii")
-    os.dup2(2, 1)
+    out = private_stdout()
     family, data = sys.argv[1], Path(sys.argv[2])
     suites = sys.argv[3:]
     if not suites:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.machine import usable_cores
-from evalharness.base.reading import lines_of, open_file
+from evalharness.base.reading import open_file
 from evalharness.checks.verify.described import Described, described, missing, task_findings
 from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import config_findings, config_notes, manifest_findings, turn_findings
@@ -30,6 +30,7 @@ from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import Adaptation, PromptFile
 from evalharness.records.episode import Episode, read_episode
+from evalharness.records.lines import located_lines
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EPISODES, EpisodeKey, read_failures, read_manifest
 from evalharness.results.score import EpisodeScore
@@ -111,19 +112,14 @@ class _Check:
 
     def _lines(self) -> Iterator[tuple[int, int, Episode | str]]:
         """(number, offset, the episode or what is wrong with its line)."""
-        try:
-            with open_file(self.folder / EPISODES) as file:
-                offset = 0
-                for number, line in enumerate(lines_of(file), start=1):
-                    try:
-                        yield number, offset, read_episode(line)
-                    except ValueError as error:
-                        yield number, offset, "cut off" if not line.endswith(b"\n") else str(error)
-                    offset += len(line)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise UserError(f"{self.folder / EPISODES} is not readable: {error.strerror}") from None
+
+        def read(line: bytes) -> Episode | str:
+            try:
+                return read_episode(line)
+            except ValueError as error:
+                return str(error) if line.endswith(b"\n") else "cut off"
+
+        return located_lines(self.folder / EPISODES, "", read)
 
     def _given_up(self) -> set[EpisodeKey]:
         try:
@@ -139,7 +135,7 @@ class _Check:
         spoken = surfaces(installed_specs(), families, self.about.agent.perturb)
         counts = {f: FamilyProgress(sum(job.task.family == f for job in self._jobs)) for f in families}
         progress = Progress(counts)
-        progress.expect({(job.task.id, job.sample): job.expected_turns for job in self._jobs})
+        progress.forecast.expect({(job.task.id, job.sample): job.expected_turns for job in self._jobs})
         if self._jobs:
             with watch(progress):
                 run_to_end(self._replay_all(spoken, progress))

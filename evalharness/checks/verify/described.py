@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +20,7 @@ from evalharness.records.episode import Episode
 from evalharness.records.identity import digest
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.manifest import Manifest
+from evalharness.records.stored import why
 from evalharness.runs.selected import selected_tasks
 from evalharness.suites.selection import Load
 
@@ -59,46 +60,33 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
         if str(given.get("tasks", "")).startswith("@"):
             # A person's option may name a list of tasks; a manifest from elsewhere must not have files read here.
             raise UserError("its configuration is none of a run (tasks: it names a file)")
+        if given.get("max_turns") == MAX_TURNS:  # as nobody says: a family may have fewer
+            del given["max_turns"]
         config = make_config({"model": "oracle", **given})
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "config"
-        raise UserError(f"its configuration is none of a run ({where}: {first['msg']})") from None
+        raise UserError(f"its configuration is none of a run ({why(error)})") from None
     if absent := sorted(manifest.counts.keys() - specs.keys()):
         raise UserError(f"it plays {', '.join(absent)}, which is not installed here")
     chosen, subset = selected_tasks(specs, config.selection, data, load)
     again = make_manifest(config, chosen, specs, identity.prompts_sha256, identity.model, subset=subset)
     recorded, found = manifest.to_json(), again.to_json()
     for key in _RECOMPUTED:
-        findings += _differences(
-            "manifest", f"manifest.json, {key}", recorded.get(key, {}), found.get(key, {})
-        )
+        findings += _differences(key, recorded.get(key, {}), found.get(key, {}))
     if not same(manifest.suite, config.selection.suite):
         findings.append(
             Finding("manifest", "manifest.json, suite", "another one", manifest.suite, config.selection.suite)
         )
-    fewer, turns = _own_limits(config.agent, manifest.counts, specs), identity.turn_limits
+    fewer, turns = again.identity.turn_limits, identity.turn_limits
     if turns and turns != fewer:
         findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", turns, fewer))
-    wanted = again.identity.tasks_sha256
-    findings += _differences("manifest", "manifest.json, tasks_sha256", identity.tasks_sha256, wanted)
+    findings += _differences("tasks_sha256", identity.tasks_sha256, again.identity.tasks_sha256)
     tasks, notes = {task.id: task for task in chosen}, tuple(_notes(manifest, specs))
     return Described(config.selection, config.agent, tasks, tuple(findings), notes)
 
 
-def _own_limits(agent: AgentConfig, families: Iterable[str], specs: Mapping[str, EnvSpec]) -> dict[str, int]:
-    """The turn limits that a manifest names beside the configuration's: those of families that have fewer turns."""
-    if agent.max_turns != MAX_TURNS:
-        return {}
-    limits = {family: min(specs[family].own.max_turns, MAX_TURNS) for family in families}
-    return {family: limit for family, limit in limits.items() if limit != MAX_TURNS}
-
-
-def _differences(
-    kind: Any, where: str, recorded: Mapping[str, Any], found: Mapping[str, Any]
-) -> list[Finding]:
+def _differences(name: str, recorded: Mapping[str, Any], found: Mapping[str, Any]) -> list[Finding]:
     return [
-        Finding(kind, f"{where}.{key}", "another one", recorded.get(key), found.get(key))
+        Finding("manifest", f"manifest.json, {name}.{key}", "another one", recorded.get(key), found.get(key))
         for key in sorted(recorded.keys() | found.keys())
         if not same(recorded.get(key), found.get(key))
     ]

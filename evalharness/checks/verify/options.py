@@ -49,14 +49,10 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
         if not same(found[key], wanted[key])
     ]
     if Adaptation.of(config) != Adaptation():
+        what = "that of the prompt without its --system, --shots"
         findings += [
-            Finding(
-                "manifest",
-                f"manifest.json, prompts_sha256.{family}",
-                "that of the prompt without its --system, --shots",
-            )
-            for family, sha in sorted(identity.prompts_sha256.items())
-            if family in specs and sha == load_prompt(specs[family]).sha256
+            Finding("manifest", f"manifest.json, prompts_sha256.{family}", what)
+            for family in _with_our_prompts(manifest, specs)
         ]
     for start in manifest.sessions:
         for asked in start.requests:
@@ -68,6 +64,15 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
                         Finding("manifest", f"manifest.json, {name}", what, config[name], sent[name])
                     )
     return list(dict.fromkeys(findings))
+
+
+def _with_our_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
+    """Families whose prompts have the hashes of ours as they are written."""
+    return [
+        family
+        for family, sha in sorted(manifest.identity.prompts_sha256.items())
+        if family in specs and sha == load_prompt(specs[family]).sha256
+    ]
 
 
 def _options(path: Path) -> Mapping[str, Any] | str | None:
@@ -108,11 +113,7 @@ def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
 def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
     """Prompts are known by their hash alone; a copy of ours, given as one's own, has ours."""
     said = _options(folder / CONFIG)
-    ours = [
-        specs[family].title
-        for family, sha in sorted(manifest.identity.prompts_sha256.items())
-        if family in specs and sha == load_prompt(specs[family]).sha256
-    ]
+    ours = [specs[family].title for family in _with_our_prompts(manifest, specs)]
     if isinstance(said, Mapping) and said.get("prompts") and ours:
         return [
             f"{CONFIG} names prompt files of its own, and the hashes are those of ours: {', '.join(ours)}"

@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import time
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.paths import cache_folder, write_whole
 from evalharness.base.reading import open_file
+from evalharness.base.remembered import RememberedNumbers
 from evalharness.base.version import __version__
 from evalharness.records.resolved import CONFIG
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
 
 _FILES = (MANIFEST, CONFIG, EPISODES, ERRORS, SUMMARY, "episodes.parquet", "turns.parquet")
-_MOST = 5000
-"""Folders remembered; the oldest go first."""
-
-
-def _path() -> Path:
-    return cache_folder() / "verified.json"
+_VERIFIED = RememberedNumbers("verified.json", most=5000)
+"""When each was."""
 
 
 def require_files(folder: Path) -> None:
@@ -46,29 +41,17 @@ def content_key(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def _load() -> dict[str, float]:
-    try:
-        known = json.loads(_path().read_text(encoding="utf-8"))
-        return {str(key): float(when) for key, when in known.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
-
-
 def remember(folder: Path, content: str) -> None:
     """Note that the folder was verified, unless it is no longer what it was when the replay began (`content`).
 
     A cache that cannot be written costs a later replay, no more."""
     with contextlib.suppress(OSError):
-        if content_key(folder) != content:
-            return
-        known = _load() | {content: time.time()}
-        path = _path()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(dict(list(known.items())[-_MOST:]), indent=0), durable=False)
+        if content_key(folder) == content:
+            _VERIFIED.note(content, time.time())
 
 
 def was_verified(folder: Path) -> bool:
     try:
-        return content_key(folder) in _load()
+        return content_key(folder) in _VERIFIED.all()
     except OSError:
         return False

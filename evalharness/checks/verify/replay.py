@@ -16,7 +16,7 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import FormatError, ParsedReply
 from evalharness.records.episode import EndedBy, Episode, Trial, Turn
-from evalharness.records.rebuilt import NotRebuiltError, RebuiltTurn, episode_start, rebuild
+from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 
 
 @dataclass(frozen=True)
@@ -58,37 +58,27 @@ class _Notes:
 _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules="")
 
 
-class _Reading:
-    """The recorded replies, read again by the run's own agent, and what it sent for them."""
-
-    def __init__(self, episode: Episode, surface: PlayedSurface, how: How) -> None:
-        self.how = how
-        self._rebuilt: Iterator[RebuiltTurn] = iter(())
-        self._agent = None if how.agent is None or not how.has_text else how.agent.make()
-        if self._agent is not None:
-            prompt = how.prompt or _NO_PROMPT
-            start = episode_start(
-                episode, prompt, surface.perturbed, how.max_turns, keep_thinking=how.keep_thinking
-            )
-            self._rebuilt = rebuild(self._agent, start, episode, compare=how.prompt is not None)
-
-    def next(self, turn: Turn) -> tuple[ParsedReply, RebuiltTurn | None, str]:
-        """(how the turn's reply reads, what was sent for it, the correction where it has no action). Raises ValueError
-        where no such reply can be."""
-        if self._agent is None:
-            errors = tuple(map(FormatError, turn.format_errors))
-            parsed = ParsedReply(turn.thought, turn.action, "", errors)
-            if self.how.has_text:  # nobody here can say how that agent corrects
-                return parsed, None, turn.observation
-            return parsed, None, react.correction(parsed) if turn.action is None else ""
-        rebuilt = next(self._rebuilt)
-        parsed = rebuilt.parsed
-        return parsed, rebuilt, self._agent.correction(parsed) if parsed.action is None else ""
-
-    def finish(self) -> None:
-        """What was asked after the last turn. Raises as `next`."""
-        for _ in self._rebuilt:
-            pass
+def _read_again(
+    episode: Episode, surface: PlayedSurface, how: How
+) -> Iterator[tuple[ParsedReply, str, bool]]:
+    """Of each turn how the run's own agent reads its reply, the correction where that has no action, and whether other
+    messages were sent for it. Raises ValueError where no such reply can be, and AgentFaultError."""
+    if how.agent is not None and how.has_text:
+        start = episode_start(
+            episode,
+            how.prompt or _NO_PROMPT,
+            surface.perturbed,
+            how.max_turns,
+            keep_thinking=how.keep_thinking,
+        )
+        for made in rebuild(how.agent.make(), start, episode, compare=how.prompt is not None):
+            yield made.parsed, made.correction, how.prompt is not None and made.sent_otherwise
+        return
+    for turn in episode.turns:
+        errors = tuple(map(FormatError, turn.format_errors))
+        parsed = ParsedReply(turn.thought, turn.action, "", errors)
+        # With replies, nobody here can say how that agent corrects.
+        yield parsed, turn.observation if how.has_text else react.correction(parsed), False
 
 
 async def _replay_trial(
@@ -121,7 +111,7 @@ async def replay(
     notes.differ("task", "goal", recorded.goal, goal)
     notes.differ("task", "first observation", recorded.first_observation, first)
     turns: list[Turn] = []
-    reading = _Reading(recorded, surface, how)
+    reading = _read_again(recorded, surface, how)
     terminated = False
     for position, turn in enumerate(recorded.turns, start=1):
         if terminated or position > how.max_turns:
@@ -131,17 +121,14 @@ async def replay(
             break
         notes.turn(position, "replay", "its number", turn.turn, position)
         try:
-            parsed, rebuilt, correction = reading.next(turn)
+            parsed, correction, sent_otherwise = next(reading)
         except (ValueError, LookupError, StopIteration, AgentFaultError) as error:
             why = str(error) if isinstance(error, NotRebuiltError | AgentFaultError) else ""
             found = why or f"no reply has the format errors {', '.join(turn.format_errors)}"
             notes.turn(position, "reply", found)
             break
-        if rebuilt is not None and how.prompt is not None:
-            recorded_hashes = [*(call.sent for call in turn.further), turn.sent]
-            pairs = zip(recorded_hashes, rebuilt.sent, strict=True)
-            if any(recorded is not None and recorded != made for recorded, made in pairs):
-                notes.turn(position, "reply", "the messages that were sent for it are others")
+        if sent_otherwise:
+            notes.turn(position, "reply", "the messages that were sent for it are others")
         notes.turn(position, "reply", "the reply's action", [turn.action], [parsed.action])
         notes.turn(position, "reply", "the reply's thought", [turn.thought], [parsed.thought])
         notes.turn(
@@ -175,7 +162,8 @@ async def replay(
         turns.append(replace(turn, **again))
     else:
         try:
-            reading.finish()
+            for _ in reading:  # what was asked after the last turn
+                pass
         except (ValueError, AgentFaultError) as error:
             notes.turn(len(turns), "reply", str(error))
     played = replace(

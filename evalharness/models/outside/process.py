@@ -65,13 +65,14 @@ class AgentProcess:
         cls, command: Sequence[str], about: str, log: Path, *, url: str, token: str
     ) -> AgentProcess:
         """Its output goes to the end of `log` when it has ended. Raises InfrastructureError."""
-        try:
-            scratch = Path(tempfile.mkdtemp(prefix="evalharness-agent-"))
-            reading, writing = os.pipe()
-        except OSError as error:
-            raise InfrastructureError(f"the agent's process cannot be started: {error}") from error
-        output = os.fdopen(reading, "rb", buffering=0)
-        try:
+        with contextlib.ExitStack() as undo:  # of what there is where the next step fails
+            try:
+                scratch = Path(tempfile.mkdtemp(prefix="evalharness-agent-"))
+                undo.callback(shutil.rmtree, scratch, ignore_errors=True)
+                reading, writing = os.pipe()
+            except OSError as error:
+                raise InfrastructureError(f"the agent's process cannot be started: {error}") from error
+            output = undo.enter_context(os.fdopen(reading, "rb", buffering=0))
             process = await SupervisedProcess.start(
                 command,
                 env={**os.environ, URL: url, TOKEN: token, "PYTHONUNBUFFERED": "1"},
@@ -79,9 +80,7 @@ class AgentProcess:
                 scratch=scratch,
                 grace=_GRACE_S,
             )
-        except BaseException:
-            output.close()
-            raise
+            undo.pop_all()
         process.at_work()  # it may have something to write down when it is asked to end
         return cls(about, log, process, output)
 

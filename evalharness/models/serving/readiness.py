@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.base.paths import cache_folder, write_whole
-from evalharness.base.reading import read_known
+from evalharness.base.remembered import RememberedNumbers
 from evalharness.models.completion import error_message
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-_KEPT = 200
-"""Models; the oldest go first."""
+_STARTS = RememberedNumbers("server-starts.json", most=200)
+"""Of models."""
 _ROUGHLY = {"cpu": "a minute or two", "gpu": "one to ten minutes by the model's size"}
 
 
@@ -67,26 +63,11 @@ async def context_length(http: ClientSession, base_url: str) -> int:
     return int(models["data"][0]["max_model_len"])
 
 
-def _path() -> Path:
-    return cache_folder() / "server-starts.json"
-
-
-def _all() -> dict[str, float]:
-    """Seconds of the last start of each model. What is not readable is as good as nothing."""
-    return {key: value for key, value in read_known(_path()).items() if isinstance(value, int | float)}
-
-
 def note_start(model: str, kind: str, seconds: float) -> None:
-    """A cache that cannot be written is no reason to trouble anybody."""
-    key, known = f"{kind} {model}", _all()
-    known.pop(key, None)
-    known[key] = round(seconds, 1)
-    with contextlib.suppress(OSError):
-        _path().parent.mkdir(parents=True, exist_ok=True)
-        write_whole(_path(), json.dumps(dict(list(known.items())[-_KEPT:])), durable=False)
+    _STARTS.note(f"{kind} {model}", round(seconds, 1))
 
 
 def of_about(model: str, kind: str) -> str:
     """`of about 50 s`, or what a first start takes."""
-    usual = _all().get(f"{kind} {model}")
+    usual = _STARTS.all().get(f"{kind} {model}")
     return f"of about {usual:.0f} s" if usual else f"so far; a first start takes {_ROUGHLY[kind]}"

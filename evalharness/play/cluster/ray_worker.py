@@ -84,11 +84,6 @@ class RayWorker:
         self._asked_s = 0.0
         """What the calls under way may take, together: the process carries them out one after the other."""
 
-    @property
-    def pid(self) -> int | None:
-        """None: it is a process of another machine."""
-        return None
-
     def _start(self) -> Any:
         host = ray.remote(Host).options(num_cpus=CORES, scheduling_strategy="SPREAD", max_restarts=0)
         return host.remote(self.spec.family, str(self.data) if self.data else None)

@@ -32,7 +32,7 @@ def die_with_parent() -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _private_stdout() -> IO[str]:
+def private_stdout() -> IO[str]:
     """Keep the protocol's stream to ourselves: simulators that print to standard output go to standard error."""
     protocol = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
@@ -62,14 +62,8 @@ class _Slots:
             case "step":
                 observation, _, terminated, _, info = environment.step(request["action"])
                 return [observation, terminated, info]
-            case "valid_actions":
-                return environment.valid_actions()
-            case "warm":
-                return environment.warm()
-            case "oracle":
-                return environment.oracle()
-            case "reference_plans":
-                return environment.reference_plans()
+            case "valid_actions" | "warm" | "oracle" | "reference_plans":
+                return getattr(environment, op)()
             case _:
                 raise ValueError(f"unknown op {op!r}")
 
@@ -111,7 +105,7 @@ def carry_out(call: Callable[[int, str, dict[str, Any]], Any], request: dict[str
 def main() -> int:
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends us in its own order
-    protocol = _private_stdout()
+    protocol = private_stdout()
     family, data = sys.argv[1], sys.argv[2]
     slots = _Slots(family, Path(data) if data else None)
     protocol.write('{"ready": true}\n')

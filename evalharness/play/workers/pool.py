@@ -163,10 +163,7 @@ class EnvironmentPool:
         self._held.remove(held)
         self._cpu_gone += held.cpu_s
         self._started = self._started or held.worker.answered
-        self._close_soon(held.worker)
-
-    def _close_soon(self, worker: Worker) -> None:
-        task = asyncio.ensure_future(worker.close())
+        task = asyncio.ensure_future(held.worker.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 

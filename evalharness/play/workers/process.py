@@ -73,9 +73,6 @@ class Worker(Protocol):
     last_call: CallTimes
     """Of the call that returned last."""
 
-    @property
-    def pid(self) -> int | None: ...
-
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
         """Raises WorkerError, and is then broken for good; UserError for what the user can fix."""
 
@@ -273,20 +270,15 @@ class RemoteEnvironment:
         return goal, observation, info
 
     async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
-        observation, terminated, info = await self._call(
-            "step", self.worker.spec.worker.step_timeout, action=action
-        )
+        timeout = self.worker.spec.worker.step_timeout
+        observation, terminated, info = await self._call("step", timeout, action=action)
         return observation, terminated, info
 
     async def valid_actions(self) -> list[str]:
-        actions: list[str] = await self._call("valid_actions", self.worker.spec.worker.reset_timeout)
-        return actions
+        return list(await self._call("valid_actions", self.worker.spec.worker.reset_timeout))
 
     async def oracle(self) -> list[str]:
-        plan: list[str] = await self._call("oracle", 5 * self.worker.spec.worker.reset_timeout)
-        return plan
+        return list(await self._call("oracle", 5 * self.worker.spec.worker.reset_timeout))
 
     async def reference_plans(self) -> dict[str, list[str]]:
-        timeout = 5 * self.worker.spec.worker.reset_timeout
-        plans: dict[str, list[str]] = await self._call("reference_plans", timeout)
-        return plans
+        return dict(await self._call("reference_plans", 5 * self.worker.spec.worker.reset_timeout))

@@ -233,12 +233,18 @@ def test_data_that_is_missing_is_a_bad_request(
             r"recorded\.jsonl:2 is no",
         ),
         (b'{"task": "babyai", "id": "x", "steps": []}', "no transcript"),
-        (b'{"task": ["babyai"], "id": 0, "steps": []}', "expected text"),
-        (b'{"task": "babyai", "id": 0, "steps": {}}', "must be a list"),
-        (b'{"task": "babyai", "id": 0, "steps": ["go"]}', "object with an action"),
-        (b'{"task": "babyai", "id": 0, "steps": [{"obs": "x"}]}', "object with an action"),
-        (b'{"task": "babyai", "id": 0, "steps": [{"action": "x", "done": "no"}]}', "true or false"),
-        (b'{"task": "babyai", "id": 0, "steps": [{"action": "x", "progress": "half"}]}', "could not convert"),
+        (b'{"task": ["babyai"], "id": 0, "steps": []}', "task: input should be a valid string"),
+        (b'{"task": "babyai", "id": 0, "steps": {}}', "steps: input should be a valid list"),
+        (b'{"task": "babyai", "id": 0, "steps": ["go"]}', r"steps\.0: input should be a valid dictionary"),
+        (b'{"task": "babyai", "id": 0, "steps": [{"obs": "x"}]}', r"steps\.0\.action: field required"),
+        (
+            b'{"task": "babyai", "id": 0, "steps": [{"action": "x", "done": "no"}]}',
+            r"steps\.0\.done: input should be a valid boolean",
+        ),
+        (
+            b'{"task": "babyai", "id": 0, "steps": [{"action": "x", "progress": "half"}]}',
+            r"steps\.0\.progress: input should be a valid number",
+        ),
         (b"[" * 100_000, "not JSON"),
     ],
 )
@@ -277,10 +283,13 @@ def test_bad_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ("babyai: [{fields: [goal]}]", "because"),
         ("babyai: [{fields: [colour], because: it is not a field}]", "goal"),
         ("babyai: [{fields: [goal], action: '(', because: no regular expression}]", "regular expression"),
-        ("babyai: [{fields: [goal], wher: {id: 1}, because: a typing error}]", "wher"),
+        (
+            "babyai:\n- {fields: [goal], wher: {id: 1}, because: a typing error}",
+            r"line 2, babyai\.0\.wher: no such key",
+        ),
         ("atari: []", "unknown family"),
-        ("- just a list", "mapping"),
-        ("{", "not readable"),
+        ("- just a list", "valid dictionary"),
+        ("{", "not usable: line 1"),
     ],
 )
 def test_a_wrong_exceptions_file_is_one_clear_line(tmp_path: Path, text: str, message: str) -> None:

@@ -40,4 +40,4 @@ def test_exceptions(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
     exceptions.write_text(text)
     assert main(["conform", str(recorded), "--exceptions", str(exceptions)]) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"evalharness: {exceptions} is not readable: ")
+    assert line.startswith(f"evalharness: {exceptions} is not usable: ")

@@ -146,3 +146,14 @@ def test_a_folder_without_recordings_is_named(tmp_path: Path, capsys: pytest.Cap
     assert "did you mean 'verl-agent'?" in capsys.readouterr().err
     with pytest.raises(UserError, match="no transcripts of tales"):
         read_recording("tales", tmp_path)
+
+
+def test_the_game_of_a_family_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    game = {
+        "task": {"agentboard_id": 0}, "settings": {"max_steps": 1, "history_length": 2}, "task_description": "a goal",
+        "init_obs": "a room", "init_admissible": [], "steps": [], "success": False,
+    }  # fmt: skip
+    games = [{"family": family, **game} for family in ("alfworld", "atari")]
+    (tmp_path / "verl-agent-made.jsonl").write_text("".join(json.dumps(game) + "\n" for game in games))
+    with pytest.raises(UserError, match=r"^verl-agent-made\.jsonl:2: unknown family 'atari'"):
+        conform_protocol("verl-agent", tmp_path, None)

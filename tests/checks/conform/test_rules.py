@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from evalharness.base.errors import UserError
 from evalharness.checks.conform.compare import ReplayCheck
 from evalharness.checks.conform.rules import ComparisonRule, ExceptionRule, Tolerance, load_tolerances
 from evalharness.checks.conform.transcripts import read_transcripts
@@ -80,6 +81,15 @@ def test_an_exception_up_to_order_and_noise_excuses_nothing_else() -> None:
     assert not rule.excuses("a cup, a 10 degrees tea", "a cup, a tea")
     assert not rule.excuses("a cup, a tea", "a cup, a cup")
     assert not rule.excuses("cup 1", "cup 2")  # no number that the rule means
+
+
+def test_numbers_that_are_none_are_named() -> None:
+    rule = ExceptionRule(
+        fields=["observation"], numbers="degrees|(1)(0)", because="for the test of exceptions"
+    )
+    assert rule.excuses("10", "10")
+    with pytest.raises(UserError, match=r"'degrees\|\(1\)\(0\)', find something else: could not convert"):
+        rule.excuses("10 degrees", "10 degrees")
 
 
 def test_a_number_that_answers_a_menu_is_replayed_as_the_same_choice() -> None:

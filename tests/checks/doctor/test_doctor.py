@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -198,3 +199,9 @@ def test_data_that_is_not_the_published_one_is_said_even_where_it_plays(
         "data partial: 20 files missing, 0 changed",
     )
     assert pddl.suites[0].fix == "evalharness data import DIR"
+
+
+def test_the_command_for_a_family_that_breaks_can_be_typed_whatever_the_folder(tmp_path: Path) -> None:
+    data = tmp_path / "it's here"
+    [found] = probe_families(data, ["nowhere"])
+    assert {shlex.split(suite.fix or "")[-1] for suite in found.suites} == {str(data)}

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
 import pytest
 from command_line import evalharness, read_records, run_compass
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.config import make_config
+from evalharness.models.outside.process import AgentLog, AgentProcess
 from evalharness.models.outside.serve import prepare_outside
 
 EXTERNAL = {"agent": "external", "agent_option": {"name": "mine"}}
@@ -53,6 +57,24 @@ def test_its_episodes_stand_under_its_name_and_the_run_verifies(
     again = play(environment, tmp_path / "run", "never asks", "--max-turns", 4)
     assert again.returncode == 2  # another command is another agent
     assert "agent_command" in again.stderr or "agent-command" in again.stderr
+
+
+def fails_to_pipe() -> tuple[int, int]:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize("lacks", ["a pipe", "a program"])
+async def test_what_does_not_start_leaves_no_scratch_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
+) -> None:
+    temporary, log = tmp_path / "temporary", AgentLog(tmp_path / "agent.log")
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    if lacks == "a pipe":
+        monkeypatch.setattr(os, "pipe", fails_to_pipe)
+    with pytest.raises(InfrastructureError, match="be started"):
+        await AgentProcess.start([str(tmp_path / "nothing")], "an episode", log, url="", token="")
+    assert list(temporary.iterdir()) == []
 
 
 def documented(block: int) -> str:

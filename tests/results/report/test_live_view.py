@@ -30,7 +30,7 @@ def going_on() -> Progress:
     now = 0.0
     progress.forecast.clock = lambda: now
     keys = {family: [(f"{family}/open/{i:03d}", 0) for i in range(n)] for family, n in SIZES.items()}
-    progress.expect({key: 30.0 for own in keys.values() for key in own})
+    progress.forecast.expect({key: 30.0 for own in keys.values() for key in own})
     for family, own in keys.items():
         for key in own[:6]:
             progress.begin_episode(family, key)
@@ -66,7 +66,9 @@ def test_a_family_has_its_share_of_turns_and_its_time_left_on_its_line(going_on:
     assert lines["Jericho"].rstrip().endswith("8 min 36 s"), (
         "14 whole episodes and the rest of six, six at a time"
     )
-    assert going_on.seconds_left == going_on.seconds_left_of("alfworld"), "the longest counts"
+    assert going_on.forecast.seconds_left == going_on.forecast.seconds_left_of("alfworld"), (
+        "the longest counts"
+    )
     assert "Jericho 0/20 (14 % played)" in _line(going_on, TITLES)
 
 
