@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -11,6 +12,7 @@ import pytest
 
 from evalharness.cli import main
 from evalharness.envs import specs
+from evalharness.records.store import EPISODES
 from evalharness.suites import open as suites
 from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest
 from evalharness.training.grounded.takeover import WHY, takeovers
@@ -98,6 +100,18 @@ def test_runs_in_folders_of_one_name_are_told_apart(run: Path) -> None:
     assert manifest is not None
     assert list(manifest["made"]["runs"]) == ["1/run", "2/run"]
     assert len({sample.id for sample in twice}) == len(twice)
+
+
+def test_the_models_turns_stand_there_as_an_evaluation_goes_on_with_them(run: Path) -> None:
+    """Without its thinking, and without the observation that it made up."""
+    thinking = run.parent / "thinking" / run.name
+    shutil.copytree(run, thinking)
+    episodes = [json.loads(line) for line in (thinking / EPISODES).read_text().splitlines()]
+    for turn in (turn for episode in episodes for turn in episode["turns"]):
+        turn["reply"] = f"<think>\nHm.\n</think>\n\n{turn['reply']}\nObservation: You win."
+    (thinking / EPISODES).write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
+    plain, thought = corrected(run, "plain.jsonl"), corrected(thinking, "thought.jsonl")
+    assert [sample.messages for sample in thought] == [sample.messages for sample in plain]
 
 
 def test_the_teachers_turns_can_be_cut(run: Path) -> None:
