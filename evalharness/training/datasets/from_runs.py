@@ -42,7 +42,7 @@ def parse_keep(text: str) -> Keep:
     """`success` or `progress>=0.5`. Raises UserError."""
     if text == "success":
         return Keep()
-    if match := _KEEP.fullmatch(text.strip()):
+    if (match := _KEEP.fullmatch(text.strip())) and float(match[1]) <= 1:
         return Keep(float(match[1]))
     raise UserError(f"--keep {text!r}: write success, or progress>=X with X from 0 to 1 (in quotes)")
 

@@ -160,7 +160,7 @@ async def test_every_published_suite_stays_out(home: Path, tmp_path: Path) -> No
 def test_keep_is_success_or_a_least_progress() -> None:
     assert parse_keep("success") == Keep()
     assert parse_keep("progress>=0.5") == Keep(0.5)
-    for text in ("progress>0.5", "progress>=2", "all"):
+    for text in ("progress>0.5", "progress>=2", "progress>=1.5", "all"):
         with pytest.raises(UserError, match="progress>=X"):
             parse_keep(text)
 
