@@ -54,13 +54,7 @@ class SampleMessage:
         """`loss`, `error` and `refine` are there on assistant's messages alone."""
         if self.role != "assistant":
             return {"role": self.role, "content": self.content}
-        return {
-            "role": self.role,
-            "content": self.content,
-            "loss": self.trained,
-            "error": list(self.error),
-            "refine": self.refine,
-        }
+        return {**vars(self), "loss": self.trained, "error": list(self.error)}
 
     def checked(self) -> SampleMessage:
         """As it is stored: an assistant's message says whether it is trained, another says nothing of it. Raises
@@ -92,14 +86,7 @@ class Sample:
         return tuple(message for message in self.messages if message.role == "assistant")
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "source": self.source,
-            "world": self.world,
-            "task_hash": self.task_hash,
-            "messages": [message.to_json() for message in self.messages],
-            "metadata": self.metadata,
-        }
+        return {**vars(self), "messages": [message.to_json() for message in self.messages]}
 
     @classmethod
     def from_json(cls, data: object) -> Sample:

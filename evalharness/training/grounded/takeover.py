@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from evalharness.base.errors import at_least
-from evalharness.envs.scene import Scene, Step
+from evalharness.envs.scene import Step
 from evalharness.envs.teaching import Decision, Seeker
 from evalharness.models.base import Reply
 from evalharness.play.loop import play
@@ -23,7 +23,7 @@ from evalharness.results.behaviour.turns import moves
 from evalharness.training.datasets.overlap import task_forms
 from evalharness.training.datasets.played import played_sample
 from evalharness.training.datasets.sample import Sample
-from evalharness.training.grounded.draft import NoTrajectoryError, Stage, step_of
+from evalharness.training.grounded.draft import Clean, NoTrajectoryError, Stage, step_of
 from evalharness.training.grounded.replayed import Script
 from evalharness.training.grounded.thoughts import base_thought
 
@@ -131,11 +131,9 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     found = faults(episode)[:after]
     model = [Reply(turn.reply, turn.reasoning, turn.finish_reason) for turn in episode.turns[:after]]
     teacher: list[Reply] = []
+    whole = Clean(episode.goal, episode.first_observation, tuple(steps))
     for at in range(len(own), len(steps)):
-        scene = Scene(
-            stage.task, episode.goal, episode.first_observation, stage.rules, tuple(steps), at,
-            stage.surface.canonical,
-        )  # fmt: skip
+        scene = stage.scene(whole, at)
         thought = base_thought(scene, stage.world, rng, taught.how.wordings)
         if found and not teacher:
             thought = f"{WHY[found[-1] or 'invalid']} {thought}"
