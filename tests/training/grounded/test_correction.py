@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 import pytest
+from small_suites import first_tasks, freeze, home_at
 
 from evalharness.cli import main
-from evalharness.envs import specs
 from evalharness.records.store import EPISODES
-from evalharness.suites import open as suites
 from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest
 from evalharness.training.grounded.takeover import WHY, takeovers
 
@@ -25,16 +23,8 @@ SEED = 100
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A run of the random policy on four households."""
-    home = tmp_path_factory.mktemp("correction")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVALHARNESS_HOME", str(home))
-        patch.delenv("EVALHARNESS_DATA", raising=False)
-        spec = specs()["alfworld"]
-        assert spec.suites.generate is not None
-        environment = spec.make(None)
-        tasks = islice(spec.suites.generate(SEED), 4)
-        suites.freeze(spec, SEED, [suites.Proven(task, suites.prove(environment, task)) for task in tasks])
-        environment.close()
+    with home_at(tmp_path_factory.mktemp("correction")) as home:
+        freeze("alfworld", SEED, first_tasks("alfworld", SEED, 4))
         folder = home / "run"
         assert main([*_PLAY, "--suite-seed", str(SEED), "-o", str(folder)]) == 0
         yield folder
