@@ -95,15 +95,8 @@ class Stage:
     max_turns: int
 
     def scene(self, clean: Clean, at: int) -> Scene:
-        return Scene(
-            self.task,
-            clean.goal,
-            clean.first_observation,
-            self.rules,
-            clean.steps,
-            at,
-            self.surface.canonical,
-        )
+        surface = self.surface.canonical
+        return Scene(self.task, clean.goal, clean.first_observation, self.rules, clean.steps, at, surface)
 
     async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
         return await self.environment.step(self.surface.to_world(said))
