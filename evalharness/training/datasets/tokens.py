@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -159,7 +160,7 @@ def length_lines(found: Mapping[str, Mapping[str, Any]], max_length: int) -> lis
     return said
 
 
-def write_parquet(path: Path, rows: Iterable[Tokens], batch: int = 512) -> None:
+def write_parquet(path: Path, rows: Iterable[Tokens]) -> None:
     """Columns `id`, `input_ids`, `labels`, `trained_turns`, a row a conversation."""
     import pyarrow
     import pyarrow.parquet
@@ -172,11 +173,7 @@ def write_parquet(path: Path, rows: Iterable[Tokens], batch: int = 512) -> None:
             ("trained_turns", pyarrow.int32()),
         ]
     )
+    left = iter(rows)
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
-        waiting: list[dict[str, Any]] = []
-        for row in rows:
-            waiting.append(vars(row))
-            if len(waiting) == batch:
-                writer.write_table(pyarrow.Table.from_pylist(waiting, schema))
-                waiting = []
-        writer.write_table(pyarrow.Table.from_pylist(waiting, schema))
+        while batch := [vars(row) for row in islice(left, 512)]:
+            writer.write_table(pyarrow.Table.from_pylist(batch, schema))
