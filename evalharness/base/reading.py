@@ -80,10 +80,10 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def parse_json(raw: bytes | str) -> Any:
+def parse_json(raw: bytes | str, deepest: int = DEEPEST) -> Any:
     """The value of a JSON text. Half a surrogate pair, which no file and no terminal can hold, becomes its code point
     in letters. Raises ValueError for all that is no JSON, `NaN` and `Infinity` among it, for numbers that no float can
-    hold, and for what is nested deeper than `DEEPEST`."""
+    hold, and for what is nested deeper than `deepest`."""
     text = raw if isinstance(raw, str) else raw.decode("utf-8-sig")
     try:
         value = json.loads(
@@ -94,8 +94,8 @@ def parse_json(raw: bytes | str) -> Any:
         )
     except RecursionError:
         raise ValueError("nested too deep") from None
-    if text.count("[") + text.count("{") > DEEPEST or _ESCAPED_HALF.search(text):
-        return _checked(value, DEEPEST)
+    if text.count("[") + text.count("{") > deepest or _ESCAPED_HALF.search(text):
+        return _checked(value, deepest)
     return value
 
 

@@ -15,6 +15,7 @@ import pytest
 import scripted_model
 from against_server import asking
 from chat_server import ChatServer
+from small_suites import freeze
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
@@ -22,7 +23,6 @@ from evalharness.envs import specs
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, Sampling
 from evalharness.models.replicas import Replica, Replicas
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.suites import open as suites
 from tests.judge.runs import make_judged_run
 from tests.judge.scripted_judge import judge
 from tests.training.grounded.test_grounded import some_tasks
@@ -311,10 +311,7 @@ def writing(folder: Path, server: ChatServer) -> list[object]:
 
 def thinking(folder: Path, server: ChatServer) -> list[object]:
     server.answer = lambda request: "It is the next thing to do."
-    spec = specs()["babyai"]
-    environment = spec.make(None)
-    suites.freeze(spec, 100, [suites.Proven(t, suites.prove(environment, t)) for t in some_tasks(spec)])
-    environment.close()
+    freeze("babyai", 100, some_tasks(specs()["babyai"]))
     what = ("--tasks", "babyai", "-n", 4, "--per-task", 4, "--suite-seed", 100, "--workers", 1)
     return ["refine", "grounded", *what, "--thoughts", server.url, "--model-name", "toy"]
 

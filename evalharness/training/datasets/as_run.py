@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from evalharness.envs.base import TextEnv
 
 _GENERAL = "general"
+_MOST_VARIANTS = 10_000
+"""Of one task; what is no such number says nothing."""
 
 
 @contextmanager
@@ -159,7 +161,7 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
     first = next((i for i, m in enumerate(sample.messages) if m.role == "assistant"), len(sample.messages))
     facts = sample.metadata
     family = sample.world or _GENERAL
-    progress, valid = facts.get("progress"), facts.get("valid")
+    progress, valid, variant = facts.get("progress"), facts.get("valid"), facts.get("variant")
     turns: list[Turn] = []
     messages = sample.messages[first:]
     for index, message in enumerate(messages):
@@ -193,7 +195,7 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
         kind=str(facts.get("kind", sample.source)),
         difficulty="easy",
         labels="ours",
-        sample=int(facts["variant"]) if isinstance(facts.get("variant"), int) else 0,
+        sample=variant if isinstance(variant, int) and 0 <= variant < _MOST_VARIANTS else 0,
         perturbation=None,
         goal=str(facts.get("goal") or goal.removeprefix("Goal: "))[:2000],
         first_observation=observation or opening,

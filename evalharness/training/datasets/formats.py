@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from evalharness.training.datasets.modes import Mode, ModeCheck
+from evalharness.base.errors import UserError
+from evalharness.training.datasets.modes import Mode, in_mode
 from evalharness.training.datasets.sample import Sample
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt"}
@@ -73,11 +74,15 @@ def trimmed(sample: Sample) -> Sample:
 
 
 def trainable(samples: Iterable[Sample], mode: Mode, left_out: Counter[str]) -> Iterator[Sample]:
-    """As `mode` trains them, up to the last trained turn. Those with nothing to train are counted by reason. Raises
-    UserError where the mode makes no difference to any."""
-    as_trained = ModeCheck(mode)
-    for read in samples:
-        sample = as_trained(read)
+    """As `mode` trains them, up to the last trained turn. Those with nothing to train are counted by reason.
+
+    Raises UserError where the mode leaves all of them as `full` has them: then marks are missing, and two trainings of
+    an ablation would be one."""
+    read = same = 0
+    for each in samples:
+        sample = in_mode(each, mode)
+        read += 1
+        same += sample == in_mode(each, "full")
         if sample is None:
             left_out["holds errors, and what it would be without them is not known"] += 1
             continue
@@ -86,7 +91,13 @@ def trainable(samples: Iterable[Sample], mode: Mode, left_out: Counter[str]) -> 
             yield sample
         else:
             left_out["no turn is trained"] += 1
-    as_trained.require_difference()
+    if mode != "full" and read and same == read:
+        raise UserError(
+            f"--mode {mode} needs marks of errors, and none of {read:,} conversations has any that it would go by: it "
+            "would train the same as --mode full. Data with a mask alone gets its marks from evalharness refine read "
+            "FILE, where a masked turn holds an action (Action: ...) and is answered; other data needs marks of its "
+            "own (an `error` on its turns)"
+        )
 
 
 _AXOLOTL = """\

@@ -12,11 +12,11 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import MANIFEST, read_manifest
-from evalharness.results.exports.conversation import Protocol, conversation, opening
+from evalharness.results.exports.conversation import Protocol, opening
 from evalharness.results.tables import sorted_episodes
-from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import PUBLISHED, REASON, Exclusion, PlayedTasks
-from evalharness.training.datasets.sample import Counted, Sample, SampleMessage
+from evalharness.training.datasets.played import played_sample
+from evalharness.training.datasets.sample import Counted, Sample
 
 _KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")
 SAMPLES = "samples"
@@ -42,7 +42,7 @@ def parse_keep(text: str) -> Keep:
     """`success` or `progress>=0.5`. Raises UserError."""
     if text == "success":
         return Keep()
-    if match := _KEEP.fullmatch(text.strip()):
+    if (match := _KEEP.fullmatch(text.strip())) and float(match[1]) <= 1:
         return Keep(float(match[1]))
     raise UserError(f"--keep {text!r}: write success, or progress>=X with X from 0 to 1 (in quotes)")
 
@@ -96,7 +96,19 @@ def samples_of(
                 tally.not_kept["no turn"] += 1
             else:
                 forms = tasks.forms(episode.family, episode.suite, seed, episode.task_hash)
-                sample = _sample(episode, protocol, number, model, seed, forms)
+                sample = played_sample(
+                    f"run-{number}/{episode.task_id}/{episode.sample}",
+                    "from-runs",
+                    episode,
+                    [_error(turn) for turn in episode.turns],
+                    suite_seed=seed,
+                    task_forms=forms,
+                    protocol=protocol,
+                    sample=episode.sample,
+                    model=model,
+                    perturbation=episode.perturbation,
+                    success=episode.success,
+                )
                 if (reason := exclusion.why_not(sample)) is not None:
                     tally.not_kept[reason] += 1
                 elif not forms and not exclusion.evaluated:
@@ -128,38 +140,3 @@ def _error(turn: Turn) -> tuple[str, ...]:
     if not turn.valid:
         return ("invalid",)
     return ("logic",) if turn.no_effect else ()
-
-
-def _sample(
-    episode: Episode, protocol: Protocol, run: int, model: str, suite_seed: int, forms: list[str]
-) -> Sample:
-    head = len(opening(episode, protocol)[0])
-    messages: list[SampleMessage] = []
-    for index, message in enumerate(conversation(episode, protocol)[:-1]):
-        if message["role"] != "assistant":
-            messages.append(
-                SampleMessage("system" if message["role"] == "system" else "user", message["content"])
-            )
-            continue
-        turn = episode.turns[(index - head) // 2]
-        messages.append(SampleMessage("assistant", message["content"], error=_error(turn)))
-    return Sample(
-        id=f"run-{run}/{episode.task_id}/{episode.sample}",
-        source="from-runs",
-        world=episode.family,
-        task_hash=episode.task_hash,
-        messages=marked(messages),
-        metadata={
-            "task_id": episode.task_id,
-            "suite_seed": suite_seed,
-            "task_forms": forms,
-            "sample": episode.sample,
-            "model": model,
-            "kind": episode.kind,
-            "goal": episode.goal,
-            "perturbation": episode.perturbation,
-            "success": episode.success,
-            "progress": [turn.progress for turn in episode.turns],
-            "valid": [turn.valid for turn in episode.turns],
-        },
-    )

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from evalharness.base.errors import UserError
 from evalharness.training.datasets.sample import Sample, SampleMessage
 
 Mode = Literal["full", "no_refine_loss", "no_refine_data", "all_turns"]
@@ -53,32 +52,6 @@ def in_mode(sample: Sample, mode: Mode) -> Sample | None:
             replace(m, loss=is_trained(m, mode)) if m.role == "assistant" else m for m in chosen.messages
         ),
     )
-
-
-class ModeCheck:
-    """Refuses a mode that leaves the data as `full` has it: then marks are missing, and two trainings of an ablation
-    would be one."""
-
-    def __init__(self, mode: Mode) -> None:
-        self._mode = mode
-        self._read = self._same = 0
-
-    def __call__(self, sample: Sample) -> Sample | None:
-        """`in_mode`, and remember whether it changed anything."""
-        chosen = in_mode(sample, self._mode)
-        self._read += 1
-        self._same += chosen == in_mode(sample, "full")
-        return chosen
-
-    def require_difference(self) -> None:
-        """After all samples. Raises UserError."""
-        if self._mode != "full" and self._read and self._same == self._read:
-            raise UserError(
-                f"--mode {self._mode} needs marks of errors, and none of {self._read:,} conversations has any that it "
-                "would go by: it would train the same as --mode full. Data with a mask alone gets its marks from "
-                "evalharness refine read FILE, where a masked turn holds an action (Action: ...) and is answered; "
-                "other data needs marks of its own (an `error` on its turns)"
-            )
 
 
 def without_errors(sample: Sample) -> Sample | None:

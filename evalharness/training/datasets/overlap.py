@@ -33,7 +33,7 @@ class Excluded:
     compared: dict[str, Any]
     """Suite -> how it was compared, for the manifest."""
     world: Teaching
-    refused: dict[str, int] = field(default_factory=dict)
+    refused: Counter[str] = field(default_factory=Counter)
     taken: set[str] = field(default_factory=set)
     """Forms of the tasks that were let through: nothing is used twice under two seeds."""
 
@@ -50,7 +50,7 @@ class Excluded:
         if reason is None and known & self.taken:
             reason = "taken already"
         if reason is not None:
-            self.refused[reason] = self.refused.get(reason, 0) + 1
+            self.refused[reason] += 1
             return reason
         self.taken |= known
         return None

@@ -9,23 +9,26 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StrictBool, TypeAdapter, ValidationError
 
 from evalharness.base import reading
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.locks import exclusive
 from evalharness.base.reading import lines_of, open_file
 from evalharness.base.version import __version__
+from evalharness.records.stored import why
 
 SCHEMA = 1
 KIND = "evalharness training data"
 Role = Literal["system", "user", "assistant"]
-ROLES: tuple[Role, ...] = get_args(Role)
 
 
 class SampleError(ValueError):
@@ -36,11 +39,11 @@ class SampleError(ValueError):
 class SampleMessage:
     role: Role
     content: str
-    loss: bool | None = None
+    loss: StrictBool | None = None
     """Of an assistant's message: whether it is trained. None on the others; on an assistant's it means trained."""
     error: tuple[str, ...] = ()
     """Kinds of error in an assistant's turn (`parameter`, `place`, `logic`, ...); empty where it was right."""
-    refine: bool = False
+    refine: StrictBool = False
     """The first right turn after a run of errors."""
 
     @property
@@ -51,36 +54,16 @@ class SampleMessage:
         """`loss`, `error` and `refine` are there on assistant's messages alone."""
         if self.role != "assistant":
             return {"role": self.role, "content": self.content}
-        return {
-            "role": self.role,
-            "content": self.content,
-            "loss": self.trained,
-            "error": list(self.error),
-            "refine": self.refine,
-        }
+        return {**vars(self), "loss": self.trained, "error": list(self.error)}
 
-    @classmethod
-    def from_json(cls, data: object) -> SampleMessage:
-        """Raises SampleError."""
-        if not isinstance(data, dict):
-            raise SampleError("a message is no object")
-        role, content = data.get("role"), data.get("content")
-        loss, error, refine = data.get("loss"), data.get("error", []), data.get("refine", False)
-        if role not in ROLES:
-            raise SampleError(f"a message's role is none of {', '.join(ROLES)}")
-        if not isinstance(content, str):
-            raise SampleError("a message's content is no text")
-        if loss is not None and not isinstance(loss, bool):
-            raise SampleError("a message's loss is neither true nor false")
-        if not isinstance(error, list) or not all(isinstance(kind, str) for kind in error):
-            raise SampleError("a message's error is no list of names")
-        if not isinstance(refine, bool):
-            raise SampleError("a message's refine is neither true nor false")
-        if role != "assistant" and (loss or error or refine):
-            raise SampleError(f"a message of role {role} has loss, error or refine")
-        return cls(
-            role, content, bool(loss is not False) if role == "assistant" else None, tuple(error), refine
-        )
+    def checked(self) -> SampleMessage:
+        """As it is stored: an assistant's message says whether it is trained, another says nothing of it. Raises
+        SampleError."""
+        if self.role == "assistant":
+            return self if self.loss is not None else replace(self, loss=True)
+        if self.loss or self.error or self.refine:
+            raise SampleError(f"a message of role {self.role} has loss, error or refine")
+        return self if self.loss is None else replace(self, loss=None)
 
 
 @dataclass(frozen=True)
@@ -93,9 +76,9 @@ class Sample:
     """What made it: `grounded`, `from-runs`, `trajectories`, `general`, or a name the user gave."""
     world: str
     """The environment's family, or the persona's world; `` for general conversations."""
-    task_hash: str | None
+    task_hash: Annotated[str | None, Field(default=None)]
     """Content hash of the task it was played on; None where there is no task."""
-    messages: tuple[SampleMessage, ...]
+    messages: Annotated[tuple[SampleMessage, ...], Field(min_length=1)]
     metadata: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -103,38 +86,17 @@ class Sample:
         return tuple(message for message in self.messages if message.role == "assistant")
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "id": self.id,
-            "source": self.source,
-            "world": self.world,
-            "task_hash": self.task_hash,
-            "messages": [message.to_json() for message in self.messages],
-            "metadata": self.metadata,
-        }
+        return {**vars(self), "messages": [message.to_json() for message in self.messages]}
 
     @classmethod
     def from_json(cls, data: object) -> Sample:
         """Raises SampleError."""
-        if not isinstance(data, dict):
-            raise SampleError("it is no object")
-        for key in ("id", "source", "world"):
-            if not isinstance(data.get(key), str):
-                raise SampleError(f"{key!r} is missing or no text")
-        task_hash, messages, metadata = data.get("task_hash"), data.get("messages"), data.get("metadata", {})
-        if task_hash is not None and not isinstance(task_hash, str):
-            raise SampleError("'task_hash' is no text")
-        if not isinstance(messages, list) or not messages:
-            raise SampleError("'messages' is missing or empty")
-        if not isinstance(metadata, dict):
-            raise SampleError("'metadata' is no object")
-        return cls(
-            data["id"],
-            data["source"],
-            data["world"],
-            task_hash,
-            tuple(SampleMessage.from_json(message) for message in messages),
-            metadata,
-        )
+        try:
+            sample = _SAMPLE.validate_python(data)
+        except ValidationError as error:
+            # Without the message's number: what is wrong is counted by its name.
+            raise SampleError(re.sub(r"\.\d+", "", why(error))) from None
+        return replace(sample, messages=tuple(message.checked() for message in sample.messages))
 
     def retold(self, messages: tuple[SampleMessage, ...]) -> Sample:
         """With other messages, and without the metadata by turn, which is not true of them."""
@@ -144,6 +106,9 @@ class Sample:
 
     def line(self) -> str:
         return json.dumps(self.to_json(), ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+_SAMPLE = TypeAdapter(Sample)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------

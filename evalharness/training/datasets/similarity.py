@@ -91,15 +91,12 @@ def block_means(
     groups = {label: of_data(path, seed) for label, path in zip(labels, paths, strict=True)}
     groups |= {title: of_family(family, seed, data) for family, title in titles.items()}
     vectors, name = embed([text for texts in groups.values() for text in texts], which)
-    similar = np.clip(vectors @ vectors.T, -1.0, 1.0)
     ends = np.cumsum([len(texts) for texts in groups.values()])
-    spans = {
-        group: slice(int(end) - len(groups[group]), int(end)) for group, end in zip(groups, ends, strict=True)
-    }
+    parts = dict(zip(groups, np.split(vectors, ends[:-1]), strict=True))
     rows: list[dict[str, Any]] = []
-    for first, rows_of in spans.items():
-        for second, columns_of in spans.items():
-            block = similar[rows_of, columns_of]
+    for first, left in parts.items():
+        for second, right in parts.items():
+            block = np.clip(left @ right.T, -1.0, 1.0)
             if first == second and len(block) > 1:
                 value = (block.sum() - np.trace(block)) / (block.size - len(block))
             else:

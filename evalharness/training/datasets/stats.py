@@ -6,26 +6,14 @@ The paper's appendix I: runs of one are about 16 % of all turns.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalharness.results.behaviour.turns import runs_of
 from evalharness.training.datasets.sample import Sample
 
 LENGTHS = ("1", "2", "3", "more")
-
-
-def error_runs(sample: Sample) -> Iterator[int]:
-    """Lengths of the runs of consecutive erroneous player turns."""
-    length = 0
-    for turn in sample.player_turns:
-        if turn.error:
-            length += 1
-        elif length:
-            yield length
-            length = 0
-    if length:
-        yield length
 
 
 @dataclass
@@ -46,7 +34,7 @@ class ErrorTurns:
         self.samples += 1
         self.turns += sum(message.role != "system" for message in sample.messages)
         self.player_turns += len(sample.player_turns)
-        lengths = list(error_runs(sample))
+        lengths = runs_of(bool(turn.error) for turn in sample.player_turns)
         self.without_errors += not lengths
         for length in lengths:
             name = str(length) if length <= 3 else "more"

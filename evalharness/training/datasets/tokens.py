@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ _SCRIPT = Path(__file__).with_name("make_tokens.py")
 class Tokens:
     """One conversation as a trainer takes it."""
 
+    number: int
+    """Of the conversation, from 0: data sets that are joined can have an id twice."""
     id: str
     input_ids: list[int]
     labels: list[int]
@@ -85,16 +88,15 @@ def tokenize(
                 [interpreter, "-I", _SCRIPT, model, source, target, str(max_length), *given], on_line
             )
         except ToolError as failed:
-            said = [line for line in failed.output if "rror" in line] or failed.output or [str(failed)]
-            raise UserError(f"the tokens could not be made: {said[-1][:500]}") from None
+            raise UserError(f"the tokens could not be made: {failed.reason[:500]}") from None
         with target.open(encoding="ascii") as file:
-            for line in file:
-                tokens = _read(json.loads(line), counts)
+            for number, line in enumerate(file):
+                tokens = _read(number, json.loads(line), counts)
                 if tokens is not None:
                     yield tokens
 
 
-def _read(row: dict[str, Any], counts: TokenCounts) -> Tokens | None:
+def _read(number: int, row: dict[str, Any], counts: TokenCounts) -> Tokens | None:
     if "refused" in row:
         counts.refused[row["refused"]] += 1
         return None
@@ -109,7 +111,7 @@ def _read(row: dict[str, Any], counts: TokenCounts) -> Tokens | None:
     counts.ended_turns += row["ended"]
     counts.end_ids.update(row["end_ids"])
     counts.cut_turns += row["cut"]
-    return Tokens(row["id"], ids, labels, len(row["spans"]))
+    return Tokens(number, row["id"], ids, labels, len(row["spans"]))
 
 
 @dataclass
@@ -128,10 +130,9 @@ def lengths_of(samples: Sequence[Sample], model: Path, max_length: int = 0) -> d
 
     Raises UserError.
     """
-    known = {sample.id: sample for sample in samples}
     found: dict[str, Lengths] = {}
     for row in tokenize(samples, model, TokenCounts()):
-        sample = known[row.id]
+        sample = samples[row.number]
         family = found.setdefault(sample.world, Lengths())
         family.conversations += 1
         family.tokens += len(row.input_ids)
@@ -159,7 +160,7 @@ def length_lines(found: Mapping[str, Mapping[str, Any]], max_length: int) -> lis
     return said
 
 
-def write_parquet(path: Path, rows: Iterable[Tokens], batch: int = 512) -> None:
+def write_parquet(path: Path, rows: Iterable[Tokens]) -> None:
     """Columns `id`, `input_ids`, `labels`, `trained_turns`, a row a conversation."""
     import pyarrow
     import pyarrow.parquet
@@ -172,11 +173,7 @@ def write_parquet(path: Path, rows: Iterable[Tokens], batch: int = 512) -> None:
             ("trained_turns", pyarrow.int32()),
         ]
     )
+    left = iter(rows)
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
-        waiting: list[dict[str, Any]] = []
-        for row in rows:
-            waiting.append(vars(row))
-            if len(waiting) == batch:
-                writer.write_table(pyarrow.Table.from_pylist(waiting, schema))
-                waiting = []
-        writer.write_table(pyarrow.Table.from_pylist(waiting, schema))
+        while batch := [vars(row) for row in islice(left, 512)]:
+            writer.write_table(pyarrow.Table.from_pylist(batch, schema))

@@ -151,7 +151,7 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
                 tasks = family_tasks(spec, "open", data, seed)
                 varied = with_distractors(spec, seed, tasks, wanted.distractors, note)
                 if barred is not None and (lost := len(tasks) - len(varied)):
-                    barred.refused[LEFT_OUT] = barred.refused.get(LEFT_OUT, 0) + lost
+                    barred.refused[LEFT_OUT] += lost
                 splits["train"] += _fresh(spec, seed, "train", varied, barred)
         else:
             tasks, world = family_tasks(spec, wanted.suite, data, FROZEN_SEED), teaching_of(spec)

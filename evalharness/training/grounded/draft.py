@@ -14,7 +14,6 @@ from typing import Any
 
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene, Step
-from evalharness.envs.surface import ActionSurface
 from evalharness.envs.teaching import Decision, Seeker, Teaching
 from evalharness.models.base import Environment
 from evalharness.protocol.perturb import PlayedSurface
@@ -63,7 +62,7 @@ class DraftedTurn:
 
 @dataclass(frozen=True)
 class Clean:
-    """A task played by its plan."""
+    """A task played without errors."""
 
     goal: str
     first_observation: str
@@ -96,7 +95,7 @@ class Stage:
     max_turns: int
 
     def scene(self, clean: Clean, at: int) -> Scene:
-        surface: ActionSurface = self.surface.canonical
+        surface = self.surface.canonical
         return Scene(self.task, clean.goal, clean.first_observation, self.rules, clean.steps, at, surface)
 
     async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:

@@ -5,8 +5,8 @@ The last playing is `episode.play`, the harness's own loop: what is trained is l
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -14,15 +14,13 @@ from evalharness.models.base import Player, PolicyStoppedError, Reply, RequestFo
 from evalharness.play.loop import play
 from evalharness.protocol.drawn import words_of
 from evalharness.protocol.prompt import Message, PromptFile
-from evalharness.records.episode import Episode, Turn
-from evalharness.results.exports.conversation import opening
-from evalharness.training.datasets.modes import marked
+from evalharness.records.episode import Episode
 from evalharness.training.datasets.overlap import task_forms
-from evalharness.training.datasets.sample import Role, Sample, SampleMessage
+from evalharness.training.datasets.played import played_sample
+from evalharness.training.datasets.sample import Sample
 from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
 from evalharness.training.grounded.thoughts import Thought, thoughts
 
-_ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 Thinker = Callable[[list[Message], Sequence[DraftedTurn], int, str], Awaitable[str | None]]
 """(the conversation so far, all turns, which one, the rule's thought) -> another thought; None where it wrote none
 that may be used."""
@@ -118,8 +116,27 @@ def _sample(
     stage: Stage,
 ) -> Sample:
     errors = [() if turn.injected is None else (turn.injected.kind,) for turn in turns]
-    messages = messages_of(episode, episode.turns, errors)
-    first = len(messages) - 2 * len(turns) + 1
+    facts: dict[str, Any] = {}
+    if (words := words_of(stage.surface)) is not None:
+        facts["words"] = words
+    if recipe.think is not None:
+        facts["thoughts_by_model"] = script.rewritten
+    task = stage.task
+    family, suite, index = task.id.split("/")
+    sample = played_sample(
+        f"grounded/{family}/{suite}-{recipe.suite_seed}/{index}/{variant}",
+        "grounded",
+        episode,
+        errors,
+        suite_seed=recipe.suite_seed,
+        task_forms=task_forms(stage.world, task),
+        variant=variant,
+        perturbation=episode.perturbation,
+        distractors=task.payload.get("distractors", 0),
+        rules=[_rule(turn) for turn in turns],
+        **facts,
+    )
+    first = len(sample.messages) - 2 * len(turns) + 1
     without: dict[str, str | None] = {}
     for number, turn in enumerate(turns):
         if turn.injected is not None or turn.takes_back:
@@ -127,34 +144,7 @@ def _sample(
         elif turn.after:
             clean = stage.surface.names(written[number].clean)
             without[str(first + 2 * number)] = f"Thought: {clean}\nAction: {turn.said}"
-    task = stage.task
-    metadata: dict[str, Any] = {
-        "task_id": task.id,
-        "suite_seed": recipe.suite_seed,
-        "task_forms": task_forms(stage.world, task),
-        "variant": variant,
-        "kind": task.kind,
-        "goal": episode.goal,
-        "perturbation": episode.perturbation,
-        "distractors": task.payload.get("distractors", 0),
-        "progress": [round(turn.progress, 6) for turn in episode.turns],
-        "valid": [turn.valid for turn in episode.turns],
-        "rules": [_rule(turn) for turn in turns],
-        "without_errors": without,
-    }
-    if (words := words_of(stage.surface)) is not None:
-        metadata["words"] = words
-    if recipe.think is not None:
-        metadata["thoughts_by_model"] = script.rewritten
-    family, suite, index = task.id.split("/")
-    return Sample(
-        id=f"grounded/{family}/{suite}-{recipe.suite_seed}/{index}/{variant}",
-        source="grounded",
-        world=task.family,
-        task_hash=task.content_hash,
-        messages=messages,
-        metadata=metadata,
-    )
+    return replace(sample, metadata={**sample.metadata, "without_errors": without})
 
 
 def _rule(turn: DraftedTurn) -> str:
@@ -165,19 +155,3 @@ def _rule(turn: DraftedTurn) -> str:
         return "take back"
     action = turn.scene.next
     return turn.scene.steps[turn.scene.at].rule or ("other" if action is None else action.name)
-
-
-def messages_of(
-    episode: Episode, kept: Sequence[Turn], errors: Sequence[tuple[str, ...]], untrained: int = 0
-) -> tuple[SampleMessage, ...]:
-    """The conversation up to the last of the `kept` turns: what the world answered to that one nobody reads. `errors`:
-    of each turn; the first `untrained` ones are not trained. Raises NoTrajectoryError where what the player was asked
-    before its first turn cannot be worded any more."""
-    head, whole = opening(episode)
-    if not whole:
-        raise NoTrajectoryError("the prompt is not the one at hand")
-    messages = [SampleMessage(_ROLES[message["role"]], message["content"]) for message in head]
-    for number, (turn, error) in enumerate(zip(kept, errors, strict=True)):
-        messages.append(SampleMessage("assistant", turn.reply, loss=number >= untrained, error=error))
-        messages.append(SampleMessage("user", f"Observation: {turn.observation}"))
-    return marked(messages[:-1])

@@ -96,7 +96,7 @@ class TaskSource:
                 with_distractors, self.spec, seed, tasks, self.distractors, self.note
             )
         if lost := len(tasks) - len(varied):
-            self.excluded.refused[LEFT_OUT] = self.excluded.refused.get(LEFT_OUT, 0) + lost
+            self.excluded.refused[LEFT_OUT] += lost
         return varied
 
     async def close(self) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 from evalharness.base.errors import at_least
-from evalharness.envs.scene import Scene, Step
+from evalharness.envs.scene import Step
 from evalharness.envs.teaching import Decision, Seeker
 from evalharness.models.base import Reply
 from evalharness.play.loop import play
@@ -21,9 +21,10 @@ from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
 from evalharness.results.behaviour.turns import moves
 from evalharness.training.datasets.overlap import task_forms
+from evalharness.training.datasets.played import played_sample
 from evalharness.training.datasets.sample import Sample
-from evalharness.training.grounded.draft import NoTrajectoryError, Stage, step_of
-from evalharness.training.grounded.replayed import Script, messages_of
+from evalharness.training.grounded.draft import Clean, NoTrajectoryError, Stage, step_of
+from evalharness.training.grounded.replayed import Script
 from evalharness.training.grounded.thoughts import base_thought
 
 Errors = Literal["own", "none"]
@@ -114,8 +115,8 @@ def takeovers(found: Sequence[str | None], most: int, row: int) -> list[int]:
 
 
 async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) -> Sample:
-    """The first `after` turns of `episode`, then the teacher's; without errors the teacher's alone. Raises
-    NoTrajectoryError."""
+    """The first `after` turns of `episode`, which are not trained and whose faults are marked, then the teacher's;
+    without errors the teacher's alone. Raises NoTrajectoryError."""
     name = f"correct-{taught.run}/{stage.task.id}/{episode.sample}/{after}"
     rng = Random(f"correct/{taught.how.seed}/{episode.task_hash}/{episode.sample}/{after}")
     if taught.how.errors == "none":
@@ -130,11 +131,9 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     found = faults(episode)[:after]
     model = [Reply(turn.reply, turn.reasoning, turn.finish_reason) for turn in episode.turns[:after]]
     teacher: list[Reply] = []
+    whole = Clean(episode.goal, episode.first_observation, tuple(steps))
     for at in range(len(own), len(steps)):
-        scene = Scene(
-            stage.task, episode.goal, episode.first_observation, stage.rules, tuple(steps), at,
-            stage.surface.canonical,
-        )  # fmt: skip
+        scene = stage.scene(whole, at)
         thought = base_thought(scene, stage.world, rng, taught.how.wordings)
         if found and not teacher:
             thought = f"{WHY[found[-1] or 'invalid']} {thought}"
@@ -149,7 +148,22 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     )
     if not replayed.success or len(replayed.turns) != after + len(teacher):
         raise NoTrajectoryError("the replay does not succeed")
-    return _sample(name, replayed, found, steps[len(own) :], taught, stage, episode.sample)
+    kept = None if taught.how.turns is None else after + taught.how.turns
+    errors = [() if fault is None else (fault,) for fault in (*found, *[None] * len(teacher))][:kept]
+    rules = ["the model's"] * after + [step.rule for step in steps[len(own) :]]
+    return played_sample(
+        name,
+        "correct",
+        replayed,
+        errors,
+        suite_seed=taught.suite_seed,
+        task_forms=task_forms(stage.world, stage.task),
+        untrained=after,
+        model=taught.model,
+        sample=episode.sample,
+        taken_over_after=after,
+        rules=rules[:kept],
+    )
 
 
 async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) -> list[Step]:
@@ -170,41 +184,3 @@ async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) 
             seeker.saw(steps[-1].action, before, observation, steps[-1].completed)
             before = observation
     return steps
-
-
-def _sample(
-    name: str,
-    episode: Episode,
-    found: Sequence[str | None],
-    steps: Sequence[Step],
-    taught: Taught,
-    stage: Stage,
-    sample: int,
-) -> Sample:
-    """The model's turns are not trained, its faults are marked; the teacher's are."""
-    after = len(found)
-    kept = episode.turns[: None if taught.how.turns is None else after + taught.how.turns]
-    errors = [() if fault is None else (fault,) for fault in (*found, *[None] * (len(kept) - after))]
-    messages = messages_of(episode, kept, errors, untrained=after)
-    task = stage.task
-    metadata: dict[str, Any] = {
-        "task_id": task.id,
-        "suite_seed": taught.suite_seed,
-        "task_forms": task_forms(stage.world, task),
-        "kind": task.kind,
-        "goal": episode.goal,
-        "model": taught.model,
-        "sample": sample,
-        "taken_over_after": after,
-        "progress": [round(turn.progress, 6) for turn in kept],
-        "valid": [turn.valid for turn in kept],
-        "rules": (["the model's"] * after + [step.rule for step in steps])[: len(kept)],
-    }
-    return Sample(
-        id=name,
-        source="correct",
-        world=task.family,
-        task_hash=task.content_hash,
-        messages=messages,
-        metadata=metadata,
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from evalharness.base.errors import UserError
@@ -35,9 +34,7 @@ class StudyFolder:
             (self.folder / name).mkdir(exist_ok=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._lock is not None:
             self._lock.close()
 

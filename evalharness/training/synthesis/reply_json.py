@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from evalharness.base.reading import no_constant
+from evalharness.base.reading import no_constant, parse_json
 
 LONGEST_REPLY = 200_000
 """Characters. A trajectory of forty long turns has about 30,000."""
@@ -36,22 +36,6 @@ class BrokenList:
 _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
-def is_too_deep(value: Any, deepest: int = DEEPEST) -> bool:
-    """Whether brackets are nested deeper than `deepest`. Follows them without recursion."""
-    level = [value]
-    for _ in range(deepest + 1):
-        below: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                below += each.values()
-            elif isinstance(each, list):
-                below += each
-        level = [each for each in below if isinstance(each, dict | list)]
-        if not level:
-            return False
-    return True
-
-
 def _content(text: str) -> str:
     """Without a thinking block before it and a code fence around it."""
     text = text.rpartition("</think>")[2].lstrip("\ufeff")
@@ -73,14 +57,18 @@ def read_json(text: str) -> Any:
             "it holds no JSON object and no list of objects" if content.strip() else "it is empty"
         )
     try:
-        value, _ = _DECODER.raw_decode(content, opening.start())
-    except RecursionError:
-        raise NotJsonError("its brackets are nested too deep") from None
+        return _value_at(content, opening.start())[0]
     except ValueError as error:
         raise NotJsonError(_where(error, content)) from None
-    if is_too_deep(value):
-        raise NotJsonError(f"its brackets are nested more than {DEEPEST} deep")
-    return value
+
+
+def _value_at(content: str, start: int) -> tuple[Any, int]:
+    """The value that begins at `start`, and where it ends. Raises ValueError."""
+    try:
+        _, end = _DECODER.raw_decode(content, start)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    return parse_json(content[start:end], DEEPEST), end
 
 
 def _where(error: ValueError, content: str) -> str:
@@ -99,10 +87,8 @@ def whole_objects(text: str) -> list[dict[str, Any]]:
     at = opening.end() if opening else len(content)
     while at < len(content) and content[at] == "{":
         try:
-            value, at = _DECODER.raw_decode(content, at)
-        except (ValueError, RecursionError):
-            break
-        if is_too_deep(value):
+            value, at = _value_at(content, at)
+        except ValueError:
             break
         found.append(value)
         between = _BETWEEN.match(content, at)

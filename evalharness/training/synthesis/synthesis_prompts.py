@@ -138,13 +138,8 @@ def _without_errors(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _json(value: Any) -> str:
-    """On one line: an indented script has twice the tokens. Lone surrogates stay escaped."""
-    try:
-        text = json.dumps(value, ensure_ascii=False)
-        text.encode()
-    except UnicodeEncodeError:
-        text = json.dumps(value)
-    return text
+    """On one line: an indented script has twice the tokens."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _listed(mistakes: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import sha256_of
 from evalharness.training.datasets import formats
+from evalharness.training.datasets.chat_templates import template_file
 from evalharness.training.datasets.modes import Mode
 from evalharness.training.datasets.order import OrderCheck
 from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples
@@ -19,9 +20,11 @@ from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, 
 from evalharness.training.tune.settings import Settings
 
 _NAMED = 3
+"""Conversations that a message names."""
 _MOST_LOST = 0.1
 """Of a family's conversations may be left out as too long without being asked for."""
-"""Conversations that a message names."""
+Kind = tuple[str, str]
+"""Family and kind of task: `("pddl", "gripper")`, `("general", "")`."""
 
 
 @dataclass
@@ -40,18 +43,17 @@ class Made:
     """Tokens of one conversation."""
     left_out: Counter[str] = field(default_factory=Counter)
     order: OrderCheck = field(default_factory=OrderCheck)
-    read: Counter[str] = field(default_factory=Counter)
-    """What the conversations are of (`pddl gripper`, `general`) -> how many have something to train."""
-    longer: Counter[str] = field(default_factory=Counter)
+    kinds: list[Kind] = field(default_factory=list)
+    """Of each conversation that has something to train."""
+    longer: Counter[Kind] = field(default_factory=Counter)
     """Those of them that are too long."""
-    kinds: dict[str, str] = field(default_factory=dict)
-    """Conversation's id -> what it is of."""
     broken: dict[Path, list[BrokenLine]] = field(default_factory=dict)
 
     def losses(self) -> list[str]:
         """What being too long takes, a line a kind."""
+        read = Counter(self.kinds)
         return [
-            f"{kind}: {count:,} of {self.read[kind]:,} too long"
+            f"{_said(kind)}: {count:,} of {read[kind]:,} too long"
             for kind, count in sorted(self.longer.items())
         ]
 
@@ -64,7 +66,7 @@ class Made:
             "longest_conversation_tokens": self.longest,
             "left_out": dict(sorted(self.left_out.items())),
             "order": self.order.to_json(),
-            "too_long": dict(sorted(self.longer.items())),
+            "too_long": {_said(kind): count for kind, count in sorted(self.longer.items())},
             "broken_lines": sum(len(lines) for lines in self.broken.values()),
         }
 
@@ -76,11 +78,11 @@ def make_rows(
     settings: Settings,
     *,
     python: Path,
-    template: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Made:
     """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
     made = Made(order=OrderCheck(settings.bad_order))
+    template = None if settings.chat_template is None else template_file(settings.chat_template)
     samples = _chosen(files, settings.mode, made)
     tokens = tokenize(samples, model, made.counts, template=template, python=python, on_line=on_line)
     write_parquet(target, _fitting(tokens, made, settings))
@@ -106,9 +108,8 @@ def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
         made.order.of(iter_samples(path, made.broken.setdefault(path, []))) for path in files
     )
     for sample in formats.trainable(read, mode, made.left_out):
-        kind = _kind(sample)
-        made.read[kind] += 1
-        made.kinds[sample.id] = kind
+        kind = sample.metadata.get("kind")
+        made.kinds.append((sample.world or sample.source, kind if isinstance(kind, str) else ""))
         yield sample
 
 
@@ -119,7 +120,7 @@ def _fitting(rows: Iterable[Tokens], made: Made, settings: Settings) -> Iterator
         length = len(row.input_ids)
         if length > max_length:
             longer.append(f"{row.id}: {length:,} tokens")
-            made.longer[made.kinds[row.id]] += 1
+            made.longer[made.kinds[row.number]] += 1
             continue
         trained = row.trained_tokens
         made.rows += 1
@@ -140,18 +141,13 @@ def _fitting(rows: Iterable[Tokens], made: Made, settings: Settings) -> Iterator
         made.left_out[f"more than {max_length:,} tokens"] += len(longer)
 
 
-def _kind(sample: Sample) -> str:
-    """Family and kind of task."""
-    kind = sample.metadata.get("kind")
-    return " ".join(text for text in (sample.world or sample.source, kind) if isinstance(text, str) and text)
+def _said(kind: Kind) -> str:
+    return " ".join(filter(None, kind))
 
 
 def _require_families(made: Made, max_length: int) -> None:
     """Raises UserError where a family loses more than a tenth."""
-    read, longer = Counter[str](), Counter[str]()
-    for counts, families in ((made.read, read), (made.longer, longer)):
-        for kind, count in counts.items():
-            families[kind.partition(" ")[0]] += count
+    read, longer = (Counter(family for family, _ in kinds) for kinds in (made.kinds, made.longer.elements()))
     lost = [family for family, count in sorted(longer.items()) if count > _MOST_LOST * read[family]]
     if lost:
         said = "; ".join(f"{family} loses {longer[family]:,} of {read[family]:,}" for family in lost)

@@ -13,7 +13,6 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_json
 from evalharness.models.serving.arguments import memory_bytes
 from evalharness.models.serving.find import nvidia_gpu
-from evalharness.training.datasets.chat_templates import template_file
 from evalharness.training.tune.data import Made, make_rows
 from evalharness.training.tune.estimate import use_of
 from evalharness.training.tune.memory import Memory, Shape, Use, fitting, memory, shape_of
@@ -120,10 +119,7 @@ def dry_run(
         assert server is not None
         with tempfile.TemporaryDirectory(prefix="evalharness-tune-") as folder:
             target = Path(folder) / "tokens.parquet"
-            template = None if settings.chat_template is None else template_file(settings.chat_template)
-            made = make_rows(
-                files, model, target, settings, python=server, template=template, on_line=on_line
-            )
+            made = make_rows(files, model, target, settings, python=server, on_line=on_line)
         longest, most_trained = made.longest, made.most_trained
     use = use_of(settings, launch, longest=longest, most_trained=most_trained, bf16=bf16, gpu=gpu)
     limit = gpu_memory or (80_000_000_000 if gpu else memory_bytes() // use.processes)

@@ -149,8 +149,6 @@ def _run(argv: list[str | Path], on_line: Callable[[str], None]) -> list[str]:
         return run_streaming(argv, on_line)
     except ToolError as failed:
         # pip names conflicts of the server's own set (vLLM misses torchvision on purpose) and goes on.
-        errors = [line for line in failed.output if "rror" in line] or failed.output[-1:]
-        reason = errors[-1].strip() if errors else str(failed)
         raise TuneInstallError(
-            f"the installation failed: {reason[:500]}. Run the same command again to start over"
+            f"the installation failed: {failed.reason[:500]}. Run the same command again to start over"
         ) from failed

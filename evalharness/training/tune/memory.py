@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalharness.base.errors import UserError
 from evalharness.training.tune.settings import Settings
 
 _TILE_TOKENS, _TILE_WORDS = 4096, 32768
@@ -58,18 +59,24 @@ class Shape:
 
 
 def shape_of(config: Mapping[str, Any]) -> Shape:
-    """Of a `config.json`; zeros where it does not say."""
+    """Of a `config.json`; zeros where it does not say. Raises UserError where it says no whole number."""
     text = config.get("text_config")
     config = text if isinstance(text, dict) else config
-    hidden = int(config.get("hidden_size") or 0)
-    heads = int(config.get("num_attention_heads") or 1)
-    size = int(config.get("head_dim") or hidden // heads)
+
+    def number(name: str) -> int:
+        value = config.get(name) or 0
+        if not isinstance(value, int) or value < 0:
+            raise UserError(f"the model's config.json: {name} is no whole number")
+        return value
+
+    hidden, heads = number("hidden_size"), number("num_attention_heads") or 1
+    size = number("head_dim") or hidden // heads
     return Shape(
-        layers=int(config.get("num_hidden_layers") or 0),
+        layers=number("num_hidden_layers"),
         hidden=hidden,
-        inner=int(config.get("intermediate_size") or 4 * hidden),
-        key_value=size * int(config.get("num_key_value_heads") or heads),
-        vocabulary=int(config.get("vocab_size") or 0),
+        inner=number("intermediate_size") or 4 * hidden,
+        key_value=size * (number("num_key_value_heads") or heads),
+        vocabulary=number("vocab_size"),
         tied=bool(config.get("tie_word_embeddings", False)),
         query=size * heads,
     )

@@ -104,9 +104,7 @@ def plan(
         identity["chat_template_sha256"] = data_sha256(template)
     if _finished(folder, identity):
         return None
-    made = make_rows(
-        files, base.path, folder / ROWS, settings, python=install.server, template=template, on_line=on_line
-    )
+    made = make_rows(files, base.path, folder / ROWS, settings, python=install.server, on_line=on_line)
     steps = steps_of(settings, made)
     if save_every is None:
         # An adapter is small: some to choose from, and little is lost by a kill. Whole models: one an epoch.
@@ -149,7 +147,11 @@ def _finished(folder: Path, identity: dict[str, Any]) -> bool:
         if any((folder / name).exists() for name in ("config.json", "adapter_config.json")):
             raise UserError(f"{folder} holds a model already; choose another folder with -o DIR")
         return False
-    before = manifest["identity"]
+    before = manifest.get("identity")
+    if not isinstance(before, dict) or not isinstance(before.get("settings"), dict):
+        raise UserError(
+            f"{folder / MANIFEST} is damaged: it does not say what was trained; choose another folder with -o DIR"
+        )
     other = [
         key
         for key in ("base_sha256", "data_sha256", "dtype", "chat_template_sha256", "adapter_sha256")
@@ -164,4 +166,4 @@ def _finished(folder: Path, identity: dict[str, Any]) -> bool:
         raise UserError(
             f"{folder} holds another training ({'; '.join(other)}); choose another folder with -o DIR"
         )
-    return bool(manifest["status"] == "done")
+    return manifest.get("status") == "done"

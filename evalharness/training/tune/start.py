@@ -102,12 +102,6 @@ def _came_from(folder: Path) -> list[dict[str, Any]]:
             for name, key in (("base", "base_sha256"), ("adapter", "lora_sha256"))
             if key in record
         ]
-    manifest = _manifest(folder)
-    chain, base = manifest.get("chain"), manifest.get("base")
-    if isinstance(chain, list):
-        return [
-            dict(link) for link in chain if isinstance(link, dict) and isinstance(link.get("sha256"), str)
-        ]
-    if isinstance(base, dict) and isinstance(base.get("sha256"), str):
-        return [{"model": Path(str(base.get("path") or base.get("model"))).name, "sha256": base["sha256"]}]
-    return []
+    chain = _manifest(folder).get("chain")
+    known = chain if isinstance(chain, list) else []
+    return [dict(link) for link in known if isinstance(link, dict) and isinstance(link.get("sha256"), str)]

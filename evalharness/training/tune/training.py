@@ -14,8 +14,10 @@ from evalharness.base.errors import InfrastructureError, UserError, system_error
 from evalharness.base.locks import held
 from evalharness.base.machine import usable_cores
 from evalharness.base.paths import write_whole
+from evalharness.base.reading import read_object
 from evalharness.base.version import __version__
 from evalharness.models.serving.checkpoint import TOKENIZER_FILES
+from evalharness.records.lines import read_lines
 from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
 from evalharness.training.tune.process import Event, follow
@@ -185,20 +187,21 @@ def _last_error(path: Path) -> str:
 
 
 def _continue_log(folder: Path, step: int, progress: TuningProgress) -> None:
-    """Take the log up to `step`; what was trained after the last checkpoint is trained again."""
+    """Take the log up to `step`; what was trained after the last checkpoint is trained again.
+    Raises UserError on damage."""
     path = folder / LOG
-    kept: list[str] = []
-    for line in path.read_text(encoding="ascii").splitlines() if path.exists() else []:
-        try:
-            event = json.loads(line)
-        except ValueError:
-            continue  # torn by a kill
-        if event["step"] <= step:
-            kept.append(line)
-            progress.take({"event": "step", **event})
+
+    def take(raw: bytes) -> bytes:
+        event = read_object(raw)
+        if event["step"] > step:
+            return b""
+        progress.take({**event, "event": "step"})
+        return raw.rstrip(b"\n") + b"\n"
+
+    kept = b"".join(read_lines(path, "its step is not counted", take))
     progress.recent = []
-    if path.exists() or kept:
-        write_whole(path, "".join(line + "\n" for line in kept))
+    if path.exists():
+        write_whole(path, kept)
 
 
 def _write_manifest(planned: Plan, progress: TuningProgress, status: str, command: Sequence[str]) -> None:

@@ -6,10 +6,10 @@ import asyncio
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 
 import pytest
+from small_suites import first_tasks, freeze, home_at
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
@@ -35,25 +35,16 @@ def disguised(task: Task, index: int) -> Task:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Small open suites of ALFWorld. That of `SEED`: two new tasks, one that is in `NAMED`, one of suite seed 0."""
-    folder = tmp_path_factory.mktemp("exclusion")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVALHARNESS_HOME", str(folder))
-        patch.delenv("EVALHARNESS_DATA", raising=False)
-        spec = specs()["alfworld"]
-        assert spec.suites.generate is not None
-        frozen = spec.suites.load_tasks("open", None, 0)[5]
-        new = list(islice(spec.suites.generate(SEED), 3))
-        other = list(islice(spec.suites.generate(LATER), 5))
-        environment = spec.make(None)
+    with home_at(tmp_path_factory.mktemp("exclusion")) as folder:
+        frozen = specs()["alfworld"].suites.load_tasks("open", None, 0)[5]
+        new = list(first_tasks("alfworld", SEED, 3))
+        other = list(first_tasks("alfworld", LATER, 5))
         for seed, tasks in {
             SEED: [*new, disguised(frozen, 3)],
             NAMED: [disguised(new[2], 0), disguised(other[4], 1)],
             LATER: other[:4],
         }.items():
-            suites.freeze(
-                spec, seed, [suites.Proven(task, suites.prove(environment, task)) for task in tasks]
-            )
-        environment.close()
+            freeze("alfworld", seed, tasks)
         words = ["run", "--model", "oracle", "--suite", "open", "--suite-seed", str(SEED)]
         assert main([*words, "--tasks", "alfworld:0-3", "-o", str(folder / "run")]) == 0
         yield folder

@@ -178,7 +178,7 @@ def by_tokens(path: Path, max_length: int = 0) -> Iterator[tuple[str, list[str]]
     for line in path.read_text().splitlines():
         record = json.loads(line)
         row = convert(record, toy_render, toy_encode, frozenset({END}), max_length)
-        tokens = _read(row, TokenCounts())
+        tokens = _read(0, row, TokenCounts())
         assert tokens is not None
         assert len(tokens.labels) == len(tokens.input_ids)
         yield tokens.id, spoken(tokens.labels)
@@ -237,7 +237,7 @@ def test_a_template_without_a_system_role_gets_the_text_with_the_first_message()
 
     record = {"id": "x", "messages": [m.to_json() for m in SAMPLES[0].messages]}
     row = convert(record, strict, toy_encode, frozenset({END}), 0)
-    tokens = _read(row, TokenCounts())
+    tokens = _read(0, row, TokenCounts())
     assert tokens is not None
     assert spoken(tokens.labels) == WANTED[SAMPLES[0].id]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,9 @@ from refine_samples import clean_sample, erring_sample, said, user
 
 from evalharness.cli import main
 from evalharness.envs import specs
+from evalharness.records.store import read_episodes
 from evalharness.results.diversity import Source, pooled, read_thoughts
+from evalharness.training.datasets.as_run import write_run
 from evalharness.training.datasets.sample import Sample, write_samples
 from evalharness.training.datasets.similarity import OF_FAMILY, of_data, of_family, opening
 
@@ -42,6 +45,14 @@ def test_worked_examples_are_left_out() -> None:
     assert len(texts) == OF_FAMILY
     assert len(set(texts)) > 1
     assert not any("Here is an example" in text for text in texts)
+
+
+def test_a_variant_that_is_no_number_of_one_opens_all_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    odd = [replace(erring_sample(str(n)), metadata={"variant": n}) for n in (-1, 10**12, 3)]
+    write_samples(path, odd, {})
+    write_run(path, tmp_path / "run", [])
+    assert [episode.sample for episode in read_episodes(tmp_path / "run")] == [0, 0, 3]
 
 
 @pytest.mark.slow

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 import pytest
+from small_suites import first_tasks, freeze, home_at
 
 from evalharness.cli import main
-from evalharness.envs import specs
-from evalharness.suites import open as suites
+from evalharness.records.store import EPISODES
 from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest
 from evalharness.training.grounded.takeover import WHY, takeovers
 
@@ -23,16 +23,8 @@ SEED = 100
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A run of the random policy on four households."""
-    home = tmp_path_factory.mktemp("correction")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVALHARNESS_HOME", str(home))
-        patch.delenv("EVALHARNESS_DATA", raising=False)
-        spec = specs()["alfworld"]
-        assert spec.suites.generate is not None
-        environment = spec.make(None)
-        tasks = islice(spec.suites.generate(SEED), 4)
-        suites.freeze(spec, SEED, [suites.Proven(task, suites.prove(environment, task)) for task in tasks])
-        environment.close()
+    with home_at(tmp_path_factory.mktemp("correction")) as home:
+        freeze("alfworld", SEED, first_tasks("alfworld", SEED, 4))
         folder = home / "run"
         assert main([*_PLAY, "--suite-seed", str(SEED), "-o", str(folder)]) == 0
         yield folder
@@ -98,6 +90,18 @@ def test_runs_in_folders_of_one_name_are_told_apart(run: Path) -> None:
     assert manifest is not None
     assert list(manifest["made"]["runs"]) == ["1/run", "2/run"]
     assert len({sample.id for sample in twice}) == len(twice)
+
+
+def test_the_models_turns_stand_there_as_an_evaluation_goes_on_with_them(run: Path) -> None:
+    """Without its thinking, and without the observation that it made up."""
+    thinking = run.parent / "thinking" / run.name
+    shutil.copytree(run, thinking)
+    episodes = [json.loads(line) for line in (thinking / EPISODES).read_text().splitlines()]
+    for turn in (turn for episode in episodes for turn in episode["turns"]):
+        turn["reply"] = f"<think>\nHm.\n</think>\n\n{turn['reply']}\nObservation: You win."
+    (thinking / EPISODES).write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
+    plain, thought = corrected(run, "plain.jsonl"), corrected(thinking, "thought.jsonl")
+    assert [sample.messages for sample in thought] == [sample.messages for sample in plain]
 
 
 def test_the_teachers_turns_can_be_cut(run: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from command_line import command
+from small_suites import freeze, home_at
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
@@ -60,16 +61,9 @@ def some_tasks(spec: EnvSpec) -> Iterator[Task]:
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home with a small frozen suite of each family."""
-    folder = tmp_path_factory.mktemp("grounded")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVALHARNESS_HOME", str(folder))
-        patch.delenv("EVALHARNESS_DATA", raising=False)
+    with home_at(tmp_path_factory.mktemp("grounded")) as folder:
         for family in FAMILIES:
-            spec = specs()[family]
-            environment = spec.make(None)
-            rows = [suites.Proven(task, suites.prove(environment, task)) for task in some_tasks(spec)]
-            environment.close()
-            suites.freeze(spec, SEED, rows)
+            freeze(family, SEED, some_tasks(specs()[family]))
         yield folder
 
 

@@ -7,16 +7,16 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chat_server import ChatServer
 from command_line import evalharness
+from small_suites import first_tasks, freeze, home_at
 
 from evalharness.envs import specs
-from evalharness.suites import open as suites
 from evalharness.training.datasets.sample import Sample, iter_samples
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
@@ -28,16 +28,8 @@ SEED = 100
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Trajectories of two households, each with one run of errors, in a home that has their suite."""
-    home = tmp_path_factory.mktemp("probe")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVALHARNESS_HOME", str(home))
-        patch.delenv("EVALHARNESS_DATA", raising=False)
-        spec = specs()["alfworld"]
-        assert spec.suites.generate is not None
-        environment = spec.make(None)
-        tasks = islice(spec.suites.generate(SEED), 2)
-        suites.freeze(spec, SEED, [suites.Proven(task, suites.prove(environment, task)) for task in tasks])
-        environment.close()
+    with home_at(tmp_path_factory.mktemp("probe")) as home:
+        freeze("alfworld", SEED, first_tasks("alfworld", SEED, 2))
         path = home / "made.jsonl"
         order = Order(("alfworld",), SEED, 4, errors=ErrorPlan(runs=(1, 1)), wordings=None)
         asyncio.run(make(order, dict(specs()), path, workers=1))

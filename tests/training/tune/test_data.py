@@ -104,6 +104,9 @@ def test_a_family_that_would_lose_more_than_a_tenth_is_named(
 
     dropped = made([*short, long], "drop")
     assert (dropped.rows, dropped.losses()) == (11, ["alfworld: 1 of 12 too long"])
+    one_id = [replace(long, world="babyai"), *short, replace(long, world="alfworld")]
+    with pytest.raises(UserError, match=r"with more than .* left out babyai loses 1 of 1 "):
+        made(one_id, "drop")
     gripper = [replace(erring_sample("g"), world="pddl", metadata={"kind": "gripper"})]
     with pytest.raises(UserError, match=r"pddl loses 1 of 1 .*pddl gripper: 1 of 1 too long.*drop-any"):
         made([*short, *gripper], "drop")

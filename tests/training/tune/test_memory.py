@@ -11,6 +11,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.training.tune.data import Made
 from evalharness.training.tune.dry_run import DryRun
@@ -164,6 +165,12 @@ def test_processes_that_cannot_be_are_refused(
 ) -> None:
     assert dry_run(tmp_path / "8b", LLAMA_8B, *words) == 2
     assert said in capsys.readouterr().err
+
+
+def test_a_config_that_does_not_say_a_number_is_named() -> None:
+    for value in ([8], "many", -1, 0.5):
+        with pytest.raises(UserError, match=r"config.json: num_key_value_heads is no whole number"):
+            shape_of({**LLAMA_8B, "num_key_value_heads": value})
 
 
 def test_the_logits_of_a_large_vocabulary_do_not_decide_memory() -> None:

@@ -23,9 +23,10 @@ from evalharness.training.tune.install import (
 )
 from evalharness.training.tune.memory import Memory, Use
 from evalharness.training.tune.plan import MANIFEST, plan, steps_of
+from evalharness.training.tune.progress import TuningProgress
 from evalharness.training.tune.settings import make_settings
 from evalharness.training.tune.start import Start
-from evalharness.training.tune.training import alone_in, latest_checkpoint
+from evalharness.training.tune.training import LOG, _continue_log, alone_in, latest_checkpoint
 
 BASE = {
     "model.embed_tokens.weight": (100, 8),
@@ -117,10 +118,28 @@ def test_another_training_is_not_gone_on_with(base: Path, tmp_path: Path) -> Non
         UserError, match=r"another training \(base_sha256; data_sha256.*lr 1e-09 there, 0.0005 now"
     ):
         plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install, dtype="float32")
+    (out / MANIFEST).write_text(json.dumps({**manifest, "identity": {"settings": None}}))
+    with pytest.raises(UserError, match=r"out/manifest.json is damaged: it does not say what was trained"):
+        plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install)
     (out / MANIFEST).unlink()
     (out / "config.json").write_text("{}")
     with pytest.raises(UserError, match="holds a model already"):
         plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install)
+
+
+def test_a_log_is_continued_from_the_last_checkpoint_and_damage_in_it_is_named(tmp_path: Path) -> None:
+    log = tmp_path / LOG
+    step = {"steps": 9, "loss": 2.0, "tokens": 10, "trained_tokens": 4, "seconds": 1.5}
+    lines = [json.dumps({"step": number, **step}) for number in (1, 2, 3)]
+    log.write_text("\n".join([*lines, lines[0][:20]]))
+    progress = TuningProgress()
+    _continue_log(tmp_path, 2, progress)
+    assert (progress.step, progress.tokens) == (2, 20)
+    assert log.read_text().splitlines() == lines[:2]
+    for damage in ("5", '{"step": 1}', '{"step": 1, "tokens": []'):
+        log.write_text(f"{lines[0]}\n{damage}\n{lines[1]}\n")
+        with pytest.raises(UserError, match="damaged at line 2"):
+            _continue_log(tmp_path, 2, TuningProgress())
 
 
 def test_without_a_training_environment_the_command_that_makes_one_is_said(clean_home: Path) -> None:

@@ -1,0 +1,52 @@
+"""A played episode as a conversation of training data, message by message as its agent was sent it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from evalharness.records.episode import Episode
+from evalharness.results.exports.conversation import USUAL, Protocol, conversation, opening
+from evalharness.training.datasets.modes import marked
+from evalharness.training.datasets.sample import Role, Sample, SampleMessage
+
+
+def played_sample(
+    name: str,
+    source: str,
+    episode: Episode,
+    errors: Sequence[tuple[str, ...]],
+    *,
+    suite_seed: int,
+    task_forms: Sequence[str],
+    untrained: int = 0,
+    protocol: Protocol = USUAL,
+    **facts: Any,
+) -> Sample:
+    """As many turns as there are `errors`, up to the last reply: what the world answered to that one nobody reads. The
+    first `untrained` turns are not trained; `facts` become metadata."""
+    head = len(opening(episode, protocol)[0])
+    chat = conversation(episode, protocol)[: head + 2 * len(errors) - 1]
+    messages = [SampleMessage(cast(Role, message["role"]), message["content"]) for message in chat]
+    for number, error in enumerate(errors):
+        at = head + 2 * number
+        messages[at] = replace(messages[at], loss=number >= untrained, error=error)
+    kept = episode.turns[: len(errors)]
+    return Sample(
+        id=name,
+        source=source,
+        world=episode.family,
+        task_hash=episode.task_hash,
+        messages=marked(messages),
+        metadata={
+            "task_id": episode.task_id,
+            "suite_seed": suite_seed,
+            "task_forms": list(task_forms),
+            "kind": episode.kind,
+            "goal": episode.goal,
+            "progress": [round(turn.progress, 6) for turn in kept],
+            "valid": [turn.valid for turn in kept],
+            **facts,
+        },
+    )
