@@ -18,7 +18,7 @@ from command_line import evalharness, read_records, run_compass
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.config import make_config
-from evalharness.models.outside.process import AgentLog, AgentProcess
+from evalharness.models.outside.process import AgentProcess
 from evalharness.models.outside.serve import prepare_outside
 
 EXTERNAL = {"agent": "external", "agent_option": {"name": "mine"}}
@@ -67,7 +67,7 @@ def fails_to_pipe() -> tuple[int, int]:
 async def test_what_does_not_start_leaves_no_scratch_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:
-    temporary, log = tmp_path / "temporary", AgentLog(tmp_path / "agent.log")
+    temporary, log = tmp_path / "temporary", tmp_path / "agent.log"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     if lacks == "a pipe":
