@@ -7,7 +7,7 @@ from pathlib import Path
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
 from evalharness.envs.pddl.problem import DOMAINS, make_task
-from evalharness.envs.pddl.syntax import PddlError
+from evalharness.envs.pddl_text import PddlError
 from evalharness.envs.published import folder_of, label_rows
 
 
