@@ -8,6 +8,7 @@ from typing import Any
 
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
 from evalharness.envs.sciworld.kinds import (
     AGENTGYM,
     EXPECTED,
@@ -27,9 +28,9 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite in EXPECTED:
         return unwrapped_tasks(suite, seed)
-    from evalharness.envs.sciworld.generator import open_tasks
+    from evalharness.envs.sciworld.generator import FROZEN, generate
 
-    return open_tasks(seed)
+    return list(frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
 
 
 def _published(data: Path | None) -> list[Task]:
