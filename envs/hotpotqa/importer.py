@@ -48,14 +48,8 @@ def import_file(source: Path, data: Path, progress: ImportProgress) -> Sequence[
     if not source.is_file():
         raise ImportRefusedError(f"{source} is not a file; name one of {ACCEPTED}")
     try:
-        with source.open("rb") as file:
-            start = file.read(512)
-        if start.startswith(b"BZh"):
-            with bz2.open(source) as unpacked:
-                start = unpacked.read(512)
-        elif start.startswith(b"\x1f\x8b"):
-            with gzip.open(source) as unpacked:
-                start = unpacked.read(512)
+        with source.open("rb") as raw:
+            start = _unpacking(raw).read(512)
     except _DAMAGE as error:
         raise ImportRefusedError(f"{source} is damaged ({error}); get it again") from error
     if start[257:262] == b"ustar":
