@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from evalharness.envs.babyai.view import HALF, SIZE, View, encode
+from evalharness.envs.babyai.view import HALF, SIZE, VECTORS, View, encode
 from evalharness.envs.babyai.world import World
 
 Cell = tuple[int, int]
@@ -187,7 +187,7 @@ def object_cells(simulator: Any, action: Any) -> list[Cell]:
 def in_view(simulator: Any, view: View, cell: Cell) -> bool:
     """Whether the agent sees what lies in a cell of the world."""
     x0, y0 = simulator.agent_pos
-    dx, dy = ((1, 0), (0, 1), (-1, 0), (0, -1))[simulator.agent_dir]
+    dx, dy = VECTORS[simulator.agent_dir]
     east, south = cell[0] - int(x0), cell[1] - int(y0)
     ahead, right = east * dx + south * dy, south * dx - east * dy
     if not (0 <= ahead < SIZE and -HALF <= right <= HALF):

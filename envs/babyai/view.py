@@ -23,7 +23,8 @@ OPEN, CLOSED, LOCKED = range(3)
 
 View = tuple[int, ...]
 
-_VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # by agent_dir: east, south, west, north; y grows southward
+VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+"""By agent_dir: east, south, west, north; y grows southward."""
 _TYPE_INDEX = {name: index for index, name in enumerate(TYPE_NAMES)}
 _COLOR_INDEX = {name: index for index, name in enumerate(COLOR_NAMES)}
 
@@ -67,7 +68,7 @@ def look(simulator: Any) -> View:
     things, width, height = grid.grid, grid.width, grid.height
     x0, y0 = simulator.agent_pos
     x0, y0 = int(x0), int(y0)
-    dx, dy = _VECTORS[simulator.agent_dir]
+    dx, dy = VECTORS[simulator.agent_dir]
     view: list[int] = []
     seen = [False] * SIZE  # which cells of the present row light reaches from the row before
     seen[HALF] = True
