@@ -19,11 +19,11 @@ def folder_of(data: Path | None, name: str, title: str) -> Path:
     return data / "agentboard" / name
 
 
-def label_rows(folder: Path, title: str) -> list[dict[str, Any]]:
+def label_rows(folder: Path, title: str, name: str = "test.jsonl") -> list[dict[str, Any]]:
     """Raises MissingDataError, InvalidTaskError."""
-    path = folder / "test.jsonl"
+    path = folder / name
     try:
-        return [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
+        return [json.loads(line) for line in read_text(path).split("\n") if line.strip()]
     except FileNotFoundError:
         raise MissingDataError(f"{title}'s labels are not at {path}") from None
     except ValueError as error:

@@ -1,27 +1,16 @@
 """PDDL text to conditions and action schemas: the ADL subset that household domains use (no universal quantifiers).
 
-Tokens are what white space and parentheses separate, nothing else, as in Fast Downward, on which TextWorld
-stands. It matters: ALFWorld's domain writes `(?l - location, ?r - receptacle)`, whose first type is thus
-called `location,`; nothing is of that type, so an object that is not held can never be examined.
+Tokens are those of Fast Downward, on which TextWorld stands (`evalharness.envs.pddl_text`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, product
-from typing import TypeAlias
 
-from evalharness.envs.base import InvalidTaskError
-
-ROOT_TYPE = "object"
-
-_TOKEN = re.compile(r"[()]|[^\s()]+")
-_COMMENT = re.compile(r";[^\n]*")
-
-Tree: TypeAlias = "str | list[Tree]"
+from evalharness.envs.pddl_text import ROOT_TYPE, PddlError, Tree, as_atom, as_word, sections, typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,85 +97,40 @@ class Problem:
 @lru_cache(maxsize=4)
 def parse_domain(text: str) -> Domain:
     """All of a suite's games carry one domain, so it is parsed once a process."""
-    parts = _sections(text, "domain")
-    sections = dict(parts)
+    _, parts = sections(text, "domain")
+    found = dict(parts)
     return Domain(
-        supertype=dict(_typed(_flat(sections.get(":types", [])))),
-        constants=dict(_typed(_flat(sections.get(":constants", [])))),
+        supertype=typed(found.get(":types", []), "types"),
+        constants=typed(found.get(":constants", []), "constants"),
         schemas=tuple(_schema(body) for name, body in parts if name == ":action"),
     )
 
 
 def parse_problem(text: str, domain: Domain) -> Problem:
-    sections = dict(_sections(text, "problem"))
-    objects = {**domain.constants, **dict(_typed(_flat(sections.get(":objects", []))))}
+    _, parts = sections(text, "problem")
+    found = dict(parts)
+    objects = {**domain.constants, **typed(found.get(":objects", []), "objects")}
     init = []
-    for fact in sections.get(":init", []):
+    for fact in found.get(":init", []):
         if isinstance(fact, str) or not fact:
-            raise InvalidTaskError(f"PDDL: an initial fact should be a list, not {fact!r}")
+            raise PddlError(f"PDDL: an initial fact should be a list, not {fact!r}")
         if fact[0] != "=":  # numeric fluents (costs, distances) carry no rule of these worlds
             init.append(_atom(fact))
-    goals = sections.get(":goal", [])
+    goals = found.get(":goal", [])
     if len(goals) != 1:
-        raise InvalidTaskError("PDDL: a problem needs exactly one goal")
+        raise PddlError("PDDL: a problem needs exactly one goal")
     return Problem(objects, tuple(dict.fromkeys(init)), condition_of(goals[0]), domain.supertype)
-
-
-def _parse(text: str) -> Tree:
-    stack: list[list[Tree]] = [[]]
-    for token in _TOKEN.findall(_COMMENT.sub("", text).lower()):
-        if token == "(":
-            stack.append([])
-        elif token == ")":
-            if len(stack) == 1:
-                raise InvalidTaskError("PDDL: a closing parenthesis too many")
-            done = stack.pop()
-            stack[-1].append(done)
-        else:
-            stack[-1].append(token)
-    if len(stack) != 1 or len(stack[0]) != 1:
-        raise InvalidTaskError("PDDL: the text is not one closed (define ...)")
-    return stack[0][0]
-
-
-def _sections(text: str, kind: str) -> list[tuple[str, list[Tree]]]:
-    tree = _parse(text)
-    if isinstance(tree, str) or len(tree) < 2 or tree[0] != "define" or tree[1][:1] != [kind]:
-        raise InvalidTaskError(f"PDDL: expected (define ({kind} ...")
-    return [(str(part[0]), part[1:]) for part in tree[2:] if isinstance(part, list) and part]
-
-
-def _flat(trees: Sequence[Tree]) -> list[str]:
-    words = [tree for tree in trees if isinstance(tree, str)]
-    if len(words) != len(trees):
-        raise InvalidTaskError("PDDL: a list of typed names holds a nested list (`either` is not supported)")
-    return words
-
-
-def _typed(words: Sequence[str]) -> list[tuple[str, str]]:
-    """`a b - t c` -> [(a, t), (b, t), (c, object)]."""
-    pairs: list[tuple[str, str]] = []
-    waiting: list[str] = []
-    position = 0
-    while position < len(words):
-        if words[position] == "-" and position + 1 < len(words):
-            pairs += [(name, words[position + 1]) for name in waiting]
-            waiting = []
-            position += 2
-        else:
-            waiting.append(words[position])
-            position += 1
-    return pairs + [(name, ROOT_TYPE) for name in waiting]
 
 
 def _variables(tree: Tree) -> tuple[Variable, ...]:
     if isinstance(tree, str):
-        raise InvalidTaskError(f"PDDL: expected a list of variables, found {tree!r}")
-    return tuple(Variable(name.removeprefix("?"), type_name) for name, type_name in _typed(_flat(tree)))
+        raise PddlError(f"PDDL: expected a list of variables, found {tree!r}")
+    pairs = typed(tree, "variables").items()
+    return tuple(Variable(name.removeprefix("?"), type_name) for name, type_name in pairs)
 
 
-def _atom(tree: Sequence[Tree]) -> Atom:
-    predicate, *terms = _flat(tree)
+def _atom(tree: Tree) -> Atom:
+    predicate, *terms = as_atom(tree)
     return Atom(predicate, tuple(terms))
 
 
@@ -203,7 +147,7 @@ def _conjunctions(
 ) -> list[tuple[Literal, ...]]:
     """`names`: of quantified variables, as they are called in `types`, where they are entered."""
     if isinstance(tree, str):
-        raise InvalidTaskError(f"PDDL: expected a condition, found {tree!r}")
+        raise PddlError(f"PDDL: expected a condition, found {tree!r}")
     head, rest = tree[0] if tree else "and", tree[1:]
     match head, len(rest):
         case (("and" | "or"), _):
@@ -218,10 +162,10 @@ def _conjunctions(
         case "exists", 2 if positive:
             return _existential(_variables(rest[0]), rest[1], names, types)
         case (("not" | "imply" | "exists" | "forall"), _):
-            raise InvalidTaskError(f"PDDL: this form of `{head}` is not supported in a condition")
+            raise PddlError(f"PDDL: this form of `{head}` is not supported in a condition")
     atom = _atom(tree)
     if atom.predicate == "=" and len(atom.terms) != 2:
-        raise InvalidTaskError("PDDL: `=` compares two terms")
+        raise PddlError("PDDL: `=` compares two terms")
     terms = tuple("?" + names.get(t[1:], t[1:]) if t.startswith("?") else t for t in atom.terms)
     return [(Literal(Atom(atom.predicate, terms), positive),)]
 
@@ -245,7 +189,7 @@ def _existential(
 
 def _effects(tree: Tree, parameters: Sequence[Variable], when: Condition | None = None) -> Iterator[Effect]:
     if isinstance(tree, str):
-        raise InvalidTaskError(f"PDDL: expected an effect, found {tree!r}")
+        raise PddlError(f"PDDL: expected an effect, found {tree!r}")
     if not tree:
         return
     head, rest = tree[0], tree[1:]
@@ -257,18 +201,16 @@ def _effects(tree: Tree, parameters: Sequence[Variable], when: Condition | None 
     elif head == "not" and len(rest) == 1 and isinstance(rest[0], list):
         yield Effect(_atom(rest[0]), adds=False, when=when)
     elif head in ("when", "not", "forall"):
-        raise InvalidTaskError(f"PDDL: this form of `{head}` is not supported in an effect")
+        raise PddlError(f"PDDL: this form of `{head}` is not supported in an effect")
     elif head not in ("increase", "decrease", "assign"):
         yield Effect(_atom(tree), adds=True, when=when)
 
 
 def _schema(section: Sequence[Tree]) -> Schema:
-    if not section or not isinstance(section[0], str):
-        raise InvalidTaskError("PDDL: an action without a name")
     fields = {str(key): value for key, value in zip(section[1::2], section[2::2], strict=False)}
     parameters = _variables(fields.get(":parameters", []))
     return Schema(
-        name=section[0],
+        name=as_word(section[0], "action name") if section else "",
         parameters=parameters,
         precondition=condition_of(fields.get(":precondition", []), parameters),
         effects=tuple(_effects(fields.get(":effect", []), parameters)),

@@ -23,7 +23,6 @@ from evalharness.envs.alfworld.grammar import (
 )
 from evalharness.envs.alfworld.narration import Filled, Scene, derive
 from evalharness.envs.alfworld.pddl import (
-    ROOT_TYPE,
     Atom,
     Domain,
     Literal,
@@ -34,6 +33,7 @@ from evalharness.envs.alfworld.pddl import (
 )
 from evalharness.envs.alfworld.query import Arguments, FactBase, Query
 from evalharness.envs.base import InvalidTaskError
+from evalharness.envs.pddl_text import ROOT_TYPE
 
 NOTHING_HAPPENS = "Nothing happens."
 _BAR = "_bar_"

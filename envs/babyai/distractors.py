@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
+from evalharness.envs.babyai.view import VECTORS
 from evalharness.envs.base import distractor_rooms
 
 Cell = tuple[int, int]
-_ROUND = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 
 class NoRoomError(Exception):
@@ -65,7 +65,7 @@ def _out_of_the_way(simulator: Any) -> Iterator[Cell]:
 
     for y in range(1, grid.height - 1):
         for x in range(1, grid.width - 1):
-            around = [(x + dx, y + dy) for dx, dy in _ROUND]
+            around = [(x + dx, y + dy) for dx, dy in VECTORS]
             walls = [cell for cell in around if getattr(grid.get(*cell), "type", "") == "wall"]
             if is_free(x, y) and len(walls) < 3 and all(cell in walls or is_free(*cell) for cell in around):
                 yield x, y

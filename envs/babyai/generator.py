@@ -7,7 +7,7 @@ never the same goal with the same first observation. A level of `FEW_STARTS` has
 begin unlike all others of their suite alone, and none has the plan of one of seed 0. Levels that fit into a few steps
 are made in larger rooms.
 
-Suite seed 0 is frozen in `open_suite.json`; `python -m evalharness.envs.babyai.generator` makes that file anew
+Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.babyai.generator` makes that file anew
 (minutes).
 """
 
@@ -16,21 +16,20 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Iterator, Mapping, Set
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from evalharness.envs.babyai.actions import CHECK, available
-from evalharness.envs.babyai.levels import FAMILY, FEW_STARTS, LEVELS, OPEN_VERSION, SEEDS
+from evalharness.envs.babyai.levels import FAMILY, FEW_STARTS, LEVELS, SEEDS
 from evalharness.envs.babyai.mission import milestones
 from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.oracle import Oracle
 from evalharness.envs.babyai.rules import MissionRules
 from evalharness.envs.babyai.world import World
-from evalharness.envs.base import MAX_TURNS, Difficulty, SuiteExhaustedError, Task
+from evalharness.envs.base import MAX_TURNS, SuiteExhaustedError, Task
 from evalharness.envs.difficulty import difficulty, search_bits
-from evalharness.envs.frozen import FROZEN_SEED, FrozenSuite
+from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks, write_table
 
 PER_LEVEL = 4
 MOST_TRIED = 20_000
@@ -63,141 +62,106 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 """Larger rooms for the levels that a random policy solves 6 to 10 times out of 10 at their registered size."""
 
 
+FROZEN = Path(__file__).with_name("open_suite.jsonl")
+"""The tasks of suite seed 0."""
+
 Start = tuple[str, str]
-"""What a player meets: goal, and SHA-256 of the first observation."""
-
-
-@dataclass(frozen=True)
-class OpenCase:
-    """One task of the open suite before it is a `Task`."""
-
-    level: str
-    seed: int
-    goal: str
-    subgoals: tuple[str, ...]
-    difficulty: Difficulty
-    plan_turns: int
-    """Length of the oracle's plan."""
-    choices: int
-    """Valid actions at the start, the help action not counted."""
-    plan_sha256: str
-    observation_sha256: str
-    """Of the first observation: says at once when another version of the simulator makes another level."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def start(self) -> Start:
-        return self.goal, self.observation_sha256
-
-    def to_task(self, index: int) -> Task:
-        payload: dict[str, Any] = {"level": self.level, "seed": self.seed}
-        if self.parameters:
-            payload["parameters"] = dict(self.parameters)
-        return Task(
-            id=f"{FAMILY}/open/{index:03d}",
-            family=FAMILY,
-            suite="open",
-            index=index,
-            goal=self.goal,
-            difficulty=self.difficulty,
-            kind=self.level,
-            labels="simulator",
-            subgoals=self.subgoals,
-            payload=payload,
-        )
-
-
-FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase, OPEN_VERSION)
-"""The cases of suite seed 0."""
-
-
-def open_tasks(suite_seed: int) -> list[Task]:
-    """All tasks in order; for another seed than 0 that takes about a minute the first time in a process."""
-    return [case.to_task(index) for index, case in enumerate(_cases(suite_seed))]
-
-
-@cache
-def _cases(suite_seed: int) -> tuple[OpenCase, ...]:
-    return FROZEN.cases() if suite_seed == FROZEN_SEED else tuple(generate_cases(suite_seed))
+"""What a player meets: goal and first observation."""
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """The suite's tasks as they are found; about a minute for all. The same seed gives the same suite anywhere."""
-    return (case.to_task(index) for index, case in enumerate(generate_cases(suite_seed)))
-
-
-def generate_cases(suite_seed: int) -> Iterator[OpenCase]:
-    """All 112 cases of a suite, level by level."""
+    """The suite's 112 tasks, level by level; about a minute for all. The same seed gives the same suite anywhere."""
     taken: set[Start] = set()
     few = {level: list(generate_level(level, suite_seed)) for level in LEVELS if level in FEW_STARTS}
-    taken.update(case.start for cases in few.values() for case in cases)
+    taken.update(start_of(task) for tasks in few.values() for task in tasks)
     for level in LEVELS:
-        for case in few.get(level) or generate_level(level, suite_seed, frozenset(taken)):
-            taken.add(case.start)
-            yield case
+        for task in few.get(level) or generate_level(level, suite_seed, frozenset(taken)):
+            taken.add(start_of(task))
+            yield task
 
 
-def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozenset()) -> Iterator[OpenCase]:
-    """The cases of one level, none of a start in `taken`, which are those of other levels of the suite.
+def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozenset()) -> Iterator[Task]:
+    """The tasks of one level, none of a start in `taken`, which are those of other levels of the suite.
 
-    Raises SuiteExhaustedError when `MOST_TRIED` seeds give no further case.
+    Raises SuiteExhaustedError when `MOST_TRIED` seeds give no further task.
     """
-    before = () if suite_seed == FROZEN_SEED else FROZEN.cases()
-    if level not in FEW_STARTS:
-        taken |= _published_starts() | {case.start for case in before}
+    before = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
+    few = level in FEW_STARTS
+    starts = set(taken) if few else {*taken, *_published_starts(), *map(start_of, before)}
+    plans = {(task.goal, tuple(_plan(_world(task)))) for task in before if few and task.kind == level}
     digest = hashlib.sha256(f"babyai/open/{suite_seed}/{level}".encode()).digest()
     seed = 10_000 + int.from_bytes(digest[:3], "big")  # far from 1234 to 1237, the published seeds
-    plans = {(case.goal, case.plan_sha256) for case in before if level in FEW_STARTS}
-    starts = set(taken)
+    index = PER_LEVEL * LEVELS.index(level)
     found = tried = 0
     while found < PER_LEVEL:
         if tried == MOST_TRIED:
             raise SuiteExhaustedError(
                 "BabyAI", suite_seed, f"{found} of {PER_LEVEL} tasks of {level} were found in {tried} tries"
             )
-        case = _accept(level, seed, starts)
+        made = _accept(level, seed, starts, index + found)
         seed += 1
         tried += 1
-        if case is not None and (case.goal, case.plan_sha256) not in plans:
-            plans.add((case.goal, case.plan_sha256))
-            starts.add(case.start)
+        if made is not None and (made[0].goal, made[1]) not in plans:
+            task, plan = made
+            plans.add((task.goal, plan))
+            starts.add(start_of(task))
             found += 1
             tried = 0
-            yield case
+            yield task
+
+
+def _world(task: Task) -> World:
+    return World(task.kind, task.payload["seed"], task.payload.get("parameters"))
+
+
+def _start(world: World) -> Start:
+    return world.mission, describe(world.view)
+
+
+@cache
+def _start_at(level: str, seed: int) -> Start:
+    return _start(World(level, seed, VARIANTS.get(level)))
+
+
+def start_of(task: Task) -> Start:
+    return _start_at(task.kind, task.payload["seed"])
 
 
 @cache
 def _published_starts() -> frozenset[Start]:
-    worlds = [World(level, seed) for level in LEVELS for seed in SEEDS]
-    return frozenset((world.mission, _sha256(describe(world.view))) for world in worlds)
+    return frozenset(_start(World(level, seed)) for level in LEVELS for seed in SEEDS)
 
 
-def _accept(level: str, seed: int, taken: Set[Start]) -> OpenCase | None:
-    """The case of a level and seed when it is fit for the suite and begins like none of `taken`."""
+def _plan(world: World) -> list[str]:
+    return Oracle(world, MissionRules(world, milestones(world))).plan(limit=LONGEST_PLAN)
+
+
+def _accept(level: str, seed: int, taken: Set[Start], index: int) -> tuple[Task, tuple[str, ...]] | None:
+    """The task of a level and seed, and its plan, when it is fit for the suite and begins like none of `taken`."""
     parameters = VARIANTS.get(level, {})
     world = World(level, seed, parameters)
-    observation = describe(world.view)
-    if _fails_of_itself(world.simulator.instrs) or (world.mission, _sha256(observation)) in taken:
+    if _fails_of_itself(world.simulator.instrs) or _start(world) in taken:
         return None
     wanted = milestones(world)
     if len(wanted) < 2 or _random_successes(world, seed) > LUCKY:
         return None
     choices = start_choices(world)
-    plan = Oracle(world, MissionRules(world, wanted)).plan(limit=LONGEST_PLAN)
+    plan = _plan(world)
     if len(plan) < SHORTEST_PLAN:
         return None
-    return OpenCase(
-        level=level,
-        seed=seed,
+    task = Task(
+        id=f"{FAMILY}/open/{index:03d}",
+        family=FAMILY,
+        suite="open",
+        index=index,
         goal=world.mission,
-        subgoals=tuple(milestone.text for milestone in wanted),
         difficulty=difficulty(search_bits([choices] * len(plan)), HARD_BITS),
-        plan_turns=len(plan),
-        choices=choices,
-        plan_sha256=_sha256("\n".join(plan)),
-        observation_sha256=_sha256(observation),
-        parameters=dict(parameters),
+        kind=level,
+        labels="simulator",
+        subgoals=tuple(milestone.text for milestone in wanted),
+        payload={"level": level, "seed": seed} | ({"parameters": dict(parameters)} if parameters else {}),
     )
+    return task, tuple(plan)
 
 
 def _fails_of_itself(mission: Any) -> bool:
@@ -230,9 +194,5 @@ def start_choices(world: World) -> int:
     return len(available(world.view, world.direction).moves.keys() - {CHECK})
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 if __name__ == "__main__":
-    FROZEN.write(generate_cases(FROZEN_SEED))
+    write_table(FROZEN, (task.to_json() for task in generate(FROZEN_SEED)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from evalharness.envs.babyai.view import EMPTY, HALF, OWN, SIZE, View
+from evalharness.envs.babyai.view import EMPTY, HALF, OWN, SIZE, VECTORS, View
 from evalharness.envs.babyai.world import World
 
 Cell = tuple[int, int]
@@ -190,7 +190,7 @@ def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
     """What the agent sees, without what it carries. Walls, too: to minigrid they are grey objects."""
     grid = simulator.grid
     x0, y0 = (int(at) for at in simulator.agent_pos)
-    dx, dy = ((1, 0), (0, 1), (-1, 0), (0, -1))[simulator.agent_dir]
+    dx, dy = VECTORS[simulator.agent_dir]
     for index, cell in enumerate(view):
         if cell > EMPTY and index != OWN:
             ahead, right = index // SIZE, index % SIZE - HALF

@@ -19,6 +19,7 @@ from evalharness.envs.babyai.actions import available
 from evalharness.envs.babyai.mission import Cell, MissionProgress, cells_of, due_actions, object_cells
 from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.rules import LabelProgress, MissionRules, PublishedRules
+from evalharness.envs.babyai.view import VECTORS
 from evalharness.envs.babyai.world import State, World
 
 STEP, SHUT_DOOR, OBSTACLE, MISSING_KEY = 1, 2, 6, 60
@@ -269,7 +270,7 @@ def _viewpoints(simulator: Any, cells: Sequence[Cell], ahead: int, right: int) -
     """Where an agent can stand that has one of the cells at this place of its view."""
     points = []
     for x, y in cells:
-        for dx, dy in ((1, 0), (0, 1), (-1, 0), (0, -1)):
+        for dx, dy in VECTORS:
             point = (x - ahead * dx + right * dy, y - ahead * dy - right * dx)
             if 0 <= point[0] < simulator.grid.width and 0 <= point[1] < simulator.grid.height:
                 thing = simulator.grid.get(*point)

@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any
 
 from evalharness.envs.babyai.adapter import BabyAIEnv
+from evalharness.envs.babyai.view import VECTORS
 from evalharness.envs.base import TextEnv
 from evalharness.envs.picture import INK, PAPER, circle, line, polygon, rect, svg, text
 
@@ -88,7 +89,7 @@ def _thing(thing: Any, x: float, y: float) -> list[str]:
 
 def _agent(cell: Cell, direction: int) -> str:
     """A triangle whose point is where it faces: east, south, west, north (0 to 3)."""
-    right, down = ((1, 0), (0, 1), (-1, 0), (0, -1))[direction]
+    right, down = VECTORS[direction]
     middle_x, middle_y, half = (cell[0] + 0.5) * _CELL, (cell[1] + 0.5) * _CELL, _CELL * 0.42
     corners = [
         (middle_x + right * half, middle_y + down * half),

@@ -7,6 +7,7 @@ from typing import Any
 
 from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, FAMILY, LEVELS, SEEDS
 from evalharness.envs.base import InvalidTaskError, Suite, Task
+from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
 from evalharness.envs.published import folder_of, label_rows
 
 AGENTGYM = "agentgym"
@@ -19,9 +20,9 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite == AGENTGYM:
         return [_of_agentgym(index, level, seed) for index, level in enumerate(AGENTGYM_LEVELS)]
-    from evalharness.envs.babyai.generator import open_tasks
+    from evalharness.envs.babyai.generator import FROZEN, generate
 
-    return open_tasks(seed)
+    return list(frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
 
 
 def _of_agentgym(index: int, level: str, seed: int) -> Task:

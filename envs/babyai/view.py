@@ -23,7 +23,8 @@ OPEN, CLOSED, LOCKED = range(3)
 
 View = tuple[int, ...]
 
-_VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # by agent_dir: east, south, west, north; y grows southward
+VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+"""By agent_dir: east, south, west, north; y grows southward."""
 _SWEEPS = (*((i, i + 1) for i in range(SIZE - 1)), *((i, i - 1) for i in range(SIZE - 1, 0, -1)), (0, 0))
 """minigrid's light goes through a row to the right and then to the left; each clear cell that it reaches lights its
 neighbour in that direction and, in the next row, the cells ahead of both."""
@@ -70,7 +71,7 @@ def look(simulator: Any) -> View:
     things, width, height = grid.grid, grid.width, grid.height
     x0, y0 = simulator.agent_pos
     x0, y0 = int(x0), int(y0)
-    dx, dy = _VECTORS[simulator.agent_dir]
+    dx, dy = VECTORS[simulator.agent_dir]
     view: list[int] = []
     lit = [False] * SIZE  # which cells of the present row light reaches from the row before
     lit[HALF] = True

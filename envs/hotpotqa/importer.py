@@ -16,6 +16,7 @@ import sqlite3
 import tarfile
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
@@ -23,7 +24,7 @@ from typing import IO, Any, Self
 from evalharness.base.paths import write_whole
 from evalharness.envs.base import ImportProgress, ImportRefusedError
 from evalharness.envs.hotpotqa.pages import Page, PageStore, PageStoreError, sentences_of
-from evalharness.envs.hotpotqa.store_writer import writing
+from evalharness.envs.hotpotqa.store_writer import StoreWriter
 from evalharness.envs.hotpotqa.tasks import OFFICIAL_QUESTIONS, data_files
 
 ACCEPTED = (
@@ -47,14 +48,8 @@ def import_file(source: Path, data: Path, progress: ImportProgress) -> Sequence[
     if not source.is_file():
         raise ImportRefusedError(f"{source} is not a file; name one of {ACCEPTED}")
     try:
-        with source.open("rb") as file:
-            start = file.read(512)
-        if start.startswith(b"BZh"):
-            with bz2.open(source) as unpacked:
-                start = unpacked.read(512)
-        elif start.startswith(b"\x1f\x8b"):
-            with gzip.open(source) as unpacked:
-                start = unpacked.read(512)
+        with source.open("rb") as raw:
+            start = _unpacking(raw).read(512)
     except _DAMAGE as error:
         raise ImportRefusedError(f"{source} is damaged ({error}); get it again") from error
     if start[257:262] == b"ustar":
@@ -185,7 +180,7 @@ def _store(source: Path, store: Path, progress: ImportProgress, kind: str, batch
     """Write the page store, going on where an earlier import of the same file was stopped."""
     origin = f"{kind} of {source.name}"
     try:
-        with writing(store, f"{origin}, {_identity(source)}") as writer:
+        with closing(StoreWriter(store, f"{origin}, {_identity(source)}")) as writer:
             done = [f"going on after {writer.done:,} parts that are in already"] if writer.done else []
             for batch in batches(writer.done):
                 if batch.done <= writer.done:

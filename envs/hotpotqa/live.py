@@ -13,9 +13,9 @@ import sqlite3
 import time
 from collections.abc import Mapping
 from contextlib import closing
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
@@ -90,9 +90,9 @@ class LivePages:
                     )
                     # Another process may have been first; every reader of the record sees the same answer.
                     row = record.execute("SELECT answer FROM answers WHERE query = ?", (query,)).fetchone()
-        except (sqlite3.Error, OSError) as error:
+            found = parse_json(row[0]).get("query")
+        except (sqlite3.Error, OSError, ValueError, TypeError, AttributeError) as error:
             raise PageStoreError(f"{self.record} cannot be read or written ({error})") from error
-        found = parse_json(row[0]).get("query")
         return found if isinstance(found, dict) else {}
 
     def _opened(self) -> sqlite3.Connection:
@@ -119,7 +119,7 @@ def _fetch(query: str) -> str:
             if len(raw) > _LARGEST or not isinstance(answer, dict) or "error" in answer:
                 raise ValueError("no answer to the question")
             return json.dumps(answer)
-        except (URLError, OSError, ValueError) as error:
+        except (OSError, HTTPException, ValueError) as error:
             problem = str(error)
     raise PageStoreError(f"{where} did not answer ({problem})")
 

@@ -10,7 +10,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from pathlib import Path
 
 from evalharness.envs.base import ImportProgress
@@ -141,7 +141,7 @@ class StoreWriter:
         return sha256
 
     def close(self) -> None:
-        """Stop, keeping what was committed for another time."""
+        """Stop, keeping what was committed for another time; to be called whatever happens."""
         self._connection.close()
 
     def discard(self) -> None:
@@ -194,20 +194,10 @@ class StoreWriter:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
-@contextmanager
-def writing(path: Path, source: str) -> Iterator[StoreWriter]:
-    """A writer that is closed whatever happens, so that the next call continues."""
-    writer = StoreWriter(path, source)
-    try:
-        yield writer
-    finally:
-        writer.close()
-
-
 def write_small(path: Path, pages: Iterable[Page], redirects: Iterable[tuple[str, str]], source: str) -> str:
     """A store that is made in one go: by several processes at once, should it be so, each in a file of its own."""
     own = path.with_name(f"{path.name}.{os.getpid()}")
-    with writing(own, source) as writer:
+    with closing(StoreWriter(own, source)) as writer:
         writer.add(pages)
         writer.add_redirects(redirects)
         sha256 = writer.finish()

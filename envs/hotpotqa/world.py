@@ -151,9 +151,9 @@ def make_encyclopedia(seed: int) -> Encyclopedia:
     names = Names(stream)
     towns = _towns(stream, names)
     people = _people(stream, names, towns)
-    institutions = _institutions(stream, names, towns, people)
+    institutions = _founded(stream, names, towns, people, "institution")
     _schooling(stream, people, institutions)
-    events = _events(stream, names, towns, people)
+    events = _founded(stream, names, towns, people, "event")
     works = _works(stream, names, towns, people)
     things = {
         "town": towns, "person": people, "institution": institutions, "event": events, "work": works
@@ -218,18 +218,26 @@ def _people(stream: random.Random, names: Names, towns: list[Thing]) -> list[Thi
     return people
 
 
-def _institutions(
-    stream: random.Random, names: Names, towns: list[Thing], people: list[Thing]
+_FOUNDED = {
+    "institution": (INSTITUTIONS, ("university", "academy", "conservatory"), "founded", (1300, 1900)),
+    "event": (EVENTS, ("festival", "regatta", "fair", "tournament"), "first", (1500, 1960)),
+}
+"""Sort -> how many, of which kinds, and the relation that says since when, between which years."""
+
+
+def _founded(
+    stream: random.Random, names: Names, towns: list[Thing], people: list[Thing], sort: str
 ) -> list[Thing]:
+    count, kinds, since, years = _FOUNDED[sort]
     made = []
-    for _ in range(INSTITUTIONS):
-        kind = stream.choice(("university", "academy", "conservatory"))
+    for _ in range(count):
+        kind = stream.choice(kinds)
         town, founder = stream.choice(towns), stream.choice(people)
         # Not named after its town, or the name alone would answer where it is.
         name = f"{names.surname()} {kind.capitalize()}"
-        facts = {"founded": str(stream.randint(1300, 1900)), "town": town.name, "founder": founder.mention}
+        facts = {since: str(stream.randint(*years)), "town": town.name, "founder": founder.mention}
         links = {"town": town.title, "founder": founder.title}
-        made.append(Thing("institution", name, kind, name, facts, links))
+        made.append(Thing(sort, name, kind, name, facts, links))
     return made
 
 
@@ -237,18 +245,6 @@ def _schooling(stream: random.Random, people: list[Thing], institutions: list[Th
     for person in people:
         school = stream.choice(institutions)
         person.facts["school"], person.links["school"] = school.name, school.title
-
-
-def _events(stream: random.Random, names: Names, towns: list[Thing], people: list[Thing]) -> list[Thing]:
-    made = []
-    for _ in range(EVENTS):
-        kind = stream.choice(("festival", "regatta", "fair", "tournament"))
-        town, founder = stream.choice(towns), stream.choice(people)
-        name = f"{names.surname()} {kind.capitalize()}"
-        facts = {"first": str(stream.randint(1500, 1960)), "town": town.name, "founder": founder.mention}
-        links = {"town": town.title, "founder": founder.title}
-        made.append(Thing("event", name, kind, name, facts, links))
-    return made
 
 
 def _works(stream: random.Random, names: Names, towns: list[Thing], people: list[Thing]) -> list[Thing]:

@@ -9,19 +9,7 @@ CHECK_PREFIX: Final = "You can take the following actions: "
 
 _SPACES: Final = re.compile(" {2,}")
 _SCORE: Final = re.compile(r"\[Your score.*?\]")
-
-
-class _Letters(dict[int, int | None]):
-    """A translation table that keeps ASCII letters, digits and white space; filled as characters are met."""
-
-    def __missing__(self, code: int) -> int | None:
-        character = chr(code)
-        kept = (character.isascii() and character.isalnum()) or character.isspace()
-        self[code] = code if kept else None
-        return self[code]
-
-
-_LETTERS: Final = _Letters()
+_OTHERS: Final = re.compile(r"[^A-Za-z0-9\s]+")
 
 
 def clean(text: str) -> str:
@@ -40,7 +28,7 @@ def room_titles(text: str) -> list[str]:
 
 def letters(text: str) -> str:
     """Letters, digits and white space only: what the published rule compares."""
-    return text.translate(_LETTERS)
+    return _OTHERS.sub("", text)
 
 
 def refused(observation: str) -> bool:

@@ -14,6 +14,7 @@ import yaml
 
 from evalharness.base.reading import read_text
 from evalharness.envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Suite, Task
+from evalharness.envs.published import folder_of, label_rows
 
 UNWRAPPED: Final = "unwrapped"
 """The suite of the published games in their own words, by their own score: as TALES plays them."""
@@ -52,13 +53,8 @@ def _stories() -> dict[str, tuple[str, str]]:
     }
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    try:
-        return [json.loads(line) for line in read_text(path).split("\n") if line.strip()]
-    except ValueError as error:
-        raise InvalidTaskError(f"{path} is not JSON lines: {error}; run `evalharness data verify`") from error
+def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
+    return label_rows(folder, "Jericho", name) if (folder / name).is_file() else []
 
 
 def _texts(path: Path) -> dict[str, dict[str, Any]]:
@@ -82,11 +78,9 @@ def _published(data: Path | None) -> list[Task]:
     Goals and opening texts come from the file that has them by game, so that `huntdark` has its own:
     AgentBoard looks it up as `darkhunt`, misses, and plays it with "Not written yet." for both.
     """
-    if data is None:
-        raise MissingDataError("the published Jericho games need the benchmark's data")
-    folder = data / FOLDER
-    written = {row["game"]: row for row in _rows(folder / GOALS)}
-    official = dict(zip(GAMES, _rows(folder / OFFICIAL), strict=False))
+    folder = folder_of(data, "jericho", "Jericho")
+    written = {row["game"]: row for row in _rows(folder, GOALS)}
+    official = dict(zip(GAMES, _rows(folder, OFFICIAL), strict=False))
     if not written and not official:
         raise MissingDataError(f"no {GOALS} in {folder}")
     written = written or _texts(folder / TEXTS)

@@ -10,8 +10,9 @@ from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
 from evalharness.envs.pddl.actions import CHECK, LISTED, LOOK, question, resolve
 from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.problem import DOMAINS, goal_text
-from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
+from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from evalharness.envs.pddl.wording import action_text, atom_text
+from evalharness.envs.pddl_text import PddlError
 
 UNCLEAR = "The action is not valid and therefore takes no effect. Please check valid actions."
 NO_EFFECT = (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from evalharness.envs.pddl.syntax import Atom, Domain, Operator, PddlError, Problem
+from evalharness.envs.pddl.syntax import Atom, Domain, Operator, Problem
+from evalharness.envs.pddl_text import PddlError
 
 MOST_CANDIDATES = 200_000
 """Ground actions beyond which a problem is refused; the largest published one has fewer than 2,000."""

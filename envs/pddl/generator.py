@@ -1,23 +1,22 @@
 """The open suite: generated problems, each proven solvable, none like another, a published one or one of seed 0.
 
-Suite seed 0 is rebuilt without planning from the drafts noted in `open_suite.json`; `python -m
+Suite seed 0 is rebuilt without planning from the drafts noted in `open_suite.jsonl`; `python -m
 evalharness.envs.pddl.generator` makes that file anew (some seconds).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from evalharness.envs.base import MAX_TURNS, SuiteExhaustedError, Task
+from evalharness.envs.base import MAX_TURNS, Difficulty, SuiteExhaustedError, Task
 from evalharness.envs.difficulty import difficulty, search_bits
-from evalharness.envs.frozen import FROZEN_SEED, write_table
+from evalharness.envs.frozen import FROZEN_SEED, read_table, write_table
 from evalharness.envs.pddl.drafts import DRAFTS, TEMPLATES, Draft
 from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
 from evalharness.envs.pddl.form import form
@@ -27,7 +26,8 @@ from evalharness.envs.pddl.oracle.symmetry import canonical_key
 from evalharness.envs.pddl.problem import DOMAINS, domain_text, make_task
 from evalharness.envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
 
-FROZEN = Path(__file__).with_name("open_suite.json")
+FROZEN = Path(__file__).with_name("open_suite.jsonl")
+"""Of each task of suite seed 0 the draft that was taken, and what planning said of it."""
 LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
 """Shortest-plan length aimed at for the first and the last problem of a domain; those between rise evenly."""
 TOLERANCE = 2
@@ -47,19 +47,14 @@ MOST_RANDOM_SUCCESSES = 1
 """A problem that random actions solve in more of `RANDOM_EPISODES` episodes is thrown away."""
 
 
-def open_tasks(suite_seed: int) -> list[Task]:
-    """All tasks in order; for another seed than 0 that takes some seconds of planning the first time in a process."""
-    if suite_seed != FROZEN_SEED:
-        return list(_generated(suite_seed))
+def frozen_suite() -> list[Task]:
+    """All tasks of suite seed 0 in order, made without planning."""
     return [
-        Candidate(suite_seed, row["kind"], row["number"], row["draft"]).task(index, row["choices"])
-        for index, row in enumerate(frozen()["tasks"])
+        Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]).task(
+            index, row["difficulty"], row["plan_length"]
+        )
+        for index, row in enumerate(read_table(FROZEN))
     ]
-
-
-@lru_cache(maxsize=4)
-def _generated(suite_seed: int) -> tuple[Task, ...]:
-    return tuple(generate(suite_seed))
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
@@ -76,7 +71,8 @@ def generate(suite_seed: int) -> Iterator[Task]:
                 plan = candidate.plan(aim)
                 if plan is not None and (name := form(candidate.domain, candidate.problem)) not in taken:
                     taken.add(name)
-                    task = candidate.task(index, choices_of(candidate.world, plan.actions))
+                    bits = search_bits(choices_of(candidate.world, plan.actions))
+                    task = candidate.task(index, difficulty(bits, HARD_BITS), len(plan.actions))
                     break
             if task is None:
                 raise SuiteExhaustedError(
@@ -126,15 +122,15 @@ class Candidate:
         lucky = sum(_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
         return plan if lucky <= MOST_RANDOM_SUCCESSES else None
 
-    def task(self, index: int, choices: Sequence[int]) -> Task:
+    def task(self, index: int, difficulty: Difficulty, plan_length: int) -> Task:
         return make_task(
             "open",
             index,
             self._kind,
-            difficulty(search_bits(choices), HARD_BITS),
+            difficulty,
             self._domain_text,
             self._problem_text,
-            plan_length=len(choices),
+            plan_length=plan_length,
             **self._source,
         )
 
@@ -170,37 +166,16 @@ def excluded_forms() -> frozenset[str]:
 
 
 @cache
-def frozen() -> dict[str, Any]:
-    """`open_suite.json`: per task of suite seed 0 the draft that was taken, and what it came to."""
-    table: dict[str, Any] = json.loads(FROZEN.read_bytes())
-    return table
-
-
-@cache
 def frozen_forms() -> frozenset[str]:
     """Forms of the problems of suite seed 0, which no problem of another suite has."""
-    drafts = (Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]) for row in frozen()["tasks"])
+    drafts = (Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]) for row in read_table(FROZEN))
     return frozenset(form(draft.domain, draft.problem) for draft in drafts)
 
 
 def table_row(task: Task) -> dict[str, Any]:
-    domain = parse_domain(task.payload["domain"])
-    world = GroundedProblem(domain, parse_problem(task.payload["problem"], domain))
-    plan = shortest_plan(world, task.kind)
-    if plan is None:
-        raise RuntimeError(f"{task.id} has no plan")
-    return {
-        "kind": task.kind,
-        "number": task.payload["number"],
-        "draft": task.payload["draft"],
-        "template": task.payload["template"],
-        "difficulty": task.difficulty,
-        "plan_length": len(plan.actions),
-        "choices": choices_of(world, plan.actions),
-        "plan_sha256": hashlib.sha256("\n".join(map(str, plan.actions)).encode()).hexdigest(),
-        "content_sha256": task.content_hash,
-    }
+    noted = ("number", "draft", "plan_length")
+    return {"kind": task.kind, "difficulty": task.difficulty, **{key: task.payload[key] for key in noted}}
 
 
 if __name__ == "__main__":
-    write_table(FROZEN, {"suite_seed": FROZEN_SEED}, "tasks", map(table_row, generate(FROZEN_SEED)))
+    write_table(FROZEN, map(table_row, generate(FROZEN_SEED)))

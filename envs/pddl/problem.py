@@ -6,8 +6,9 @@ from importlib import resources
 from typing import Any
 
 from evalharness.envs.base import Suite, Task
-from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
+from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from evalharness.envs.pddl.wording import atom_text
+from evalharness.envs.pddl_text import PddlError
 
 DOMAINS = {"gripper": 20, "blockworld": 10, "barman": 20, "tyreworld": 10}
 """Domain -> number of problems, in the order of both suites."""

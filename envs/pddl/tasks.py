@@ -6,8 +6,9 @@ from pathlib import Path
 
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.frozen import FROZEN_SEED
 from evalharness.envs.pddl.problem import DOMAINS, make_task
-from evalharness.envs.pddl.syntax import PddlError
+from evalharness.envs.pddl_text import PddlError
 from evalharness.envs.published import folder_of, label_rows
 
 
@@ -15,9 +16,9 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from evalharness.envs.pddl.generator import open_tasks
+    from evalharness.envs.pddl.generator import frozen_suite, generate
 
-    return open_tasks(seed)
+    return frozen_suite() if seed == FROZEN_SEED else list(generate(seed))
 
 
 def _published(data: Path | None) -> list[Task]:

@@ -6,8 +6,8 @@ one is taken when the simulator's own solution, shortened by replay until no sin
 seeds other than 0 the tasks of seed 0 are taken before. Where the goal asks to determine or measure something
 the plan keeps the simulator's experiment, although naming the answer would do.
 
-Suite seed 0 is frozen in `open_suite.json`; `python -m evalharness.envs.sciworld.generator` makes that file anew (seven
-minutes of CPU time).
+Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.sciworld.generator` makes that file anew
+(seven minutes of CPU time).
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from evalharness.envs.base import MAX_TURNS, MIN_TURNS, SuiteExhaustedError, Task
 from evalharness.envs.difficulty import difficulty, search_bits
-from evalharness.envs.frozen import FROZEN_SEED, FrozenSuite
+from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks, write_table
 from evalharness.envs.sciworld.adapter import first_observation, start_score
-from evalharness.envs.sciworld.kinds import EXAMPLE, FAMILY, OPEN_VERSION, PUBLISHED, QUOTA, simplifications
+from evalharness.envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
 from evalharness.envs.sciworld.oracle import gold_path, play
 from evalharness.envs.sciworld.shorten import NOISE, Needs, shorten
 from evalharness.envs.sciworld.simulator import Simulator
@@ -61,48 +61,14 @@ HARD_BITS = 67.0
 published ones 56 are."""
 
 
-@dataclass(frozen=True)
-class OpenCase:
-    """One task of the open suite before it is a `Task`."""
-
-    task: str
-    variation: int
-    simplifications: str
-    goal: str
-    """The simulator's own task description."""
-    plan: tuple[str, ...]
-    choices: tuple[int, ...]
-    """Valid actions before each action of the plan."""
-    start_score: float = 0.0
-    """What the simulator gives for what is there before the first action: no progress."""
-
-    def shape(self) -> str:
-        """The task up to renaming: colours of boxes, letters of unknown substances and planes are mere names."""
-        numbers: dict[str, str] = {}
-        renamed = _NAME.sub(
-            lambda match: numbers.setdefault(match[0].lower(), f"<{len(numbers)}>"),
-            "\n".join((self.task, self.goal, *self.plan)),
-        )
-        return renamed.lower()
-
-    def to_task(self, index: int) -> Task:
-        return Task(
-            id=f"{FAMILY}/open/{index:03d}",
-            family=FAMILY,
-            suite="open",
-            index=index,
-            goal=self.goal,
-            difficulty=difficulty(search_bits(self.choices), HARD_BITS),
-            kind=self.task,
-            labels="simulator",
-            payload={
-                "task": self.task,
-                "variation": self.variation,
-                "simplifications": self.simplifications,
-                "plan": list(self.plan),
-                "start_score": self.start_score,
-            },
-        )
+def shape(task: Task) -> str:
+    """An open task up to renaming: colours of boxes, letters of unknown substances and planes are mere names."""
+    numbers: dict[str, str] = {}
+    renamed = _NAME.sub(
+        lambda match: numbers.setdefault(match[0].lower(), f"<{len(numbers)}>"),
+        "\n".join((str(task.payload["task"]), task.goal, *task.payload.get("plan", ()))),
+    )
+    return renamed.lower()
 
 
 _FIND_OUT = re.compile("Your task is to (determine|measure) ")
@@ -116,63 +82,63 @@ _NAME = re.compile(
 )
 
 
-FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase, OPEN_VERSION)
-"""The cases of suite seed 0."""
-
-
-def open_tasks(suite_seed: int) -> list[Task]:
-    """All tasks in order; for another seed than 0 that takes minutes."""
-    if suite_seed == FROZEN_SEED:
-        return [case.to_task(index) for index, case in enumerate(FROZEN.cases())]
-    return list(generate(suite_seed))
+FROZEN = Path(__file__).with_name("open_suite.jsonl")
+"""The tasks of suite seed 0."""
 
 
 def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator[Task]:
     """The suite's tasks as they are found, numbered as in the whole suite; minutes for all kinds."""
-    return (case.to_task(index) for index, case in _cases(suite_seed, kinds))
-
-
-def _cases(suite_seed: int, kinds: Collection[str]) -> Iterator[tuple[int, OpenCase]]:
     simulator, first = Simulator(), 0
     try:
         for kind, quota in QUOTA.items():
             if kind in kinds:
-                yield from enumerate(_of_kind(simulator, kind, suite_seed), first)
+                yield from of_kind(simulator, kind, suite_seed, first)
             first += quota
     finally:
         simulator.close()
 
 
-def _of_kind(simulator: Simulator, kind: str, suite_seed: int) -> Iterator[OpenCase]:
-    frozen = () if suite_seed == FROZEN_SEED else FROZEN.cases()
-    before = [case for case in frozen if case.task == kind]
+def of_kind(simulator: Simulator, kind: str, suite_seed: int, first: int) -> Iterator[Task]:
+    """Those of one kind, numbered from `first`."""
+    frozen = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
+    before = [task for task in frozen if task.kind == kind]
     taken = {
         *PUBLISHED.get(kind, ()),
         *(variation for task, variation in EXAMPLE if task == kind),
-        *(case.variation for case in before),
+        *(task.payload["variation"] for task in before),
     }
     order = [variation for variation in range(simulator.variations(kind)) if variation not in taken]
     random.Random(f"sciworld open {suite_seed} {kind}").shuffle(order)
-    shapes = {case.shape() for case in before}
-    starts = {_start_text(simulator, kind, case.variation) for case in before}
+    shapes = {shape(task) for task in before}
+    starts = {_start_text(simulator, kind, task.payload["variation"]) for task in before}
     found = 0
     for variation in order:
         if (start := _start_text(simulator, kind, variation)) in starts:
             continue
-        case = _accept(simulator, kind, variation)
-        if case is not None and case.shape() not in shapes:
-            shapes.add(case.shape())
+        task = _accept(simulator, kind, variation, first + found)
+        if task is not None and shape(task) not in shapes:
+            shapes.add(shape(task))
             starts.add(start)
             found += 1
-            yield case
+            yield task
             if found == QUOTA[kind]:
                 return
     raise SuiteExhaustedError("ScienceWorld", suite_seed, f"{found} of {QUOTA[kind]} tasks of {kind} fit")
 
 
-def _bare(kind: str, variation: int) -> Task:
+def _bare(kind: str, variation: int, index: int = 0) -> Task:
     """As much of a task as the simulator needs to load it."""
-    return OpenCase(kind, variation, simplifications(kind), "", (), ()).to_task(0)
+    return Task(
+        id=f"{FAMILY}/open/{index:03d}",
+        family=FAMILY,
+        suite="open",
+        index=index,
+        goal="",
+        difficulty="easy",
+        kind=kind,
+        labels="simulator",
+        payload={"task": kind, "variation": variation, "simplifications": simplifications(kind)},
+    )
 
 
 def _start_text(simulator: Simulator, kind: str, variation: int) -> str:
@@ -181,9 +147,9 @@ def _start_text(simulator: Simulator, kind: str, variation: int) -> str:
     return f"{simulator.task_description()}\n{first_observation(simulator)}"
 
 
-def _accept(simulator: Simulator, kind: str, variation: int) -> OpenCase | None:
-    """The case of a variation when it is fit for the suite."""
-    bare = _bare(kind, variation)
+def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task | None:
+    """The task of a variation when it is fit for the suite."""
+    bare = _bare(kind, variation, index)
 
     def needs(actions: Sequence[str]) -> int | None:
         return play(simulator, bare, actions).success
@@ -201,15 +167,11 @@ def _accept(simulator: Simulator, kind: str, variation: int) -> OpenCase | None:
     plan = spelled_out(plan, partial(_answer, simulator, bare))
     if needs(plan) != len(plan):
         return None
-    choices = _choices(simulator, bare, plan)
-    return OpenCase(
-        kind,
-        variation,
-        simplifications(kind),
-        goal,
-        tuple(plan),
-        choices,
-        _start_score(simulator, bare),
+    return replace(
+        bare,
+        goal=goal,
+        difficulty=difficulty(search_bits(_choices(simulator, bare, plan)), HARD_BITS),
+        payload={**bare.payload, "plan": plan, "start_score": _start_score(simulator, bare)},
     )
 
 
@@ -227,13 +189,14 @@ def _answer(simulator: Simulator, task: Task, actions: Sequence[str]) -> str:
     return [simulator.step(action) for action in actions][-1]
 
 
-def _choices(simulator: Simulator, task: Task, plan: Sequence[str]) -> tuple[int, ...]:
+def _choices(simulator: Simulator, task: Task, plan: Sequence[str]) -> list[int]:
+    """Valid actions before each action of the plan."""
     simulator.begin(task)
     found = []
     for action in plan:
         found.append(len(set(simulator.valid_actions())))
         simulator.step(action)
-    return tuple(found)
+    return found
 
 
 def _start_score(simulator: Simulator, task: Task) -> float:
@@ -243,4 +206,4 @@ def _start_score(simulator: Simulator, task: Task) -> float:
 
 
 if __name__ == "__main__":
-    FROZEN.write(case for _, case in _cases(FROZEN_SEED, QUOTA))
+    write_table(FROZEN, (task.to_json() for task in generate(FROZEN_SEED)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.reading import read_text
-from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.base import InvalidTaskError, Suite, Task
+from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
+from evalharness.envs.published import MEND, folder_of, label_rows
 from evalharness.envs.sciworld.kinds import (
     AGENTGYM,
     EXPECTED,
@@ -17,9 +17,6 @@ from evalharness.envs.sciworld.kinds import (
     VARIATIONS,
 )
 
-LABELS = Path("agentboard", "scienceworld", "test.jsonl")
-"""Where the labels are in the user's data folder."""
-
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` and `unwrapped`, `data` to `agentboard`."""
@@ -27,23 +24,18 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite in EXPECTED:
         return unwrapped_tasks(suite, seed)
-    from evalharness.envs.sciworld.generator import open_tasks
+    from evalharness.envs.sciworld.generator import FROZEN, generate
 
-    return open_tasks(seed)
+    return list(frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
 
 
 def _published(data: Path | None) -> list[Task]:
-    if data is None or not (data / LABELS).is_file():
-        raise MissingDataError(
-            f"the published ScienceWorld labels ({LABELS.as_posix()}) are not in {data or 'any data folder'}"
-        )
-    lines = read_text(data / LABELS).splitlines()
-    return [_from_label(index, line) for index, line in enumerate(line for line in lines if line.strip())]
+    rows = label_rows(folder_of(data, "scienceworld", "ScienceWorld"), "ScienceWorld")
+    return [_from_label(index, row) for index, row in enumerate(rows)]
 
 
-def _from_label(index: int, line: str) -> Task:
+def _from_label(index: int, row: dict[str, Any]) -> Task:
     try:
-        row: dict[str, Any] = json.loads(line)
         world = row["additional_info"]
         if not row["subgoals"]:
             raise ValueError("no subgoals")
@@ -63,9 +55,7 @@ def _from_label(index: int, line: str) -> Task:
             },
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidTaskError(
-            f"line {index + 1} of {LABELS.as_posix()} is not a label: {error!r}"
-        ) from error
+        raise InvalidTaskError(f"ScienceWorld's label {index + 1} is none: {error!r}; {MEND}") from error
 
 
 def unwrapped_tasks(suite: str, seed: int) -> list[Task]:

@@ -9,7 +9,7 @@ from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene
 from evalharness.envs.sciworld import place
 from evalharness.envs.sciworld.finding import FIND, LIFESPAN, Finder
-from evalharness.envs.sciworld.generator import OpenCase
+from evalharness.envs.sciworld.generator import shape
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED
 from evalharness.envs.teaching import Detour, Teaching, digest
 
@@ -123,11 +123,7 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
 
 
 def _forms(task: Task) -> list[str]:
-    payload = task.payload
-    case = OpenCase(
-        str(payload["task"]), int(payload["variation"]), "", task.goal, tuple(payload.get("plan", ())), ()
-    )
-    return [digest(case.shape()), _variation(case.task, case.variation)]
+    return [digest(shape(task)), _variation(str(task.payload["task"]), int(task.payload["variation"]))]
 
 
 def _variation(task: str, variation: int) -> str:

@@ -125,8 +125,7 @@ def _transfer(download: Download, part: Path, progress: Progress) -> None:
         raise _NetworkError(str(getattr(error, "reason", error))) from error
     with response, part.open("ab" if response.status == 206 else "wb") as out:
         done = offset if response.status == 206 else 0
-        length = response.headers.get("Content-Length")
-        total = done + int(length) if length is not None else None
+        total = None if response.length is None else done + int(response.length)
         if validator := response.headers.get("ETag") or response.headers.get("Last-Modified"):
             _validator_file(part).write_text(json.dumps(validator))
         while True:

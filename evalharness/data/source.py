@@ -8,6 +8,7 @@ whole archive refused, because an honest publisher has none.
 from __future__ import annotations
 
 import gzip
+import lzma
 import os
 import stat
 import tarfile
@@ -91,6 +92,7 @@ def _damage(archive: Path) -> Iterator[None]:
         zipfile.BadZipFile,
         gzip.BadGzipFile,
         zlib.error,
+        lzma.LZMAError,
         EOFError,
         ValueError,
     ) as error:

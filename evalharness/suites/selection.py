@@ -37,13 +37,13 @@ _LOG = logging.getLogger("evalharness")
 
 def _positions(family: str, text: str, size: int) -> list[int]:
     """Positions that `text` names: `7`, `0-9`, `50-`."""
-    first, dash, last = text.partition("-")
-    if not first.isdecimal() or (last and not last.isdecimal()):
+    found = re.fullmatch(r"(\d{1,9})(-?)(\d{0,9})", text)
+    if found is None or (found[3] and not found[2]):
         raise UserError(
             f"{family}:{text} is no range of tasks; write {family}:7, {family}:0-9 or {family}:50-"
         )
-    low = int(first)
-    high = int(last) if last else (size - 1 if dash else low)
+    low = int(found[1])
+    high = int(found[3]) if found[3] else (size - 1 if found[2] else low)
     if low > high or high >= size:
         raise UserError(f"{family}:{text} is not within the tasks of {family}, which are 0-{size - 1}")
     return list(range(low, high + 1))

@@ -132,6 +132,16 @@ def test_a_damaged_archive_is_one_clear_line(tmp_path: Path, suffix: str, kind: 
     assert str(archive) in refused(archive, tmp_path)
 
 
+def test_a_damaged_zip_of_the_lzma_kind_is_one_clear_line(tmp_path: Path) -> None:
+    archive = tmp_path / "a.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as file:
+        file.writestr("toy/labels.jsonl", hashlib.sha256(b"").digest() * 99)
+    content = bytearray(archive.read_bytes())
+    content[50:60] = bytes(255 - byte for byte in content[50:60])
+    archive.write_bytes(content)
+    assert "is damaged" in refused(archive, tmp_path)
+
+
 def test_member_names_are_escaped_in_messages(tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "a.zip", {"../\x1b[2Jgone": b""})
     assert "\x1b" not in refused(archive, tmp_path)

@@ -38,6 +38,8 @@ class Publisher(ThreadingHTTPServer):
         """For each coming answer, after how many bytes the connection is closed; whole ones afterwards."""
         self.statuses: list[int] = []
         """Statuses of the coming answers instead of the file."""
+        self.length = ""
+        """What is said of an answer's length instead of the truth."""
         self.requests: list[dict[str, str]] = []
 
     @property
@@ -70,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
         if wanted:
             self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
         self.send_header("ETag", self.server.etag)
-        self.send_header("Content-Length", str(len(content) - start))
+        self.send_header("Content-Length", self.server.length or str(len(content) - start))
         self.end_headers()
         body = content[start:]
         self.wfile.write(body[: self.server.cut_after.pop(0)] if self.server.cut_after else body)
@@ -102,6 +104,12 @@ def test_a_download_arrives_whole_and_reports_its_progress(publisher: Publisher,
     assert (tmp_path / "file.bin").read_bytes() == CONTENT
     assert [path.name for path in tmp_path.iterdir()] == ["file.bin"]
     assert seen[-1] == (len(CONTENT), len(CONTENT))
+
+
+def test_a_length_that_is_no_number_is_passed_over(publisher: Publisher, tmp_path: Path) -> None:
+    publisher.length = "much"
+    get(publisher, tmp_path / "file.bin")
+    assert (tmp_path / "file.bin").read_bytes() == CONTENT
 
 
 def test_a_cut_transfer_goes_on_where_it_stopped(publisher: Publisher, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from functools import cache
 
 import pytest
@@ -59,3 +60,22 @@ def test_no_task_can_be_solved_in_two_turns(family: str) -> None:
     if check is None:
         pytest.skip("a task can be solved by a guess")
     check(suite(family))
+
+
+@pytest.mark.slow(20)
+@pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
+def test_acting_at_random_seldom_succeeds(family: str) -> None:
+    """Picking uniformly among the valid actions for 30 turns. In Jericho, whose list takes up to a second, of every
+    third task; ScienceWorld's takes longer, and HotpotQA's is a suggestion. The floors are in results/reference."""
+    spec, tasks = specs()[family], suite(family)[:: 3 if family == "jericho" else 1]
+    environment, won = spec.make(None), 0
+    for task in tasks:
+        chance = random.Random(task.id)
+        environment.reset(options={"task": task})
+        for _ in range(30):
+            choices = [action for action in environment.valid_actions() if action != spec.actions.help]
+            _, _, terminated, _, info = environment.step(chance.choice(choices))
+            if terminated:
+                won += info["success"]
+                break
+    assert won / len(tasks) <= 0.2  # BabyAI: 17 of 112; its floor, over many attempts, is 9.5 %

@@ -44,6 +44,8 @@ def test_tasks_by_kind_and_difficulty() -> None:
         ("pddl:difficulty=medium", "no task of difficulty 'medium'"),
         ("pddl:level=hard", "pddl:difficulty=hard"),
         ("all:kind=nowhere", "names no task"),
+        (f"pddl:{5000 * '9'}", "is no range of tasks"),
+        ("pddl:0-59x", "is no range of tasks"),
     ],
 )
 def test_a_condition_that_holds_for_nothing_is_refused(tasks: str, said: str) -> None:

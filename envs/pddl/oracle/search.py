@@ -25,8 +25,6 @@ class Plan:
     actions: tuple[GroundAction, ...]
     expanded: int
     """States expanded, the effort of the search."""
-    minimal: bool
-    """No shorter plan exists (given that the bound is one)."""
 
 
 def search(
@@ -54,7 +52,7 @@ def search(
         if best[name] < depth:
             continue
         if world.solved(state):
-            return Plan(_way(came, -negative_serial), expanded, weight == 1)
+            return Plan(_way(came, -negative_serial), expanded)
         expanded += 1
         for action in world.applicable(state):
             after = world.result(state, action)

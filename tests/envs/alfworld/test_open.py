@@ -1,8 +1,5 @@
 """The open suite: generated households, solvable, distinct, not to be had by luck, and the same everywhere."""
 
-import hashlib
-import json
-import random
 import re
 from collections import Counter
 from dataclasses import replace
@@ -23,17 +20,10 @@ from evalharness.envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import load_prompt
 
-SUITE_0 = "8e3ce84bfe53cbb291ad0879f60ef022a78bd6381e1b110b70c73982bbf9ac9b"
-"""SHA-256 over the content hashes of the tasks of suite seed 0. A change here is a change of the benchmark."""
-
 
 @pytest.fixture(scope="module")
 def suite() -> list[Task]:
     return SPEC.suites.load_tasks("open", None, 0)
-
-
-def test_the_suite_of_seed_0_is_frozen(suite: list[Task]) -> None:
-    assert hashlib.sha256("".join(task.content_hash for task in suite).encode()).hexdigest() == SUITE_0
 
 
 @settings(max_examples=10, deadline=None)
@@ -57,13 +47,6 @@ def test_every_seed_gives_134_different_tasks_in_the_published_proportions(seed:
             assert least <= household.receptacles.get(kind, 0) <= most
 
 
-def test_a_task_survives_the_way_through_json(suite: list[Task]) -> None:
-    for task in suite[:10]:
-        again = Task.from_json(json.loads(json.dumps(task.to_json(), sort_keys=True)))
-        assert again.content_hash == task.content_hash
-        assert household_of(again).shape() == household_of(task).shape()
-
-
 @pytest.mark.slow
 def test_the_oracle_solves_every_task_in_3_to_30_commands_and_meets_every_label(suite: list[Task]) -> None:
     env = SPEC.make(None)
@@ -80,22 +63,6 @@ def test_the_oracle_solves_every_task_in_3_to_30_commands_and_meets_every_label(
         assert info["success"], task.id
         assert info["progress"] == 1.0
         assert met == set(range(len(task.subgoals))), task.id
-
-
-@pytest.mark.slow
-def test_random_commands_hardly_ever_solve_a_task(suite: list[Task]) -> None:
-    """At most 15 % of walks of 30 valid commands."""
-    env = SPEC.make(None)
-    solved = 0
-    for task in suite:
-        rng = random.Random(task.id)
-        env.reset(options={"task": task})
-        for _ in range(30):
-            _, _, done, _, info = env.step(rng.choice(env.valid_actions()))
-            if done:
-                break
-        solved += info["success"]
-    assert solved <= 0.15 * len(suite)
 
 
 @pytest.mark.parametrize(

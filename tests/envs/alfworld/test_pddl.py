@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from evalharness.envs.alfworld.grammar import Entity, Symbol, parse_grammar
 from evalharness.envs.alfworld.narration import Scene, derive
-from evalharness.envs.alfworld.pddl import Tree, Variable, condition_of, parse_domain, parse_problem
+from evalharness.envs.alfworld.pddl import Variable, condition_of, parse_domain, parse_problem
 from evalharness.envs.alfworld.query import FactBase, Query
 from evalharness.envs.alfworld.world import readable_names
 from evalharness.envs.base import InvalidTaskError
+from evalharness.envs.pddl_text import Tree
 
 OBJECTS = {"ann": "person", "bob": "person", "hat": "thing", "cup": "thing", "jar": "thing"}
 MEMBERS = {
@@ -136,6 +137,7 @@ def test_the_indexes_of_a_fact_base_follow_additions_and_removals(
         "(define (problem p) (:init))",
         "(define (problem p) (:init) (:goal (not)))",
         "(define (problem p) (:init) (:goal fact))",
+        f"(define (problem p) (:init) (:goal {'(not ' * 2000}(p){')' * 2000}))",
     ],
 )
 def test_a_malformed_problem_is_named_as_such(text: str) -> None:

@@ -9,7 +9,6 @@ from seekers import said_by
 
 from evalharness.envs import specs
 from evalharness.envs.babyai.adapter import BabyAIEnv
-from evalharness.envs.babyai.generator import open_tasks
 from evalharness.envs.babyai.seeking import (
     NEAR,
     Seeker,
@@ -20,6 +19,7 @@ from evalharness.envs.babyai.seeking import (
     turns_to_its_side,
     wall_ahead,
 )  # fmt: skip
+from evalharness.envs.babyai.tasks import load_tasks
 from evalharness.envs.base import Task, teaching_of
 from evalharness.envs.scene import Scene, Step
 from evalharness.envs.surface import ActionSurface
@@ -151,7 +151,7 @@ def _play(task: Task) -> tuple[bool, int]:
 
 
 def test_it_solves_real_levels_with_valid_actions_alone() -> None:
-    tasks = open_tasks(0)[::4]
+    tasks = load_tasks("open", None, 0)[::4]
     played = [_play(task) for task in tasks]
     assert sum(success for success, _ in played) >= len(tasks) // 4
     assert played == [_play(task) for task in tasks]

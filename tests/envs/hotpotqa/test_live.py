@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -27,9 +29,9 @@ ARTICLES = {
 
 
 class Wikipedia(ThreadingHTTPServer):
-    """Answers as MediaWiki's api.php does, from `ARTICLES`; `broken`: sends no JSON."""
+    """Answers as MediaWiki's api.php does, from `ARTICLES`; `broken`: sends no JSON; `cut`: ends too soon."""
 
-    broken = False
+    broken = cut = False
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -58,6 +60,9 @@ class _Handler(BaseHTTPRequestHandler):
             query = {"search": [{"title": title} for title in ARTICLES]}
         body = b"<html>busy" if self.server.broken else json.dumps({"query": query}).encode()
         self.send_response(200)
+        if self.server.cut:
+            self.send_header("Transfer-Encoding", "chunked")
+            body = b"ffff\r\n" + body
         self.end_headers()
         self.wfile.write(body)
 
@@ -117,6 +122,24 @@ def test_an_answer_that_is_none_is_tried_again_and_never_recorded(
     assert len(wikipedia.asked) == 2
     wikipedia.broken = False
     assert pages.find("Book 1") is not None
+
+
+def test_an_answer_that_was_cut_off_is_tried_again(tmp_path: Path, wikipedia: Wikipedia) -> None:
+    wikipedia.cut = True
+    with pytest.raises(PageStoreError, match="did not answer"):
+        LivePages(tmp_path / "record.sqlite").find("Book 1")
+    assert len(wikipedia.asked) == 2
+
+
+def test_a_record_whose_answers_are_none_is_said(tmp_path: Path, wikipedia: Wikipedia) -> None:
+    pages = LivePages(tmp_path / "record.sqlite")
+    pages.find("Book 1")
+    for answer in ("<html>", "[]"):
+        with closing(sqlite3.connect(pages.record)) as record:
+            record.execute("UPDATE answers SET answer = ?", (answer,))
+            record.commit()
+        with pytest.raises(PageStoreError, match="cannot be read"):
+            pages.find("Book 1")
 
 
 @pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://127.0.0.1/x", "nowhere"])

@@ -16,7 +16,7 @@ from evalharness.envs.base import InvalidTaskError, MissingDataError
 from evalharness.envs.pddl import SPEC
 from evalharness.envs.pddl.actions import tokens
 from evalharness.envs.pddl.adapter import NO_EFFECT, UNCLEAR
-from evalharness.envs.pddl.syntax import PddlError
+from evalharness.envs.pddl_text import PddlError
 from evalharness.envs.surface import ActionSurface
 
 CARRY = task("gripper", gripper("(at ball1 roomb) (at ball2 roomb)", {"ball1": "rooma", "ball2": "rooma"}))

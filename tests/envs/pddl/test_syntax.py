@@ -9,7 +9,8 @@ from pddl_worlds import EXAMPLES
 
 from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.problem import DOMAINS, domain_text
-from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
+from evalharness.envs.pddl.syntax import parse_domain, parse_problem
+from evalharness.envs.pddl_text import PddlError
 
 DOMAIN = """
 ; a comment (with a parenthesis
@@ -35,6 +36,12 @@ def test_reads_types_constants_comments_and_case() -> None:
     # The published barman domain has a variable right behind a type, without a space.
     assert call.parameters == (("?a", "pet"), ("?b", "cat"))
     assert call.delete == (("calm",),)
+
+
+def test_types_in_a_circle_are_followed_once() -> None:
+    domain = parse_domain("(define (domain d) (:types cat - pet pet - cat))")
+    assert domain.is_a("cat", "pet")
+    assert not domain.is_a("cat", "dog")
 
 
 def test_types_and_constants_bind_actions() -> None:
@@ -76,6 +83,7 @@ def test_what_is_no_strips_domain_is_refused(text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
+        ("(here rex)", "((here) rex)", "expected a word, got a list"),
         ("(here rex)", "(here nobody)", "names the unknown nobody"),
         ("(here rex)", "(here rex rex)", "fits no declared predicate"),
         ("tom - cat", "tom - fish", "undeclared type fish"),

@@ -8,12 +8,8 @@ from hypothesis import strategies as st
 
 from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.sciworld import SPEC
-from evalharness.envs.sciworld.generator import FROZEN
+from evalharness.envs.sciworld.generator import shape
 from tests.support.contracts import Contract
-
-
-def shape(task: Task) -> object:
-    return FROZEN.cases()[task.index].shape()
 
 
 def goal_template(task: Task) -> str:
@@ -21,7 +17,7 @@ def goal_template(task: Task) -> str:
 
 
 def none_is_done_in_two_turns(tasks: Sequence[Task]) -> None:
-    """In the task with the fewest pairs; they take the simulator a minute.
+    """In the task with the fewest valid actions at its start; its pairs take the simulator a minute.
 
     The simulator's goals are sequences that begin with a focus, and a wrong focus fails the task. So one of two turns
     is a right focus: the first, and the second is anything; or the second, on something that the first has made,
@@ -29,7 +25,7 @@ def none_is_done_in_two_turns(tasks: Sequence[Task]) -> None:
     """
     env = SPEC.make(None)
     try:
-        task = min(tasks, key=lambda task: FROZEN.cases()[task.index].choices[:2])
+        task = tasks[3]
         tried = 0
         env.reset(options={"task": task})
         wrong: set[str] = set()

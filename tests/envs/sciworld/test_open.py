@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -12,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from evalharness.envs.base import InvalidTaskError
-from evalharness.envs.difficulty import search_bits
 from evalharness.envs.sciworld import SPEC
 from evalharness.envs.sciworld.adapter import ScienceWorldEnv
-from evalharness.envs.sciworld.generator import FROZEN, HARD_BITS, OpenCase, _of_kind, spelled_out
+from evalharness.envs.sciworld.generator import of_kind, shape, spelled_out
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
 from evalharness.envs.sciworld.oracle import play
 from evalharness.envs.sciworld.progress import score_progress
@@ -50,12 +48,6 @@ def test_the_published_pairs_are_those_of_the_labels(published_data: Path) -> No
         for task in SPEC.suites.load_tasks("agentboard", published_data, 0)
     }
     assert found == {(kind, variation) for kind, listed in PUBLISHED.items() for variation in listed}
-
-
-def test_difficulty_follows_from_plan_length_and_branching() -> None:
-    for task, case in zip(TASKS, FROZEN.cases(), strict=True):
-        assert len(case.choices) == len(case.plan) == len(task.payload["plan"])
-        assert (task.difficulty == "hard") == (search_bits(case.choices) >= HARD_BITS)
 
 
 @pytest.mark.slow
@@ -172,26 +164,20 @@ def test_generating_again_gives_the_frozen_tasks_and_another_seed_others() -> No
     simulator = Simulator()
     try:
         for kind in ("find-non-living-thing", "chemistry-mix-paint-secondary-color"):
-            frozen = [case for case in FROZEN.cases() if case.task == kind]
-            assert list(_of_kind(simulator, kind, 0)) == frozen
-        other = next(_of_kind(simulator, "find-non-living-thing", 1))
-        assert 3 <= len(other.plan) <= 30
-        assert other.variation not in PUBLISHED["find-non-living-thing"]
+            frozen = [task for task in TASKS if task.kind == kind]
+            assert list(of_kind(simulator, kind, 0, frozen[0].index)) == frozen
+        other = next(of_kind(simulator, "find-non-living-thing", 1, 0))
+        assert 3 <= len(other.payload["plan"]) <= 30
+        assert other.payload["variation"] not in PUBLISHED["find-non-living-thing"]
     finally:
         simulator.close()
 
 
 def test_names_do_not_tell_tasks_apart_and_facts_do() -> None:
-    def case(box: str, substance: str, thing: str = "dove") -> OpenCase:
+    def shaped(box: str, substance: str, thing: str = "dove") -> str:
         goal = f"Focus on unknown substance {substance}, then move the {thing} to the {box} box."
-        return OpenCase("find-animal", 1, "", goal, (f"move {thing} to {box} box",), (5,))
+        payload = {"task": "find-animal", "plan": [f"move {thing} to {box} box"]}
+        return shape(replace(TASKS[0], goal=goal, payload=payload))
 
-    assert case("red", "B").shape() == case("blue", "K").shape()
-    assert case("red", "B").shape() != case("red", "B", "ant").shape()
-
-
-def test_what_is_frozen_is_what_writing_it_again_makes(tmp_path: Path) -> None:
-    again = replace(FROZEN, file=tmp_path / "again.json")
-    again.write(FROZEN.cases())
-    assert again.file.read_bytes() == FROZEN.file.read_bytes()
-    assert json.loads(again.file.read_text())["version"] == SPEC.suites.open_version == 3
+    assert shaped("red", "B") == shaped("blue", "K")
+    assert shaped("red", "B") != shaped("red", "B", "ant")

@@ -41,13 +41,12 @@ FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
 def some_tasks(spec: EnvSpec) -> Iterator[Task]:
     """A few tasks of the suite of `SEED`, without making all of it."""
     if spec.family == "sciworld":
-        from evalharness.envs.sciworld.generator import _of_kind
+        from evalharness.envs.sciworld.generator import of_kind
         from evalharness.envs.sciworld.simulator import Simulator
 
         simulator = Simulator()
         try:
-            for index, case in enumerate(islice(_of_kind(simulator, "find-non-living-thing", SEED), 3)):
-                yield case.to_task(index)
+            yield from islice(of_kind(simulator, "find-non-living-thing", SEED, 0), 3)
         finally:
             simulator.close()
         return

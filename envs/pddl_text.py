@@ -1,0 +1,94 @@
+"""PDDL text as nested lists of words: what the readers of two families share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from evalharness.envs.task import InvalidTaskError
+
+Tree: TypeAlias = "str | list[Tree]"
+
+ROOT_TYPE = "object"
+
+# White space and parentheses separate, as in Fast Downward. It matters: ALFWorld's domain writes `(?l - location, ?r -
+# receptacle)`, whose first type is thus called `location,`; nothing is of that type, so an object that is not held can
+# never be examined. And a variable starts a token of its own: the published barman domain says "?l - level?l1 - level".
+_TOKEN = re.compile(r"[()]|\?[^\s()?]+|[^\s()?]+")
+_DEEPEST = 50
+
+
+class PddlError(InvalidTaskError):
+    """The text is not PDDL, or is PDDL that the family's engine does not play."""
+
+
+def sections(text: str, kind: str) -> tuple[str, list[tuple[str, list[Tree]]]]:
+    """The name, and [(":types", [...]), ...], of `(define (kind name) (:types ...) ...)`, in lower case."""
+    tree = as_list(_read(text), "file")
+    if len(tree) < 2 or tree[0] != "define":
+        raise PddlError("PDDL: the file does not start with (define ...)")
+    title = as_list(tree[1], "title")
+    if len(title) != 2 or title[0] != kind:
+        raise PddlError(f"PDDL: the file does not define a {kind}")
+    found = []
+    for section in tree[2:]:
+        head, *body = as_list(section, "section")
+        found.append((as_word(head, "section"), body))
+    return as_word(title[1], "name"), found
+
+
+def _read(text: str) -> Tree:
+    tokens = iter(_TOKEN.findall(re.sub(r";[^\n]*", "", text).lower()))
+    if next(tokens, None) != "(":
+        raise PddlError("PDDL: the file does not start with (")
+    tree = _read_list(tokens, 1)
+    if next(tokens, None) is not None:
+        raise PddlError("PDDL: text after the closing )")
+    return tree
+
+
+def _read_list(tokens: Iterator[str], depth: int) -> list[Tree]:
+    if depth > _DEEPEST:
+        raise PddlError(f"PDDL: nested more than {_DEEPEST} deep")
+    items: list[Tree] = []
+    for token in tokens:
+        if token == ")":
+            return items
+        items.append(_read_list(tokens, depth + 1) if token == "(" else token)
+    raise PddlError("PDDL: a ( is never closed")
+
+
+def as_list(tree: Tree, what: str) -> list[Tree]:
+    if isinstance(tree, str) or not tree:
+        raise PddlError(f"PDDL: {what}: expected a non-empty list, got {tree!r}")
+    return tree
+
+
+def as_word(tree: Tree, what: str) -> str:
+    if not isinstance(tree, str):
+        raise PddlError(f"PDDL: {what}: expected a word, got a list")
+    return tree
+
+
+def as_atom(tree: Tree) -> tuple[str, ...]:
+    """A predicate name and its arguments, `("on", "b1", "b2")`."""
+    return tuple(as_word(word, "atom") for word in as_list(tree, "atom"))
+
+
+def typed(items: Sequence[Tree], what: str) -> dict[str, str]:
+    """`a b - kind c` -> {"a": "kind", "b": "kind", "c": "object"}."""
+    found: dict[str, str] = {}
+    pending: list[str] = []
+    words = iter([as_word(item, what) for item in items])
+    for word in words:
+        if word != "-":
+            pending.append(word)
+            continue
+        kind = next(words, None)
+        if kind is None or not pending:
+            raise PddlError(f"PDDL: {what}: a dash without a type")
+        found.update(dict.fromkeys(pending, kind))
+        pending = []
+    found.update(dict.fromkeys(pending, ROOT_TYPE))
+    return found
