@@ -18,7 +18,7 @@ from evalharness.records.store import read_episodes
 from evalharness.results.comparison import require_comparable
 from evalharness.results.curves import best_of_k
 from evalharness.results.score import HELD_OUT, MEASURES
-from evalharness.results.scored_run import ScoredRun, TaskScore
+from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 
 SCHEMA = 1
 
@@ -251,10 +251,7 @@ def _require_pair(greedy: ScoredRun, samples: ScoredRun) -> None:
     identity = samples.manifest.identity
     require_greedy(greedy, samples.config, identity.model, identity.prompts_sha256)
     require_comparable([greedy, samples])
-    for task_id, task in samples.tasks.items():
-        other = greedy.tasks.get(task_id)
-        if other is not None and other.task_hash != task.task_hash:
-            raise UserError(f"{task_id} is not the same task in {greedy.folder} and {samples.folder}")
+    common_tasks(greedy, samples)
 
 
 def _values(task: TaskSamples, decoding: str, measure: str) -> float:

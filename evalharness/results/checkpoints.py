@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.results.comparison import require_comparable, subset_pairs
 from evalharness.results.difference import Difference, adjusted, difference_of, estimated_difference
 from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate, pooled_score
-from evalharness.results.scored_run import ScoredRun, TaskScore
+from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 from evalharness.results.training_log import REWARD, TrainingLog, Window
 
 SCHEMA = 1
@@ -257,23 +257,17 @@ def _counted(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, li
     }
 
 
-def _common(runs: Sequence[ScoredRun]) -> list[str]:
-    """Tasks that every run has played, sorted. Raises UserError where one of them is not the same task in all."""
-    common = sorted(set.intersection(*(set(run.tasks) for run in runs)))
+def _common(runs: Sequence[ScoredRun]) -> set[str]:
+    """Tasks that every run has played. Raises UserError where one of them is not the same task in all."""
+    common = set.intersection(*(set(common_tasks(runs[0], run)) for run in runs))
     if not common:
         raise UserError("the checkpoints have no task in common; let the command finish them")
-    for run in runs[1:]:
-        for task_id in common:
-            if run.tasks[task_id].task_hash != runs[0].tasks[task_id].task_hash:
-                raise UserError(
-                    f"{task_id} is not the same task in {runs[0].folder} and {run.folder}; run the older one again"
-                )
     return common
 
 
 def _choose(runs: Mapping[str, ScoredRun], by: str) -> tuple[str, stats.LeadByChance | None]:
     """The best by the tasks that all have played."""
-    common = set(_common(list(runs.values())))
+    common = _common(list(runs.values()))
     column, stands_for = _score_column(runs), _stands_for(runs.values())
     mean_weight = sum(stands_for.values()) / len(stands_for) if stands_for else 1.0
     strata: dict[str, list[list[float]]] = {}
@@ -302,7 +296,7 @@ def _tested(
         for name, run in runs.items():
             if name == baseline or (against == "best" and best == first):
                 continue
-            common = set(_common([runs[baseline], run]))
+            common = _common([runs[baseline], run])
             one, other = (_counted(each, score, common) for each in (runs[baseline], run))
             pairs = {family: list(zip(one[family], other[family], strict=True)) for family in one}
             subset = subset_pairs(pairs, runs[baseline], run) if stands_for else None

@@ -19,7 +19,7 @@ from evalharness.results.difference import (
 from evalharness.results.html.document import html_table, percent
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
-from evalharness.results.scored_run import ScoredRun, require_same, require_same_turns
+from evalharness.results.scored_run import ScoredRun, common_tasks, require_same, require_same_turns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,16 +174,9 @@ def require_comparable(runs: list[ScoredRun]) -> None:
 def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
     """Family -> the tasks that both have played. Raises UserError where one is not the same task, or there is none."""
     pairs: dict[str, list[Pair]] = {}
-    for task_id, first in baseline.tasks.items():
-        second = run.tasks.get(task_id)
-        if second is None:
-            continue
-        if first.task_hash != second.task_hash:
-            raise UserError(
-                f"{task_id} is not the same task in {baseline.folder} and {run.folder} (its text, files or labels "
-                "changed between them); run the older one again"
-            )
-        pairs.setdefault(first.family, []).append((first, second))
+    for task_id in common_tasks(baseline, run):
+        first = baseline.tasks[task_id]
+        pairs.setdefault(first.family, []).append((first, run.tasks[task_id]))
     if not pairs:
         raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
     return pairs
