@@ -71,11 +71,7 @@ NOT_TIMED = Timing()
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
     """Family -> episodes that were given up and have not been played since."""
     given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
-    counts: dict[str, int] = {}
-    for task_id, _ in given_up - done:
-        family = task_id.split("/")[0]
-        counts[family] = counts.get(family, 0) + 1
-    return counts
+    return Counter(task_id.split("/")[0] for task_id, _ in given_up - done)
 
 
 class Summing:

@@ -12,7 +12,7 @@ from evalharness.base.reading import open_file
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.store import EPISODES, located_episodes, read_episodes
 from evalharness.records.tokens import TABLE, TOKENS, StoredTokens
-from evalharness.results.behaviour.figures import Read, episode_columns, turn_columns
+from evalharness.results.behaviour.figures import Read, episode_columns
 from evalharness.results.behaviour.turns import action_reader, read_turns
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     facts = read_turns(episode, action_reader(episode.family, episode.perturbation))
     row, turns = recorded_rows(episode)
     row |= episode_columns(Read(episode, facts))
-    return row, [turn | turn_columns(fact) for turn, fact in zip(turns, facts, strict=True)]
+    return row, [turn | _recorded(_TURN_READ, fact) for turn, fact in zip(turns, facts, strict=True)]
 
 
 def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -94,7 +94,7 @@ _TURN: Mapping[str, Any] = {
     **{"reasoning": _TEXT, "reasoning_tokens": _WHOLE},
 }
 _TURN_READ = {"error": _FLAG, "progressed": _FLAG, "repeated": _FLAG, "place": _TEXT}
-"""Of `turn_columns`."""
+"""Of `TurnFacts`."""
 
 
 def _recorded(columns: Iterable[str], of: object, **made: Any) -> dict[str, Any]:

@@ -20,11 +20,11 @@ def html_table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[st
     return f"<table>{head}<tbody>{body}</tbody></table>" + (f"<p>{escape(note)}</p>" if note else "")
 
 
-def percent(value: float | None, limits: Sequence[float] | None = None, mark: str = "") -> str:
-    """`44.8 [36.6, 53.2]`, `mark` behind the number; "-" where there is none."""
+def percent(value: float | None, limits: Sequence[float] | None = None) -> str:
+    """`44.8 [36.6, 53.2]`; "-" where there is none."""
     if value is None:
         return "-"
-    text = f"{100 * value:.1f}{mark}"
+    text = f"{100 * value:.1f}"
     return text if limits is None else f"{text} [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
 
 
