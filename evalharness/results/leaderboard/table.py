@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rich.console import Console
-from rich.text import Text
 
+from evalharness.base.terminal import remark
 from evalharness.base.text import printable
 from evalharness.results.html.document import percent
 from evalharness.results.paper.family_table import DIFFERS, MARKS, OWN_LABELS, PART, columns_of, row_of
@@ -133,7 +133,7 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
         submitted = any(standing.submitter for standing in board.standings)
         notes.insert(0, f"{OURS} a run {'of ours, or that was submitted' if submitted else 'of ours'}")
     for note in notes:
-        console.print(Text(note), style="dim")
+        remark(console, note)
 
 
 def text_leaderboard(board: Leaderboard) -> str:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from evalharness.base.terminal import console_for, line
+from evalharness.base.terminal import console_for, line, remark
 from evalharness.base.text import printable
 from evalharness.results.paper.exhibit import Filled
 from evalharness.results.paper.table import EMPTY, Cell, Column, Row, Table
@@ -141,9 +141,9 @@ def print_table(console: Console, table: Table, *, explain: bool = True) -> None
         console.print(each)
         console.print()
     if explain and any(row.ours for row in table.rows) and not all(row.ours for row in table.rows):
-        console.print(Text(f"{OURS} ours"), style="dim")
+        remark(console, f"{OURS} ours")
     for note in table.notes:
-        console.print(line(note), style="dim")
+        remark(console, note)
 
 
 def print_filled(console: Console, filled: Filled) -> None:
