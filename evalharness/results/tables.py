@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import InfrastructureError
+from evalharness.base.paths import replacing
 from evalharness.base.reading import open_file
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.store import EPISODES, located_episodes, read_episodes
@@ -176,12 +177,12 @@ def write_parquet(folder: Path) -> None:
     import pyarrow.parquet as pq
 
     schemas = [schema.with_metadata({_MADE_FROM: str(_size(folder))}) for schema in _schemas()]
-    paths = (folder / "episodes.parquet", folder / "turns.parquet")
-    temporary = tuple(path.with_name(f".{path.name}.tmp") for path in paths)
     try:
         with (
-            pq.ParquetWriter(temporary[0], schemas[0]) as first,
-            pq.ParquetWriter(temporary[1], schemas[1]) as second,
+            replacing(folder / "turns.parquet") as turns_file,
+            replacing(folder / "episodes.parquet") as episodes_file,
+            pq.ParquetWriter(episodes_file, schemas[0]) as first,
+            pq.ParquetWriter(turns_file, schemas[1]) as second,
         ):
             batch: list[Episode] = []
 
@@ -197,11 +198,7 @@ def write_parquet(folder: Path) -> None:
                 if len(batch) == _BATCH:
                     flush()
             flush()
-        for source, target in zip(temporary, paths, strict=True):
-            source.replace(target)
     except OSError as error:
-        for path in temporary:
-            path.unlink(missing_ok=True)
         raise InfrastructureError(
             f"cannot write {folder}/*.parquet: {error}; episodes.jsonl is safe"
         ) from error
@@ -223,9 +220,11 @@ def write_token_table(folder: Path) -> None:
     )
     finished = {(episode.task_id, episode.sample) for episode in read_episodes(folder)}
     stored = StoredTokens(folder)
-    temporary = folder / f".{TABLE}.tmp"
     try:
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as table:
+        with (
+            replacing(folder / TABLE) as temporary,
+            pq.ParquetWriter(temporary, schema, compression="zstd") as table,
+        ):
             for task_id, sample in sorted(stored.offsets.keys() & finished):
                 rows = [
                     {
@@ -238,9 +237,7 @@ def write_token_table(folder: Path) -> None:
                     if turn is not None
                 ]
                 table.write_table(pa.Table.from_pylist(rows, schema=schema))
-        temporary.replace(folder / TABLE)
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:
-        temporary.unlink(missing_ok=True)
         raise InfrastructureError(
             f"cannot write {folder / TABLE}: {error}; the episodes are safe, and {TOKENS} is as it was"
         ) from error

@@ -21,7 +21,7 @@ AT_START, AT_TABLES = 6, 3
 
 async def _appears(folder: Path) -> None:
     """Until the tables are being written."""
-    while not any((folder / f".{name}.parquet.tmp").exists() for name in ("episodes", "turns")):
+    while not any(folder.glob(".*.parquet.*.tmp")):
         await asyncio.sleep(0.001)
 
 
