@@ -82,18 +82,20 @@ JUDGE = Exhibit(
 _MTBENCH = "MT-bench"
 _KIND = "mtbench"
 _JUDGE = "GPT-4"
+_NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""JSON that is something else than its reader expects."""
 
 
 def is_mtbench_folder(path: Path) -> bool:
     """Whether `evalharness mtbench` wrote it."""
     try:
         return bool(read_json(path / MANIFEST)["identity"]["kind"] == _KIND)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *_NOT_AS_WRITTEN):
         return False
 
 
 def _mtbench_row(path: Path) -> Row:
-    """Raises OSError, ValueError, KeyError, TypeError where the folder is not as written."""
+    """Raises OSError or one of `_NOT_AS_WRITTEN` where the folder is not as written."""
     summary, identity = read_json(path / SUMMARY), read_json(path / MANIFEST)["identity"]
     about = [
         f"judge {summary['judge']}",
@@ -140,7 +142,7 @@ def _fill_mtbench(given: Given) -> Filled:
     for path in given.mtbench:
         try:
             rows.append(_mtbench_row(path))
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
+        except (OSError, *_NOT_AS_WRITTEN):
             problems.append(
                 f"{path}: its summary is not readable; run its `evalharness mtbench` command again"
             )

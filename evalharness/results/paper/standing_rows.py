@@ -232,7 +232,8 @@ def own_row(
     for family, scores in run.by_family.items():
         score = family_score(scores)
         tasks = [(s.task_id, s.task_hash) for s in scores]
-        if found := family_range(tasks, ranges, score.given(), run.turn_limits[family]):
+        # An episode may say that it is of a family that the manifest does not name: no range has its limit.
+        if found := family_range(tasks, ranges, score.given(), run.turn_limits.get(family, 0)):
             corrected.add(family, found, shown=True)
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
