@@ -13,6 +13,7 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError
+from evalharness.base.grouping import grouped
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
 from evalharness.results.comparison import require_comparable
@@ -169,10 +170,7 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
         raise UserError(
             f"no task in {samples.folder} has all its {n} samples yet; the same command continues"
         )
-    groups: dict[str, list[TaskSamples]] = {}
-    for task in tasks:
-        if task.greedy_progress is not None:
-            groups.setdefault(task.family, []).append(task)
+    groups = grouped((task.family, task) for task in tasks if task.greedy_progress is not None)
     families = [_family(family, [listed]) for family, listed in sorted(groups.items())]
     sizes = samples.manifest.held_out
     if sizes and all(len(groups.get(family, ())) == size for family, size in sizes.items()):

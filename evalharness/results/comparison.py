@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
+from evalharness.base.grouping import grouped
 from evalharness.results.difference import (
     SAME,
     SIGNIFICANT,
@@ -173,10 +174,8 @@ def require_comparable(runs: list[ScoredRun]) -> None:
 
 def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
     """Family -> the tasks that both have played. Raises UserError where one is not the same task, or there is none."""
-    pairs: dict[str, list[Pair]] = {}
-    for task_id in common_tasks(baseline, run):
-        first = baseline.tasks[task_id]
-        pairs.setdefault(first.family, []).append((first, run.tasks[task_id]))
+    both = [(baseline.tasks[task_id], run.tasks[task_id]) for task_id in common_tasks(baseline, run)]
+    pairs = grouped((pair[0].family, pair) for pair in both)
     if not pairs:
         raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
     return pairs
@@ -240,10 +239,7 @@ def subset_pairs(
         for task_id in subset
     ):
         return None
-    families: dict[str, list[Pair]] = {}
-    for task_id in subset:
-        families.setdefault(found[task_id][0].family, []).append(found[task_id])
-    return list(families.values())
+    return list(grouped((found[task_id][0].family, found[task_id]) for task_id in subset).values())
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}

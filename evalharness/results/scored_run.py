@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evalharness.base.errors import UserError
+from evalharness.base.grouping import grouped
 from evalharness.records.manifest import Identity, Manifest
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.records.summary import HeldOut
@@ -144,9 +145,6 @@ class ScoredRun:
     @cached_property
     def tasks(self) -> Mapping[str, TaskScore]:
         """Task id -> its mean over samples, sorted."""
-        groups: dict[str, list[EpisodeScore]] = {}
-        for score in self.scores:
-            groups.setdefault(score.task_id, []).append(score)
         return {
             task_id: TaskScore(
                 task_id=task_id,
@@ -161,7 +159,7 @@ class ScoredRun:
                     "progress": tuple(s.progress for s in group),
                 },
             )
-            for task_id, group in groups.items()
+            for task_id, group in grouped((score.task_id, score) for score in self.scores).items()
         }
 
     @cached_property
@@ -172,10 +170,7 @@ class ScoredRun:
     @cached_property
     def family_tasks(self) -> Mapping[str, list[TaskScore]]:
         """Family -> its tasks, sorted."""
-        groups: dict[str, list[TaskScore]] = {}
-        for task in self.tasks.values():
-            groups.setdefault(task.family, []).append(task)
-        return groups
+        return grouped((task.family, task) for task in self.tasks.values())
 
 
 def load_scored_run(folder: Path) -> ScoredRun:
