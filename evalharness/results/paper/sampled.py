@@ -79,9 +79,7 @@ def _fill(given: Given) -> Filled:
     columns = columns_of(board)
     rows, left = [], set[str]()
     for row in load_table("best_of_n"):
-        printed = row_of(
-            board, published_row(row, benchmark)
-        )  # the held-out mean of differences is one as well
+        printed = row_of(board, published_row(row, benchmark))  # the mean of differences is one as well
         rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
     notes, problems = ["delta is paired by task; its interval has a width even where no task differs"], []
     for label, (greedy, samples) in pairs(given).items():
