@@ -139,21 +139,11 @@ def training_of(
     score, stands_for = _score_column(scored), _stands_for(scored.values())
     tested = _tested(scored, score, stands_for, best)
     ended = {each.run: float(each.ended) for each in log.evaluated if each.ended is not None}
-    points = [
-        _point(
-            name,
-            x,
-            run,
-            score,
-            stands_for,
-            tested,
-            until=ended.get(name),
-            training_reward=log.reward(before, x),
-        )
-        for before, (name, (x, run)) in zip(
-            [None, *(x for x, _ in ordered.values())], ordered.items(), strict=False
-        )
-    ]
+    points: list[Point] = []
+    for name, (x, run) in ordered.items():
+        reward = log.reward(points[-1].x if points else None, x)
+        own = {"until": ended.get(name), "training_reward": reward}
+        points.append(_point(name, x, run, score, stands_for, tested, **own))
     return Training(
         model=model,
         axis=axis,
@@ -312,23 +302,15 @@ def _tested(
 def _mixed(axis: str, log: TrainingLog) -> list[str]:
     """A note where the trained weights changed under an evaluation."""
     moved = [f"{e.run} until {axis} {e.ended}" for e in log.evaluated if (e.ended or 0) > e.began]
-    return (
-        [f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"]
-        if moved
-        else []
-    )
+    note = f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"
+    return [note] if moved else []
 
 
 def _trained(points: Sequence[Point], log: TrainingLog, titles: Mapping[str, str]) -> list[str]:
     """A note where other tasks of an evaluated family are trained on."""
-    both = [titles.get(family, family) for family in log.families if family in points[0].rates]
-    return (
-        [
-            f"not held out as a family, other tasks of it are trained on: {', '.join(both)}; --tasks leaves it out"
-        ]
-        if both
-        else []
-    )
+    both = ", ".join(titles.get(family, family) for family in log.families if family in points[0].rates)
+    note = f"not held out as a family, other tasks of it are trained on: {both}; --tasks leaves it out"
+    return [note] if both else []
 
 
 def _notes(
