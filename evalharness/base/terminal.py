@@ -81,6 +81,11 @@ def line(text: str, style: str = "") -> Text:
     return Text(printable(text, single_line=True), style=style)
 
 
+def remark(console: Console, text: str) -> None:
+    """A line that explains what stands above it."""
+    console.print(line(text, "dim"))
+
+
 def say(text: str, *, stderr: bool = True) -> None:
     """Print a message: what the command did, or why it could not."""
     print(printable(text), file=sys.stderr if stderr else sys.stdout, flush=True)

@@ -99,7 +99,7 @@ def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.judge.judging import judgements_of
-    from evalharness.results.viewer.bundle import behaviour_figures, load_bundle
+    from evalharness.results.viewer.bundle import load_bundle
     from evalharness.results.viewer.page import write_page
     from evalharness.runs.pictures import Pictures
     from evalharness.runs.study import run_folders
@@ -120,7 +120,6 @@ def run(args: argparse.Namespace) -> int:
         bundle = load_bundle(
             folders,
             prompts=args.prompts,
-            behaviour=behaviour_figures,
             judgements=judgements_of,
             chosen=chosen(args),
             pictures=pictures,

@@ -33,7 +33,7 @@ def _own(name: str) -> str:
 def label_page(run: str, rater: str) -> str:
     """The whole document; its data comes from the server it came from."""
     script = f"(() => {{\n'use strict';\n{asset('viewer/assets/1-text.js')}\n{_own('label.js')}\n}})();\n"
-    style = asset("html/theme.css") + asset("viewer/assets/viewer.css") + _own("label.css")
+    style = asset("viewer/assets/viewer.css") + _own("label.css")
     title = f"labels of {rater} · {run} · evalharness"
     return "".join(document(title, style, script, _BODY, connect="'self'"))
 

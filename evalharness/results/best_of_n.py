@@ -13,12 +13,13 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError
+from evalharness.base.grouping import grouped
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
 from evalharness.results.comparison import require_comparable
 from evalharness.results.curves import best_of_k
 from evalharness.results.score import HELD_OUT, MEASURES
-from evalharness.results.scored_run import ScoredRun, TaskScore
+from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 
 SCHEMA = 1
 
@@ -169,10 +170,7 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
         raise UserError(
             f"no task in {samples.folder} has all its {n} samples yet; the same command continues"
         )
-    groups: dict[str, list[TaskSamples]] = {}
-    for task in tasks:
-        if task.greedy_progress is not None:
-            groups.setdefault(task.family, []).append(task)
+    groups = grouped((task.family, task) for task in tasks if task.greedy_progress is not None)
     families = [_family(family, [listed]) for family, listed in sorted(groups.items())]
     sizes = samples.manifest.held_out
     if sizes and all(len(groups.get(family, ())) == size for family, size in sizes.items()):
@@ -251,10 +249,7 @@ def _require_pair(greedy: ScoredRun, samples: ScoredRun) -> None:
     identity = samples.manifest.identity
     require_greedy(greedy, samples.config, identity.model, identity.prompts_sha256)
     require_comparable([greedy, samples])
-    for task_id, task in samples.tasks.items():
-        other = greedy.tasks.get(task_id)
-        if other is not None and other.task_hash != task.task_hash:
-            raise UserError(f"{task_id} is not the same task in {greedy.folder} and {samples.folder}")
+    common_tasks(greedy, samples)
 
 
 def _values(task: TaskSamples, decoding: str, measure: str) -> float:

@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.results.comparison import require_comparable, subset_pairs
 from evalharness.results.difference import Difference, adjusted, difference_of, estimated_difference
 from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate, pooled_score
-from evalharness.results.scored_run import ScoredRun, TaskScore
+from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
 from evalharness.results.training_log import REWARD, TrainingLog, Window
 
 SCHEMA = 1
@@ -139,21 +139,11 @@ def training_of(
     score, stands_for = _score_column(scored), _stands_for(scored.values())
     tested = _tested(scored, score, stands_for, best)
     ended = {each.run: float(each.ended) for each in log.evaluated if each.ended is not None}
-    points = [
-        _point(
-            name,
-            x,
-            run,
-            score,
-            stands_for,
-            tested,
-            until=ended.get(name),
-            training_reward=log.reward(before, x),
-        )
-        for before, (name, (x, run)) in zip(
-            [None, *(x for x, _ in ordered.values())], ordered.items(), strict=False
-        )
-    ]
+    points: list[Point] = []
+    for name, (x, run) in ordered.items():
+        reward = log.reward(points[-1].x if points else None, x)
+        own = {"until": ended.get(name), "training_reward": reward}
+        points.append(_point(name, x, run, score, stands_for, tested, **own))
     return Training(
         model=model,
         axis=axis,
@@ -257,23 +247,17 @@ def _counted(run: ScoredRun, score: str, among: Collection[str]) -> dict[str, li
     }
 
 
-def _common(runs: Sequence[ScoredRun]) -> list[str]:
-    """Tasks that every run has played, sorted. Raises UserError where one of them is not the same task in all."""
-    common = sorted(set.intersection(*(set(run.tasks) for run in runs)))
+def _common(runs: Sequence[ScoredRun]) -> set[str]:
+    """Tasks that every run has played. Raises UserError where one of them is not the same task in all."""
+    common = set.intersection(*(set(common_tasks(runs[0], run)) for run in runs))
     if not common:
         raise UserError("the checkpoints have no task in common; let the command finish them")
-    for run in runs[1:]:
-        for task_id in common:
-            if run.tasks[task_id].task_hash != runs[0].tasks[task_id].task_hash:
-                raise UserError(
-                    f"{task_id} is not the same task in {runs[0].folder} and {run.folder}; run the older one again"
-                )
     return common
 
 
 def _choose(runs: Mapping[str, ScoredRun], by: str) -> tuple[str, stats.LeadByChance | None]:
     """The best by the tasks that all have played."""
-    common = set(_common(list(runs.values())))
+    common = _common(list(runs.values()))
     column, stands_for = _score_column(runs), _stands_for(runs.values())
     mean_weight = sum(stands_for.values()) / len(stands_for) if stands_for else 1.0
     strata: dict[str, list[list[float]]] = {}
@@ -302,7 +286,7 @@ def _tested(
         for name, run in runs.items():
             if name == baseline or (against == "best" and best == first):
                 continue
-            common = set(_common([runs[baseline], run]))
+            common = _common([runs[baseline], run])
             one, other = (_counted(each, score, common) for each in (runs[baseline], run))
             pairs = {family: list(zip(one[family], other[family], strict=True)) for family in one}
             subset = subset_pairs(pairs, runs[baseline], run) if stands_for else None
@@ -318,23 +302,15 @@ def _tested(
 def _mixed(axis: str, log: TrainingLog) -> list[str]:
     """A note where the trained weights changed under an evaluation."""
     moved = [f"{e.run} until {axis} {e.ended}" for e in log.evaluated if (e.ended or 0) > e.began]
-    return (
-        [f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"]
-        if moved
-        else []
-    )
+    note = f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"
+    return [note] if moved else []
 
 
 def _trained(points: Sequence[Point], log: TrainingLog, titles: Mapping[str, str]) -> list[str]:
     """A note where other tasks of an evaluated family are trained on."""
-    both = [titles.get(family, family) for family in log.families if family in points[0].rates]
-    return (
-        [
-            f"not held out as a family, other tasks of it are trained on: {', '.join(both)}; --tasks leaves it out"
-        ]
-        if both
-        else []
-    )
+    both = ", ".join(titles.get(family, family) for family in log.families if family in points[0].rates)
+    note = f"not held out as a family, other tasks of it are trained on: {both}; --tasks leaves it out"
+    return [note] if both else []
 
 
 def _notes(

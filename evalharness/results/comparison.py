@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
+from evalharness.base.grouping import grouped
 from evalharness.results.difference import (
     SAME,
     SIGNIFICANT,
@@ -19,7 +20,7 @@ from evalharness.results.difference import (
 from evalharness.results.html.document import html_table, percent
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
-from evalharness.results.scored_run import ScoredRun, require_same, require_same_turns
+from evalharness.results.scored_run import ScoredRun, common_tasks, require_same, require_same_turns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -173,17 +174,8 @@ def require_comparable(runs: list[ScoredRun]) -> None:
 
 def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
     """Family -> the tasks that both have played. Raises UserError where one is not the same task, or there is none."""
-    pairs: dict[str, list[Pair]] = {}
-    for task_id, first in baseline.tasks.items():
-        second = run.tasks.get(task_id)
-        if second is None:
-            continue
-        if first.task_hash != second.task_hash:
-            raise UserError(
-                f"{task_id} is not the same task in {baseline.folder} and {run.folder} (its text, files or labels "
-                "changed between them); run the older one again"
-            )
-        pairs.setdefault(first.family, []).append((first, second))
+    both = [(baseline.tasks[task_id], run.tasks[task_id]) for task_id in common_tasks(baseline, run)]
+    pairs = grouped((pair[0].family, pair) for pair in both)
     if not pairs:
         raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
     return pairs
@@ -247,10 +239,7 @@ def subset_pairs(
         for task_id in subset
     ):
         return None
-    families: dict[str, list[Pair]] = {}
-    for task_id in subset:
-        families.setdefault(found[task_id][0].family, []).append(found[task_id])
-    return list(families.values())
+    return list(grouped((found[task_id][0].family, found[task_id]) for task_id in subset).values())
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}

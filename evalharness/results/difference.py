@@ -17,7 +17,7 @@ Pair = tuple[TaskScore, TaskScore]
 """The same task in the baseline and in the other run."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """One measure of one family (or of the held-out score), baseline against run. Fractions 0..1, -1..1."""
 
@@ -44,22 +44,22 @@ class Difference:
     wins: int
     ties: int
     losses: int
-    detectable: float | None
+    detectable: float | None = None
     """The smallest true difference that this test finds with 80 % power at 5 % (before Holm); None: none is."""
     kinds: int
     """Kinds that the paired tasks are of."""
-    ci95_by_kind: tuple[float, float] | None
+    ci95_by_kind: tuple[float, float] | None = None
     """A check of sensitivity, for tasks like these: whole kinds are the evidence. None where a family is all of one
     kind; as over tasks where every task is a kind of its own."""
-    p_by_kind: float | None
+    p_by_kind: float | None = None
     """Of the test that `ci95_by_kind` inverts: Student's t over kinds."""
-    smallest_p_by_kind: float | None
+    smallest_p_by_kind: float | None = None
     """`p_by_kind` if every task were won: few kinds can never say more."""
-    standard_error_tasks: float | None
+    standard_error_tasks: float | None = None
     """Of the difference, for other tasks and endless attempts; None where the attempts' part was not measured."""
-    standard_error_attempts_baseline: float | None
+    standard_error_attempts_baseline: float | None = None
     """Of the difference, for these tasks and as many attempts again in the baseline; None: one attempt each."""
-    standard_error_attempts_run: float | None
+    standard_error_attempts_run: float | None = None
 
     @property
     def points(self) -> str:
@@ -149,14 +149,7 @@ def estimated_difference(
         wins=wins,
         ties=len(flat) - wins - losses,
         losses=losses,
-        detectable=None,
         kinds=len({a.kind for a, _ in flat}),
-        ci95_by_kind=None,
-        p_by_kind=None,
-        smallest_p_by_kind=None,
-        standard_error_tasks=None,
-        standard_error_attempts_baseline=None,
-        standard_error_attempts_run=None,
     )
 
 

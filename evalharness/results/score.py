@@ -13,6 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from evalharness import stats
+from evalharness.base.grouping import grouped
 from evalharness.records.summary import Estimate, FamilyScore, Figure, HeldOut, Rates, Scores, Variance
 from evalharness.results.completeness import Played
 
@@ -112,10 +113,7 @@ def _rates(episodes: Sequence[EpisodeScore]) -> Rates:
 
 def _attempts(episodes: Sequence[EpisodeScore], of: str) -> list[list[float]]:
     """The values of each task's attempts."""
-    values: dict[str, list[float]] = {}
-    for episode in episodes:
-        values.setdefault(episode.task_id, []).append(float(getattr(episode, of)))
-    return list(values.values())
+    return list(grouped((e.task_id, float(getattr(e, of))) for e in episodes).values())
 
 
 def _task_means(episodes: Sequence[EpisodeScore], of: str) -> list[float]:
@@ -228,10 +226,7 @@ def held_out_estimate(
 ) -> Estimate | None:
     """Of the whole held-out score, from every attempt at every task of `subset` (task id -> how many it stands for,
     family by family in the order of difficulty); None before all are there."""
-    attempts: dict[str, list[EpisodeScore]] = {}
-    for episodes in by_family.values():
-        for episode in episodes:
-            attempts.setdefault(episode.task_id, []).append(episode)
+    attempts = grouped((e.task_id, e) for episodes in by_family.values() for e in episodes)
     if not subset or any(len(attempts.get(task_id, ())) < samples for task_id in subset):
         return None
     of, found = sum(subset.values()), dict[str, Any]()
@@ -275,7 +270,5 @@ def _share(part: Played) -> str:
 
 def group_by_family(episodes: Iterable[EpisodeScore]) -> dict[str, list[EpisodeScore]]:
     """Families sorted by name, episodes by task and sample: no sum depends on the order in which they finished."""
-    groups: dict[str, list[EpisodeScore]] = {}
-    for episode in sorted(episodes, key=lambda e: (e.family, e.task_id, e.sample)):
-        groups.setdefault(episode.family, []).append(episode)
-    return groups
+    ordered = sorted(episodes, key=lambda e: (e.family, e.task_id, e.sample))
+    return grouped((episode.family, episode) for episode in ordered)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from evalharness.base.errors import UserError
+from evalharness.base.grouping import grouped
 from evalharness.records.manifest import Identity, Manifest
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.records.summary import HeldOut
@@ -144,9 +145,6 @@ class ScoredRun:
     @cached_property
     def tasks(self) -> Mapping[str, TaskScore]:
         """Task id -> its mean over samples, sorted."""
-        groups: dict[str, list[EpisodeScore]] = {}
-        for score in self.scores:
-            groups.setdefault(score.task_id, []).append(score)
         return {
             task_id: TaskScore(
                 task_id=task_id,
@@ -161,16 +159,18 @@ class ScoredRun:
                     "progress": tuple(s.progress for s in group),
                 },
             )
-            for task_id, group in groups.items()
+            for task_id, group in grouped((score.task_id, score) for score in self.scores).items()
         }
+
+    @cached_property
+    def hashes(self) -> Mapping[str, str]:
+        """Task id -> hash of its content."""
+        return {task_id: task.task_hash for task_id, task in self.tasks.items()}
 
     @cached_property
     def family_tasks(self) -> Mapping[str, list[TaskScore]]:
         """Family -> its tasks, sorted."""
-        groups: dict[str, list[TaskScore]] = {}
-        for task in self.tasks.values():
-            groups.setdefault(task.family, []).append(task)
-        return groups
+        return grouped((task.family, task) for task in self.tasks.values())
 
 
 def load_scored_run(folder: Path) -> ScoredRun:
@@ -211,17 +211,36 @@ def require_same(
             )
 
 
-def require_same_turns(runs: Sequence[ScoredRun], advice: str) -> None:
+class Comparable(Protocol):
+    """A run as far as two of them must be alike to be compared task by task."""
+
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def manifest(self) -> Manifest: ...
+    @property
+    def hashes(self) -> Mapping[str, str]: ...
+
+
+def common_tasks(one: Comparable, other: Comparable) -> list[str]:
+    """Those that both have played, in the order of `one`. Raises UserError where one is not the same task in both."""
+    common = [task_id for task_id in one.hashes if task_id in other.hashes]
+    for task_id in common:
+        if one.hashes[task_id] != other.hashes[task_id]:
+            raise UserError(
+                f"{task_id} is not the same task in {one.folder} and {other.folder} (its text, files or labels "
+                "changed between them); run the older one again"
+            )
+    return common
+
+
+def require_same_turns(runs: Sequence[Comparable], advice: str) -> None:
     """Raises UserError where a family that two runs have in common had another turn limit in each, or where runs
     without a common family differ in theirs."""
-    first = runs[0]
-    for run in runs[1:]:
-        common = sorted(first.turn_limits.keys() & run.turn_limits.keys())
-        limits = [(first.turn_limits[f], run.turn_limits[f]) for f in common] or [
-            (first.max_turns, run.max_turns)
-        ]
-        for one, other in limits:
+    first, *others = [(run.folder, run.manifest.turn_limits) for run in runs]
+    for folder, limits in others:
+        common = sorted(first[1].keys() & limits.keys())
+        pairs = [(first[1][f], limits[f]) for f in common] or [(max(first[1].values()), max(limits.values()))]
+        for one, other in pairs:
             if one != other:
-                raise UserError(
-                    f"{first.folder} and {run.folder} differ in turn limit ({one} and {other}); {advice}"
-                )
+                raise UserError(f"{first[0]} and {folder} differ in turn limit ({one} and {other}); {advice}")

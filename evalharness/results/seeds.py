@@ -66,7 +66,7 @@ def seed_study(runs: Mapping[int, ScoredRun]) -> SeedStudy:
     """`runs`: seed -> its run. Raises UserError where they are not runs of one configuration."""
     seeds = tuple(sorted(runs))
     listed = [runs[seed] for seed in seeds]
-    join_repeats(listed)  # refuses runs that differ in more than their seed
+    joined = join_repeats(listed)  # refuses runs that differ in more than their seed
     common = set.intersection(*(set(run.tasks) for run in listed))
     if not common:
         raise UserError("no task has been played with every seed yet; the same command continues")
@@ -76,8 +76,8 @@ def seed_study(runs: Mapping[int, ScoredRun]) -> SeedStudy:
         for family in dict.fromkeys(run_score.family for run_score in first.scores):
             tasks = [task_id for task_id in common if first.tasks[task_id].family == family]
             if tasks:
-                rows.append(_family_row(listed, family, measure, tasks))
-        if (held := _held_out_row(listed, measure)) is not None:
+                rows.append(_family_row(joined, listed, family, measure, tasks))
+        if (held := _held_out_row(joined, listed, measure)) is not None:
             rows.append(held)
     notes = first.limited
     left = sum(len(run.tasks.keys() - common) for run in listed)
@@ -94,21 +94,22 @@ def seed_study(runs: Mapping[int, ScoredRun]) -> SeedStudy:
     )
 
 
-def _family_row(runs: Sequence[ScoredRun], family: str, measure: str, tasks: Sequence[str]) -> SeedRow:
+def _family_row(
+    joined: ScoredRun, runs: Sequence[ScoredRun], family: str, measure: str, tasks: Sequence[str]
+) -> SeedRow:
     wanted = set(tasks)
     rates = tuple(fmean(getattr(run.tasks[task], measure) for task in sorted(wanted)) for run in runs)
-    joined = join_repeats(runs)
     score = family_score([s for s in joined.scores if s.task_id in wanted])
     return _row(family, measure, len(wanted), rates, getattr(score, f"{measure}_rate_ci95"))
 
 
-def _held_out_row(runs: Sequence[ScoredRun], measure: str) -> SeedRow | None:
+def _held_out_row(joined: ScoredRun, runs: Sequence[ScoredRun], measure: str) -> SeedRow | None:
     """None unless every seed has every held-out task."""
-    joined, *each = (run.held_out[0] for run in (join_repeats(runs), *runs))
-    if joined is None or None in each:
+    score, *each = (run.held_out[0] for run in (joined, *runs))
+    if score is None or None in each:
         return None
-    rates = tuple(float(getattr(score, f"{measure}_rate")) for score in each)
-    return _row(HELD_OUT, measure, joined.n, rates, getattr(joined, f"{measure}_rate_ci95"))
+    rates = tuple(float(getattr(one, f"{measure}_rate")) for one in each)
+    return _row(HELD_OUT, measure, score.n, rates, getattr(score, f"{measure}_rate_ci95"))
 
 
 def _row(

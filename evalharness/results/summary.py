@@ -12,6 +12,7 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import DamageWarning
+from evalharness.base.grouping import grouped
 from evalharness.base.reading import read_bytes, read_object
 from evalharness.envs.base import MAX_TURNS
 from evalharness.records.cost import Cost, CostPart, Prices, Tokens
@@ -43,11 +44,9 @@ from evalharness.results.task_range import TaskRange, family_range, load_ranges
 
 def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) -> ProtocolNumber | None:
     """None before the first episode. Samples of a game are averaged first."""
-    games: dict[str, list[float]] = {}
-    for score in scores:
-        games.setdefault(score.task_id, []).append(float(getattr(score, protocol.score)))
-    if not games:
+    if not scores:
         return None
+    games = grouped((score.task_id, float(getattr(score, protocol.score))) for score in scores)
     values = [fmean(tries) for tries in games.values()]
     rate = fmean(values)
     number = {
@@ -71,11 +70,7 @@ NOT_TIMED = Timing()
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
     """Family -> episodes that were given up and have not been played since."""
     given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
-    counts: dict[str, int] = {}
-    for task_id, _ in given_up - done:
-        family = task_id.split("/")[0]
-        counts[family] = counts.get(family, 0) + 1
-    return counts
+    return Counter(task_id.split("/")[0] for task_id, _ in given_up - done)
 
 
 class Summing:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import InfrastructureError
+from evalharness.base.paths import replacing
 from evalharness.base.reading import open_file
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.store import EPISODES, located_episodes, read_episodes
 from evalharness.records.tokens import TABLE, TOKENS, StoredTokens
-from evalharness.results.behaviour.figures import Read, episode_columns, turn_columns
+from evalharness.results.behaviour.figures import Read, episode_columns
 from evalharness.results.behaviour.turns import action_reader, read_turns
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     facts = read_turns(episode, action_reader(episode.family, episode.perturbation))
     row, turns = recorded_rows(episode)
     row |= episode_columns(Read(episode, facts))
-    return row, [turn | turn_columns(fact) for turn, fact in zip(turns, facts, strict=True)]
+    return row, [turn | _recorded(_TURN_READ, fact) for turn, fact in zip(turns, facts, strict=True)]
 
 
 def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -94,7 +95,7 @@ _TURN: Mapping[str, Any] = {
     **{"reasoning": _TEXT, "reasoning_tokens": _WHOLE},
 }
 _TURN_READ = {"error": _FLAG, "progressed": _FLAG, "repeated": _FLAG, "place": _TEXT}
-"""Of `turn_columns`."""
+"""Of `TurnFacts`."""
 
 
 def _recorded(columns: Iterable[str], of: object, **made: Any) -> dict[str, Any]:
@@ -176,12 +177,12 @@ def write_parquet(folder: Path) -> None:
     import pyarrow.parquet as pq
 
     schemas = [schema.with_metadata({_MADE_FROM: str(_size(folder))}) for schema in _schemas()]
-    paths = (folder / "episodes.parquet", folder / "turns.parquet")
-    temporary = tuple(path.with_name(f".{path.name}.tmp") for path in paths)
     try:
         with (
-            pq.ParquetWriter(temporary[0], schemas[0]) as first,
-            pq.ParquetWriter(temporary[1], schemas[1]) as second,
+            replacing(folder / "turns.parquet") as turns_file,
+            replacing(folder / "episodes.parquet") as episodes_file,
+            pq.ParquetWriter(episodes_file, schemas[0]) as first,
+            pq.ParquetWriter(turns_file, schemas[1]) as second,
         ):
             batch: list[Episode] = []
 
@@ -197,11 +198,7 @@ def write_parquet(folder: Path) -> None:
                 if len(batch) == _BATCH:
                     flush()
             flush()
-        for source, target in zip(temporary, paths, strict=True):
-            source.replace(target)
     except OSError as error:
-        for path in temporary:
-            path.unlink(missing_ok=True)
         raise InfrastructureError(
             f"cannot write {folder}/*.parquet: {error}; episodes.jsonl is safe"
         ) from error
@@ -223,9 +220,11 @@ def write_token_table(folder: Path) -> None:
     )
     finished = {(episode.task_id, episode.sample) for episode in read_episodes(folder)}
     stored = StoredTokens(folder)
-    temporary = folder / f".{TABLE}.tmp"
     try:
-        with pq.ParquetWriter(temporary, schema, compression="zstd") as table:
+        with (
+            replacing(folder / TABLE) as temporary,
+            pq.ParquetWriter(temporary, schema, compression="zstd") as table,
+        ):
             for task_id, sample in sorted(stored.offsets.keys() & finished):
                 rows = [
                     {
@@ -238,9 +237,7 @@ def write_token_table(folder: Path) -> None:
                     if turn is not None
                 ]
                 table.write_table(pa.Table.from_pylist(rows, schema=schema))
-        temporary.replace(folder / TABLE)
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:
-        temporary.unlink(missing_ok=True)
         raise InfrastructureError(
             f"cannot write {folder / TABLE}: {error}; the episodes are safe, and {TOKENS} is as it was"
         ) from error

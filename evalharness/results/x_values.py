@@ -32,7 +32,10 @@ def read_x(text: str) -> tuple[str, Mapping[str, float]]:
         except ValueError as error:
             raise UserError(f"--x {text}: {file} is not valid JSON: {error}") from None
         return key, {str(name): number(value, f"--x {text}: {name}") for name, value in data.items()}
-    lines = [line for line in csv.reader(io.StringIO(content)) if line]
+    try:
+        lines = [line for line in csv.reader(io.StringIO(content)) if line]
+    except csv.Error as error:
+        raise UserError(f"--x {text}: {file} is not valid CSV: {error}") from None
     if any(len(line) != 2 for line in lines):
         raise UserError(f"--x {text}: {file} does not hold two columns, a name and a number")
     if lines and not _is_number(lines[0][1]):

@@ -12,20 +12,13 @@ if TYPE_CHECKING:
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
     from evalharness.stats.chance import LeadByChance, lead_by_chance
     from evalharness.stats.corrected import corrected_limits, limits_of_mean
-    from evalharness.stats.intervals import (
-        RESAMPLES,
-        Z_95,
-        Interval,
-        bootstrap_mean,
-        bootstrap_weighted_mean,
-        wilson,
-    )
+    from evalharness.stats.intervals import Z_95, Interval, bootstrap_mean, wilson
     from evalharness.stats.kinds import difference_p_by_kind, score_difference_by_kind, score_mean_by_kind
     from evalharness.stats.melded import paired_interval
     from evalharness.stats.paired import holm, mcnemar_exact, mcnemar_midp, permutation_test
     from evalharness.stats.power import detectable_by_attempts, detectable_difference, mcnemar_power
     from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
-    from evalharness.stats.repeats import Components, attempts_test, standard_error, variance_components
+    from evalharness.stats.repeats import attempts_test, standard_error, variance_components
     from evalharness.stats.score_interval import (
         pooled_interval,
         rate_interval,
@@ -37,15 +30,12 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "RESAMPLES",
     "Z_95",
-    "Components",
     "Interval",
     "LeadByChance",
     "attempts_test",
     "bootstrap_mean",
     "bootstrap_ratios",
-    "bootstrap_weighted_mean",
     "cohen_kappa",
     "corrected_limits",
     "detectable_by_attempts",

@@ -14,6 +14,7 @@ RESAMPLES = 10_000
 _SEED = 20_250_101
 """Bootstrap intervals are part of the result, so the same episodes must give the same interval."""
 Z_95 = 1.959963984540054
+_CONFIDENCE = 0.95
 
 
 def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
@@ -31,47 +32,31 @@ def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
     return min(p, max(0.0, low)), max(p, min(1.0, high))  # rounded, the ends at 0 and 1 can miss `p` by 1e-17
 
 
-def bootstrap_mean(
-    values: Sequence[float], confidence: float = 0.95, *, resamples: int = RESAMPLES
-) -> Interval:
-    """Expanded percentile bootstrap of the mean over tasks; see `bootstrap_weighted_mean`."""
-    return bootstrap_weighted_mean([values], [1.0], confidence, resamples=resamples)
+def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> Interval:
+    """95 % expanded percentile bootstrap of the mean over tasks.
 
+    The plain percentile interval is too short at n = 20: the bootstrap's variance lacks the factor n / (n - 1), and it
+    knows no t distribution. Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69
+    (2015) 371-386, section 5.3, takes wider percentiles for that.
 
-def bootstrap_weighted_mean(
-    strata: Sequence[Sequence[float]],
-    weights: Sequence[float],
-    confidence: float = 0.95,
-    *,
-    resamples: int = RESAMPLES,
-) -> Interval:
-    """Stratified expanded percentile bootstrap of sum(weight * mean of stratum) / sum(weights).
-
-    Each stratum is resampled within itself (Davison & Hinkley 1997, section 3.2). The plain percentile interval is
-    too short at n = 20: the bootstrap's variance lacks the factor n / (n - 1), and it knows no t distribution.
-    Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69 (2015) 371-386,
-    section 5.3, takes wider percentiles for that; for several strata the factor is that of the weighted sum, and the
-    degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946) 110-114).
-
-    Independent of the order within a stratum: values are sorted before resampling. Where all values of every stratum
-    are equal, so are both ends.
+    Independent of the order: values are sorted before resampling. Where all values are equal, so are both ends.
     """
-    if not strata or any(len(stratum) == 0 for stratum in strata):
-        raise ValueError("every stratum needs at least one value")
-    generator = np.random.default_rng(_SEED)
-    total: NDArray[np.float64] = np.zeros(resamples)
-    sorted_strata = [np.sort(np.asarray(stratum, dtype=np.float64)) for stratum in strata]
-    for values, weight in zip(sorted_strata, weights, strict=True):
-        draws = generator.integers(0, len(values), size=(resamples, len(values)))
-        total += weight * values[draws].mean(axis=1)
-    total /= sum(weights)
-    tail = expanded_tail(sorted_strata, weights, (1 - confidence) / 2)
-    low, high = np.quantile(total, [tail, 1 - tail])
+    if len(values) == 0:
+        raise ValueError("a mean needs at least one value")
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    draws = np.random.default_rng(_SEED).integers(0, len(ordered), size=(resamples, len(ordered)))
+    tail = expanded_tail([ordered], [1.0], (1 - _CONFIDENCE) / 2)
+    low, high = np.quantile(ordered[draws].mean(axis=1), [tail, 1 - tail])
     return float(low), float(high)
 
 
 def expanded_tail(strata: Sequence[NDArray[np.float64]], weights: Sequence[float], tail: float) -> float:
-    """The bootstrap percentile that gives `tail` its nominal probability; `tail` itself where nothing varies."""
+    """The bootstrap percentile that gives `tail` its nominal probability; `tail` itself where nothing varies.
+
+    Of sum(weight * mean of stratum), each stratum resampled within itself (Davison & Hinkley 1997, section 3.2): the
+    factor is that of the weighted sum, and the degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946)
+    110-114).
+    """
     resampled = unbiased = fourth = 0.0
     for values, weight in zip(strata, weights, strict=True):
         n = len(values)

@@ -36,7 +36,7 @@ def bootstrap_ratios(
     """95 % limits (low, high) of every figure, by resampling tasks within each stratum (a family).
 
     With `other`, the same tasks in another run, of the difference other - strata: a task is drawn in both or in none.
-    Expanded percentiles as in `bootstrap_weighted_mean`; a task's share of the ratio's variance is that of
+    Expanded percentiles as in `bootstrap_mean`; a task's share of the ratio's variance is that of
     count - ratio x base (the delta method; Davison & Hinkley 1997, section 2.7). Resamples in which a figure has no
     base are left out; nan where that leaves none.
     """

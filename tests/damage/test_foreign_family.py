@@ -21,6 +21,15 @@ def run(tmp_path: Path) -> Path:
     return folder
 
 
+def test_a_manifest_that_names_no_family_is_damaged(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = run / "manifest.json"
+    nothing = {key: {} for key in ("counts", "expected", "titles", "labels", "held_out")}
+    file.write_text(json.dumps(json.loads(file.read_text()) | nothing))
+    for command in ("compare", "leaderboard", "report", "plot"):
+        assert main([command, str(run), *([str(run)] if command == "compare" else [])]) == 2
+        assert "counts" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", ["inspect", "atif", "openai-chat", "every-eval-ever", "csv"])
 def test_every_export_takes_it(run: Path, tmp_path: Path, form: str) -> None:
     assert main(["export", str(run), "--format", form, "-o", str(tmp_path / "out")]) == 0

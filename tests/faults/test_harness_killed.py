@@ -19,9 +19,13 @@ KILLS = 30
 AT_START, AT_TABLES = 6, 3
 
 
+def _tables_begun(folder: Path) -> bool:
+    return any(folder.glob(".*.parquet.*.tmp"))
+
+
 async def _appears(folder: Path) -> None:
     """Until the tables are being written."""
-    while not any((folder / f".{name}.parquet.tmp").exists() for name in ("episodes", "turns")):
+    while not _tables_begun(folder):
         await asyncio.sleep(0.001)
 
 

@@ -142,7 +142,7 @@ def test_a_missing_run_is_a_user_error(tmp_path: Path) -> None:
 
 
 def test_results_are_short_in_a_notebook_and_their_html_is_escaped(tmp_path: Path) -> None:
-    name = "<script>alert(1)</script>"
+    name = "<script>alert(1)</script>\u202e"
     sizes = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
     a = make_run(tmp_path / "a", {family: [(False, 0.0)] * n for family, n in sizes.items()}, name=name)
     b = make_run(tmp_path / "b", {"babyai": [(True, 1.0)] * 5}, name="b")
@@ -159,6 +159,7 @@ def test_results_are_short_in_a_notebook_and_their_html_is_escaped(tmp_path: Pat
         assert html.startswith("<table>")
         assert len(html) < 20_000
         assert "<script>" not in html
+        assert "\u202e" not in html
     assert "&lt;script&gt;" in run._repr_html_()
     assert "<td>0.0 [0.0, 3.3]</td>" in run._repr_html_()
     assert "<td>+100.0 [" in comparison._repr_html_()

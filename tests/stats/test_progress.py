@@ -122,20 +122,6 @@ def test_bootstrap_covers_95_percent_at_the_size_of_jericho(shape: str) -> None:
     assert 0.93 <= covered / 2000 <= 0.97
 
 
-@pytest.mark.slow
-def test_stratified_bootstrap_covers_95_percent() -> None:
-    """Four families with rates of their own, weighted by size, as the held-out score (at a fifth of its size)."""
-    generator = np.random.default_rng(8)
-    sizes, rates = (22, 18, 12, 20), (0.45, 0.2, 0.3, 0.25)
-    truth = sum(n * p for n, p in zip(sizes, rates, strict=True)) / sum(sizes)
-    covered = 0
-    for _ in range(1000):
-        strata = [(generator.random(n) < p).astype(float).tolist() for n, p in zip(sizes, rates, strict=True)]
-        low, high = stats.bootstrap_weighted_mean(strata, sizes, resamples=2000)
-        covered += low <= truth <= high
-    assert 0.93 <= covered / 1000 <= 0.97
-
-
 def test_bootstrap_of_several_values_is_wider_than_the_plain_percentile_interval() -> None:
     values = [0.0, 0.1, 0.2, 0.3, 0.9]
     plain = reference.bootstrap(

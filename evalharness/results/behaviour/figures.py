@@ -229,13 +229,3 @@ def episode_columns(read: Read) -> dict[str, Any]:
         "distinct_places": read.distinct_places(),
         "first_progress_turn": read.first_progress,
     }
-
-
-def turn_columns(turn: TurnFacts) -> dict[str, Any]:
-    """What `turns.parquet` holds of a turn's behaviour."""
-    return {
-        "error": turn.error,
-        "progressed": turn.progressed,
-        "repeated": turn.repeated,
-        "place": turn.place,
-    }

@@ -16,6 +16,7 @@ from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.results.behaviour.figures import FIGURES, Figure, Read, count_all
 from evalharness.results.behaviour.turns import action_reader, read_turns
+from evalharness.results.scored_run import common_tasks, require_same_turns
 
 ALL = "all"
 """The family of rows over all families together."""
@@ -175,23 +176,13 @@ def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[Differenc
 
     Raises UserError where the tasks or the turn limit are not the same: most figures depend on them.
     """
-    limits = [r.manifest.turn_limits for r in (baseline, run)]
-    for family in sorted(limits[0].keys() & limits[1].keys()):
-        if limits[0][family] != limits[1][family]:
-            raise UserError(
-                f"{baseline.folder} and {run.folder} differ in turn limit ({limits[0][family]} and "
-                f"{limits[1][family]}); run one of them again with the --max-turns of the other"
-            )
-    pairs: dict[str, list[str]] = {}
-    for family, tasks in baseline.tasks.items():
-        common = [task_id for task_id in tasks if task_id in run.tasks.get(family, {})]
-        for task_id in common:
-            if baseline.hashes[task_id] != run.hashes[task_id]:
-                raise UserError(
-                    f"{task_id} is not the same task in {baseline.folder} and {run.folder}; run the older one again"
-                )
-        if common:
-            pairs[family] = common
+    require_same_turns([baseline, run], "run one of them again with the --max-turns of the other")
+    common = set(common_tasks(baseline, run))
+    pairs = {
+        family: ids
+        for family, tasks in baseline.tasks.items()
+        if (ids := [task_id for task_id in tasks if task_id in common])
+    }
     if not pairs:
         raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
     rows: list[DifferenceRow] = []
@@ -201,7 +192,7 @@ def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[Differenc
             [np.stack([r.tasks[f][task_id] for task_id in ids]) for f, ids in chosen.items()]
             for r in (baseline, run)
         )
-        rows += _differences(family, first, second, max(limits[0].values()))
+        rows += _differences(family, first, second, max(baseline.manifest.turn_limits.values()))
     return rows
 
 

@@ -262,6 +262,9 @@ def _generation(manifest: Manifest, group: str) -> dict[str, Any]:
     return {"generation_args": args, "additional_details": strings(details)}
 
 
+_METADATA = ("family", "kind", "difficulty", "labels", "perturbation", "ended_by", "solved", "task_hash")
+
+
 def samples(episode: Episode, manifest: Manifest, ids: Ids) -> Iterator[dict[str, Any]]:
     protocol = Protocol.of(manifest)
     messages = conversation(episode, protocol)
@@ -298,14 +301,8 @@ def samples(episode: Episode, manifest: Manifest, ids: Ids) -> Iterator[dict[str
             "reasoning_tokens": episode.reasoning_tokens,
         },
         "performance": {"latency_ms": 1000 * max(episode.wall_s, 0.0)},
-        "metadata": strings(
-            {
-                "family": episode.family, "kind": episode.kind, "difficulty": episode.difficulty,
-                "labels": episode.labels, "perturbation": episode.perturbation, "ended_by": episode.ended_by,
-                "solved": episode.solved, "task_hash": episode.task_hash,
-            }
-        ),
-    }  # fmt: skip
+        "metadata": strings({name: getattr(episode, name) for name in _METADATA}),
+    }
     turns = {"num_turns": len(episode.turns)} if episode.turns else {}
     title = manifest.titles.get(episode.family, episode.family)
     for measure, score in zip(MEASURES, (float(episode.success), float(episode.progress)), strict=True):

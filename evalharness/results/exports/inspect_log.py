@@ -154,17 +154,9 @@ def _events(
 
 
 def _metadata(episode: Episode) -> dict[str, Any]:
-    return {
-        "family": episode.family,
-        "kind": episode.kind,
-        "difficulty": episode.difficulty,
-        "labels": episode.labels,
-        "perturbation": episode.perturbation,
-        "goal": episode.goal,
-        "ended_by": episode.ended_by,
-        "trims": len(episode.trims),
-        "task_hash": episode.task_hash,
-    }
+    names = ("family", "kind", "difficulty", "labels", "perturbation", "goal", "ended_by")
+    found = {name: getattr(episode, name) for name in names}
+    return found | {"trims": len(episode.trims), "task_hash": episode.task_hash}
 
 
 def _summary(whole: Mapping[str, Any], episode: Episode) -> dict[str, Any]:

@@ -10,15 +10,8 @@ from evalharness.results.exports.conversation import USUAL, Protocol, conversati
 
 
 def metadata(episode: Episode) -> dict[str, Any]:
-    return {
-        "task_id": episode.task_id,
-        "family": episode.family,
-        "sample": episode.sample,
-        "perturbation": episode.perturbation,
-        "success": episode.success,
-        "progress": episode.progress,
-        "turns": len(episode.turns),
-    }
+    names = ("task_id", "family", "sample", "perturbation", "success", "progress")
+    return {name: getattr(episode, name) for name in names} | {"turns": len(episode.turns)}
 
 
 def line(episode: Episode, protocol: Protocol = USUAL) -> str:

@@ -86,5 +86,4 @@ best known plans)</label></p>
 <div class="scroll">{html_table(page_table(board))}</div>
 {f"<h2>Held-out score</h2>{plot(board)}" if board.held_out else ""}
 <footer><ul>{notes}</ul></footer>"""
-    style = asset("html/theme.css") + asset("html/page.css")
-    return "".join(document("Leaderboard", style, asset("html/page.js"), body))
+    return "".join(document("Leaderboard", asset("html/page.css"), asset("html/page.js"), body))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from rich.console import Console
-from rich.text import Text
 
+from evalharness.base.terminal import remark
 from evalharness.base.text import printable
 from evalharness.results.html.document import percent
 from evalharness.results.paper.family_table import DIFFERS, MARKS, OWN_LABELS, PART, columns_of, row_of
@@ -64,7 +64,7 @@ def table_of(board: Leaderboard, *, series: bool = False) -> Table:
     names = [standing.name for standing in board.standings]
     rows = []
     for standing in board.standings:
-        row = row_of(board, standing, marks=STATED_MARK if standing.stated else "")
+        row = row_of(board, standing, STATED_MARK if standing.stated else "")
         if board.sorted_by and not series:
             name = f"{row.name} ({row.group})" if names.count(row.name) > 1 else row.name
             row = replace(row, name=name, group="")
@@ -133,7 +133,7 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
         submitted = any(standing.submitter for standing in board.standings)
         notes.insert(0, f"{OURS} a run {'of ours, or that was submitted' if submitted else 'of ours'}")
     for note in notes:
-        console.print(Text(note), style="dim")
+        remark(console, note)
 
 
 def text_leaderboard(board: Leaderboard) -> str:
@@ -146,7 +146,7 @@ def flat_table(board: Leaderboard) -> Table:
     table = _with_verification(table_of(board), board)
     rows = []
     for row, standing in zip(table.rows, board.standings, strict=True):
-        cells = {c.key: _page_cells(row, standing, c, EMPTY)[c.key] for c in table.columns}
+        cells = {column.key: _with_derived(row, standing, column) for column in table.columns}
         rows.append(replace(row, cells=cells))
     return replace(table, rows=tuple(rows))
 
@@ -168,17 +168,17 @@ def page_table(board: Leaderboard) -> Table:
         shown = {"verified": "\u2713\u00a0yes", "not verified": "no"}.get(standing.verification or "")
         cells = {"verification": Cell(text=shown)} if shown else {}
         for column in table.columns:
-            cells |= _page_cells(row, standing, column, corrected.get(column.key, EMPTY))
+            cell = corrected.get(column.key, EMPTY)
+            known = standing.ours or column.key.startswith(HELD_OUT)
+            cells[column.key] = _with_derived(row, standing, column)
+            cells[f"{column.key}_corrected"] = cell if known else replace(cell, ci95=None)
         rows.append(replace(row, cells=cells))
     return replace(table, columns=tuple(columns), rows=tuple(rows), first="model")
 
 
-def _page_cells(row: Row, standing: Standing, column: Column, corrected: Cell) -> dict[str, Cell]:
+def _with_derived(row: Row, standing: Standing, column: Column) -> Cell:
     """Published rows have intervals of their held-out score alone: these are derived."""
-    cell = row.cell(column)
-    if not standing.ours:
-        if not column.key.startswith(HELD_OUT):
-            corrected = replace(corrected, ci95=None)
-        elif limits := standing.ci95.get(column.key):
-            cell = replace(cell, ci95=(100 * limits[0], 100 * limits[1]))
-    return {column.key: cell, f"{column.key}_corrected": corrected}
+    cell, limits = row.cell(column), standing.ci95.get(column.key)
+    if standing.ours or limits is None or not column.key.startswith(HELD_OUT):
+        return cell
+    return replace(cell, ci95=(100 * limits[0], 100 * limits[1]))

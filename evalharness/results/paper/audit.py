@@ -185,14 +185,9 @@ def _first_average_findings(rows: list[PublishedRow]) -> Iterator[Finding]:
         if row.table != "perturbation_preprint_average":
             continue
         for measure in MEASURES:
-            printed = row.numbers[f"average_{measure}"]
             mean = fmean(columns[row.names["method"]].numbers[f"p{i}_{measure}"].value for i in (1, 2, 3))
-            off = abs(mean - printed.value)
-            if off > 0.05 + _EPSILON:
-                # As of a delta: the columns are rounded, too.
-                kind = "average" if off > 0.1 + _EPSILON else "average_rounding"
-                detail = f"P1 to P3 give {mean:.2f}"
-                yield _finding(row, f"average_{measure}", kind, detail)
+            # The mean is of rounded numbers, and rounded itself.
+            yield from _off(row, f"average_{measure}", mean, 0.1, "average", f"P1 to P3 give {mean:.2f}")
 
 
 def _best_of_n_findings(rows: list[PublishedRow]) -> Iterator[Finding]:
@@ -202,14 +197,20 @@ def _best_of_n_findings(rows: list[PublishedRow]) -> Iterator[Finding]:
     for (method, decoding), row in by_decoding.items():
         if decoding != "delta":
             continue
-        for column, printed in row.numbers.items():
+        for column in row.numbers:
             best, greedy = (by_decoding[method, name].numbers[column].value for name in ("BoN", "greedy"))
-            off = abs(best - greedy - printed.value)
-            if off > 0.05 + _EPSILON:
-                # Three roundings to 0.05 each: a delta of unrounded numbers may be off by 0.15.
-                kind = "delta" if off > 0.15 + _EPSILON else "delta_rounding"
-                detail = f"{best:.1f} - {greedy:.1f} = {best - greedy:.1f}"
-                yield _finding(row, column, kind, detail)
+            detail = f"{best:.1f} - {greedy:.1f} = {best - greedy:.1f}"
+            # Three roundings to 0.05 each: a delta of unrounded numbers may be off by 0.15.
+            yield from _off(row, column, best - greedy, 0.15, "delta", detail)
+
+
+def _off(
+    row: PublishedRow, column: str, expected: float, rounding: float, kind: str, detail: str
+) -> Iterator[Finding]:
+    """A finding of `kind` where the number is off by more than `rounding` explains, of KIND_rounding where by less."""
+    off = abs(expected - row.numbers[column].value)
+    if off > 0.05 + _EPSILON:
+        yield _finding(row, column, kind if off > rounding + _EPSILON else f"{kind}_rounding", detail)
 
 
 def _cross_table_findings(rows: list[PublishedRow]) -> Iterator[Finding]:

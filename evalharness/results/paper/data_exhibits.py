@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,14 +93,14 @@ def _fill_map(given: Given) -> Filled:
     found = list(each_read(_sources(given), diversity.read_thoughts, problems))
     named = diversity.told_apart([read for _, read in found], [path for path, _ in found])
     sources = diversity.pooled(named)
+    empty = Table(_MAP, columns, (), notes=(_MAP_NOTE,))
     drawn = [source for source in sources if source.texts]
     if not drawn:
-        return Filled((Table(_MAP, columns, (), notes=(_MAP_NOTE,)),), tuple(problems))
+        return Filled((empty,), tuple(problems))
     try:
         points, mapped, name = diversity.thought_map(drawn, "auto")
     except UserError as error:
-        problems.append(str(error))
-        return Filled((Table(_MAP, columns, (), notes=(_MAP_NOTE,)),), tuple(problems))
+        return Filled((empty,), (*problems, str(error)))
     rows = [
         Row(
             source.label,
@@ -113,7 +114,7 @@ def _fill_map(given: Given) -> Filled:
         for source in mapped
     ]
     lines = [str(source) for source in mapped]
-    table = Table(_MAP, columns, tuple(rows), notes=(_MAP_NOTE, f"embedding: {name}"))
+    table = replace(empty, rows=tuple(rows), notes=(_MAP_NOTE, f"embedding: {name}"))
     return Filled((table,), tuple(problems), lambda: pictures.draw_thoughts(points, lines, name))
 
 

@@ -52,20 +52,14 @@ def print_exhibits(console: Console, found: Sequence[Mapping[str, Any]], left_ou
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for row in found:
-        name = row["name"]
-        title = (
-            row["title"].partition(": ")[2]
-            if row["title"].startswith(("table ", "figure "))
-            else row["title"]
-        )
-        table.add_row(Text(name, style="bold"), Text(title, style="bold"))
+        title = re.sub("^(table|figure) .*?: ", "", row["title"])
+        table.add_row(Text(row["name"], style="bold"), Text(title, style="bold"))
         table.add_row("", line(row["shows"]))
         if row["filled_by"]:
             table.add_row("", line(f"filled by: {', '.join(row['filled_by'])}", "green"))
+        what = "missing" if row["filled_by"] else "fill it"
         for missing in row["missing"]:
-            table.add_row(
-                "", line(f"missing: {missing}" if row["filled_by"] else f"fill it: {missing}", "dim")
-            )
+            table.add_row("", line(f"{what}: {missing}", "dim"))
     console.print(table)
     for why in left_out:
         console.print(line(f"left out: {why}", "yellow"))
@@ -82,9 +76,7 @@ def exhibits_for_page(given: Given) -> list[dict[str, Any]]:
         entry = {**exhibit.to_json(given), "tables": []}
         if entry["filled_by"] and exhibit.name not in _SLOW:
             filled = exhibit.fill(given)
-            entry |= {
-                "tables": [table_for_page(table) for table in filled.tables],
-                "missing": list(filled.missing),
-            }
+            entry["tables"] = [table_for_page(table) for table in filled.tables]
+            entry["missing"] = list(filled.missing)
         found.append(entry)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.difference import SIGNIFICANT
@@ -11,7 +12,7 @@ from evalharness.results.paper.protocol import aspects, differ, phrases
 from evalharness.results.paper.published import OTHERS, PublishedRow, family_columns, load_table
 from evalharness.results.paper.standing_rows import Benchmark, own_row, published_row
 from evalharness.results.paper.standings import Leaderboard, Standing
-from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
+from evalharness.results.paper.table import Cell, Column, Row, Source, Table, percent_cell
 from evalharness.results.score import ESTIMATED, MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.trainings import SEED, difference_interval, seeds_of
@@ -47,7 +48,14 @@ def marks_of(board: Leaderboard, standing: Standing, column: str) -> str:
     )
 
 
-def row_of(board: Leaderboard, standing: Standing, *, derived: bool = False, **more: object) -> Row:
+def row_of(
+    board: Leaderboard,
+    standing: Standing,
+    marks: str = "",
+    about: tuple[str, ...] = (),
+    *,
+    derived: bool = False,
+) -> Row:
     """A row of a leaderboard as one of a table. `derived`: with the intervals that printed rates amount to."""
     cells = {
         column: percent_cell(
@@ -58,10 +66,8 @@ def row_of(board: Leaderboard, standing: Standing, *, derived: bool = False, **m
         for column in board.columns
     }
     held_in = frozenset(column for column in board.columns if board.is_held_in(standing, column))
-    source = "published" if not standing.ours else "submission" if standing.submitter else "run"
-    return Row(
-        standing.name, cells, standing.series, source, folder=standing.folder, underlined=held_in, **more  # type: ignore[arg-type]
-    )  # fmt: skip
+    source: Source = "published" if not standing.ours else "submission" if standing.submitter else "run"
+    return Row(standing.name, cells, standing.series, source, marks, about, standing.folder, held_in)
 
 
 def legend(table: Sequence[Row]) -> list[str]:
@@ -87,7 +93,7 @@ def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmar
         found = aspects(run, benchmark)
         marks = DIFFERS if differ(found) else ""
         standing = own_row(run, label, benchmark.prompts, ())
-        rows.append(row_of(board, standing, marks=marks, about=(*phrases(found), *_trainings(run))))
+        rows.append(row_of(board, standing, marks, (*phrases(found), *_trainings(run))))
     return rows
 
 
@@ -155,7 +161,7 @@ def differences(
     why = [f"{runs[i][0]} is not paired: {text}" for i, text in reasons.items()]
     if not rows:
         return [], why
-    signed = [Column(c.key, c.name, c.group, c.decimals, True) for c in columns]
+    signed = [replace(column, signed=True) for column in columns]
     names = {c.key.rpartition("_")[2]: c.name for c in columns}
     for total, title in ((ESTIMATED, "held-out, estimated"), (POOLED, "pooled")):
         if any(f"{total}_{measure}" in row.cells for row in rows for measure in MEASURES):

@@ -21,13 +21,12 @@ _COUNTS = ("right_right", "right_wrong", "wrong_right", "wrong_wrong")
 _FIGURES = ("accuracy", "kappa")
 
 
-def _agreement_row(found: Mapping[str, Any], *, published: bool = False) -> Row:
+def _agreement_row(found: Mapping[str, Any]) -> Row:
     cells = {key: Cell(found[key]) for key in _COUNTS}
     for name in _FIGURES:
         ends = (found[f"{name}_low"], found[f"{name}_high"])
         cells[name] = Cell(found[name], None if None in ends else ends)
-    source = "published" if published else "data"
-    return Row(f"{found['first']} x {found['second']}", cells, source=source)  # type: ignore[arg-type]
+    return Row(f"{found['first']} x {found['second']}", cells, source="data")
 
 
 def _published() -> Row:
@@ -38,8 +37,7 @@ def _published() -> Row:
     }
     agreed = counts["right_right"] + counts["wrong_wrong"]
     cells = {key: Cell(value) for key, value in counts.items()}
-    wrong_wrong, wrong_right, right_wrong, right_right = (round(counts[key]) for key in reversed(_COUNTS))
-    kappa = stats.cohen_kappa((wrong_wrong, wrong_right, right_wrong, right_right))
+    kappa = stats.cohen_kappa([round(counts[key]) for key in reversed(_COUNTS)])
     figures = {"accuracy": Cell(agreed / sum(counts.values())), "kappa": Cell(kappa)}
     return Row("human x GPT-4", cells | figures)
 
@@ -84,18 +82,20 @@ JUDGE = Exhibit(
 _MTBENCH = "MT-bench"
 _KIND = "mtbench"
 _JUDGE = "GPT-4"
+_NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""JSON that is something else than its reader expects."""
 
 
 def is_mtbench_folder(path: Path) -> bool:
     """Whether `evalharness mtbench` wrote it."""
     try:
         return bool(read_json(path / MANIFEST)["identity"]["kind"] == _KIND)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *_NOT_AS_WRITTEN):
         return False
 
 
 def _mtbench_row(path: Path) -> Row:
-    """Raises OSError, ValueError, KeyError, TypeError where the folder is not as written."""
+    """Raises OSError or one of `_NOT_AS_WRITTEN` where the folder is not as written."""
     summary, identity = read_json(path / SUMMARY), read_json(path / MANIFEST)["identity"]
     about = [
         f"judge {summary['judge']}",
@@ -142,18 +142,15 @@ def _fill_mtbench(given: Given) -> Filled:
     for path in given.mtbench:
         try:
             rows.append(_mtbench_row(path))
-        except (OSError, ValueError, KeyError, TypeError, IndexError):
+        except (OSError, *_NOT_AS_WRITTEN):
             problems.append(
                 f"{path}: its summary is not readable; run its `evalharness mtbench` command again"
             )
+    own = f"{DIFFERS} not graded by FastChat's prompts (--judge-prompts FILE)"
     notes = [
         f"published: judge {_JUDGE}, MT-bench's 80 questions; a score is comparable with the same questions, judge and "
         "prompt alone",
-        *(
-            [f"{DIFFERS} not graded by FastChat's prompts (--judge-prompts FILE)"]
-            if any(r.marks for r in rows)
-            else []
-        ),
+        *([own] if any(row.marks for row in rows) else []),
         *(f"{row.name}: {'; '.join(row.about)}" for row in rows if row.ours),
     ]
     return Filled((Table(_MTBENCH, columns, tuple(rows), "1 to 10", tuple(notes)),), tuple(problems))

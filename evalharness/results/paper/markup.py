@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from evalharness.base.grouping import grouped
 from evalharness.base.text import printable
 from evalharness.results.html.document import safe
 from evalharness.results.paper.table import Column, Row, Table
-from evalharness.results.paper.text import grouped
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -84,7 +84,7 @@ def latex(table: Table) -> str:
     else:
         names = [latex_text(table.first or "Method"), *(latex_text(_capital(c.name)) for c in table.columns)]
     lines.append(" & ".join(names) + r" \\")
-    for group, rows in grouped(table.rows):
+    for group, rows in grouped((row.group, row) for row in table.rows).items():
         lines.append("\\midrule")
         if group:
             lines.append(f"\\multicolumn{{{1 + len(table.columns)}}}{{c}}{{{latex_text(group)}}} \\\\")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
@@ -102,10 +102,7 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
     )
     standing.sort(key=lambda each: each[:2])
     named = [(label if label == f"{x:g}" else f"{x:g}: {label}", run) for x, label, run in standing]
-    rows += [
-        Row(r.name, r.cells, "ours", r.source, r.marks, r.about, r.folder)
-        for r in own_rows(board, named, benchmark)
-    ]
+    rows += [replace(row, group="ours") for row in own_rows(board, named, benchmark)]
     columns = columns_of(board)
     paired, why = differences(named, columns)
     notes = (note, *legend(rows), *protocol_lines(rows))

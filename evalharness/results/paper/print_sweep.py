@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.terminal import line, plain_table
+from evalharness.base.terminal import plain_table, remark
 from evalharness.results.difference import Difference
 from evalharness.results.html.document import percent
 from evalharness.results.paper.perturbed import sweep_table
@@ -64,15 +64,13 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     print_head(console, title, about, sweep.notes)
     print_table(console, sweep_table(sweep))
     if first := first_average_line(sweep):
-        console.print(Text(first), style="dim")
+        remark(console, first)
     others = [sweep.std_sample[measure] for measure in MEASURES]
     sample = " and ".join(f"{100 * value:.2f}" for value in others if value is not None)
-    console.print(
-        Text(
-            f"Std: population standard deviation over the {len(sweep.columns)} columns"
-            + (f" (of a sample: {sample})" if sample else "")
-        ),
-        style="dim",
+    remark(
+        console,
+        f"Std: population standard deviation over the {len(sweep.columns)} columns"
+        + (f" (of a sample: {sample})" if sample else ""),
     )
     if len(sweep.columns) < 2:
         return
@@ -80,12 +78,10 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     console.print(Text("against the unperturbed run, paired by task", style="bold"))
     console.print(differences_table(sweep))
     if touched := touched_line(sweep):
-        console.print(line(touched, "dim"))
+        remark(console, touched)
     found = [d for column in sweep.columns for d in column.differences.values()]
-    console.print(
-        Text(
-            f"p: {method(found)}. Holm: adjusted over the {len(found)} tests shown; bold where below 0.05. "
-            "kept: perturbed / unperturbed. w/t/l: tasks won, tied, lost under the perturbation."
-        ),
-        style="dim",
+    remark(
+        console,
+        f"p: {method(found)}. Holm: adjusted over the {len(found)} tests shown; bold where below 0.05. "
+        "kept: perturbed / unperturbed. w/t/l: tasks won, tied, lost under the perturbation.",
     )

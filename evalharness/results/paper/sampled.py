@@ -9,7 +9,7 @@ from rich.table import Table as Drawn
 from rich.text import Text
 
 from evalharness.base.errors import UserError
-from evalharness.base.terminal import plain_table
+from evalharness.base.terminal import plain_table, remark
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.html.document import percent
 from evalharness.results.paper.exhibit import Exhibit, Filled, Given, is_sampled
@@ -87,9 +87,7 @@ def _fill(given: Given) -> Filled:
     columns = columns_of(board)
     rows, left = [], set[str]()
     for row in load_table("best_of_n"):
-        printed = row_of(
-            board, published_row(row, benchmark)
-        )  # the held-out mean of differences is one as well
+        printed = row_of(board, published_row(row, benchmark))  # the mean of differences is one as well
         rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
     notes, problems = ["delta is paired by task; its interval has a width even where no task differs"], []
     for label, (greedy, samples) in pairs(given).items():
@@ -189,22 +187,18 @@ def print_best_of_n(console: Console, study: BestOfN) -> None:
     if study.families:
         counts = ", ".join(f"{_called(study, family.family)} {family.n}" for family in study.families)
         print_table(console, best_table(study))
-        console.print(Text(f"tasks: {counts}"), style="dim")
-        console.print(
-            Text("delta: paired by task; its interval has a width even where no task differs", style="dim")
-        )
+        remark(console, f"tasks: {counts}")
+        remark(console, "delta: paired by task; its interval has a width even where no task differs")
         console.print()
     console.print(Text("k of the samples, every choice of k counted alike (%)", style="bold"))
     console.print(curves_table(study))
-    console.print(Text("pass@k: one of k succeeds. pass^k: all k do.", style="dim"))
+    remark(console, "pass@k: one of k succeeds. pass^k: all k do.")
     console.print()
     if study.families:
         console.print(Text("how different the samples are", style="bold"))
         console.print(quality_table(study))
-        console.print(
-            Text(
-                "duplicates: samples that did, turn for turn, what an earlier one did. first actions: different ones "
-                f"among {study.samples} samples of a task. subgoals: completed by one sample, by any of them.",
-                style="dim",
-            )
+        remark(
+            console,
+            "duplicates: samples that did, turn for turn, what an earlier one did. first actions: different ones "
+            f"among {study.samples} samples of a task. subgoals: completed by one sample, by any of them.",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import hypot
 from typing import Any
@@ -11,6 +11,7 @@ from evalharness import stats
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
 from evalharness.protocol.prompt import load_prompt
+from evalharness.records.summary import Reference
 from evalharness.results.deviations import deviations
 from evalharness.results.paper.published import PublishedRow
 from evalharness.results.paper.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
@@ -18,9 +19,11 @@ from evalharness.results.score import HELD_OUT, MEASURES, family_score
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.task_range import (
     TaskRange,
+    attempts,
     chance_corrected,
     corrected_interval,
     corrected_rates,
+    family_range,
     load_ranges,
 )
 from evalharness.results.trainings import interval_of
@@ -153,9 +156,8 @@ class _Corrected:
     floor_errors: dict[str, float | None] = field(default_factory=dict)
     ceilings: dict[str, float | None] = field(default_factory=dict)
 
-    def add(self, family: str, known: Sequence[TaskRange], rates: Mapping[str, Any], *, shown: bool) -> None:
-        """`known`: the range of every task of the family. What is not `shown` counts in the held-out score only."""
-        found = corrected_rates(known, rates)
+    def add(self, family: str, found: Reference, *, shown: bool) -> None:
+        """`found`: over every task of the family. What is not `shown` counts in the held-out score only."""
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             self.floors[column], self.ceilings[column] = found.floor[rate], found.ceiling[rate]
@@ -169,8 +171,9 @@ class _Corrected:
         values: Mapping[str, float | None],
         intervals: Mapping[str, tuple[float, float]],
         sizes: Mapping[str, int],
-        floor_attempts: int,
+        ranges: Mapping[str, TaskRange],
     ) -> None:
+        tries = attempts(row for task_id, row in ranges.items() if task_id.split("/")[0] in sizes)
         for measure in MEASURES:
             score, floor, ceiling = (
                 _held_out_mean(each, measure, sizes) for each in (values, self.floors, self.ceilings)
@@ -184,9 +187,7 @@ class _Corrected:
             if None not in errors:
                 parts = [n * (e or 0.0) for n, e in zip(sizes.values(), errors, strict=True)]
                 error = hypot(*parts) / sum(sizes.values())
-                limits = corrected_interval(
-                    score, intervals.get(column), floor, error, ceiling, floor_attempts
-                )
+                limits = corrected_interval(score, intervals.get(column), floor, error, ceiling, tries)
                 if limits:
                     self.ci95[column] = limits
 
@@ -209,13 +210,10 @@ def _published_corrected(
             continue
         rates: dict[str, Any] = {f"{m}_rate": values.get(f"{family}_{m}") for m in MEASURES}
         rates["success_rate_ci95"] = intervals.get(f"{family}_success")
-        corrected.add(family, rows, rates, shown=all(row.labels == "official" for row in rows))
-    corrected.add_held_out(values, intervals, benchmark.held_out, _attempts(ranges, benchmark.held_out))
+        found = corrected_rates(rows, rates)
+        corrected.add(family, found, shown=all(row.labels == "official" for row in rows))
+    corrected.add_held_out(values, intervals, benchmark.held_out, ranges)
     return corrected
-
-
-def _attempts(ranges: Mapping[str, TaskRange], families: Iterable[str]) -> int:
-    return sum(row.floor_samples for id_, row in ranges.items() if id_.split("/")[0] in families)
 
 
 def own_row(
@@ -228,19 +226,15 @@ def own_row(
     """`label`: what tells the run from the others of the table."""
     manifest = run.manifest
     ranges = load_ranges(manifest.suite, run.config["suite_seed"])
-    limits = run.turn_limits
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     corrected = _Corrected()
     for family, scores in run.by_family.items():
         score = family_score(scores)
-        rows = [ranges.get(s.task_id) for s in scores]
-        same = all(
-            r is not None and r.task_hash == s.task_hash and r.max_turns == limits[family]
-            for r, s in zip(rows, scores, strict=True)
-        )
-        if same:
-            corrected.add(family, [r for r in rows if r is not None], score.given(), shown=True)
+        tasks = [(s.task_id, s.task_hash) for s in scores]
+        # An episode may say that it is of a family that the manifest does not name: no range has its limit.
+        if found := family_range(tasks, ranges, score.given(), run.turn_limits.get(family, 0)):
+            corrected.add(family, found, shown=True)
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             values[column] = getattr(score, rate)
@@ -254,8 +248,7 @@ def own_row(
             rate, ends = (getattr(held_out, f"{measure}_rate{part}") for part in ("", "_ci95"))
             intervals[column] = interval_of(run, HELD_OUT, measure, rate, ends)
     if held_out:
-        sizes = manifest.held_out
-        corrected.add_held_out(values, intervals, sizes, _attempts(ranges, sizes))
+        corrected.add_held_out(values, intervals, manifest.held_out, ranges)
     leaves = deviations(run.identity, prompts, run.titles)
     return Standing(
         name=label,

@@ -110,17 +110,11 @@ class Table:
     def by_name(self) -> list[Table]:
         """A table for each name of a column, `success` and `progress`, whose columns are the groups."""
         names = list(dict.fromkeys(column.name for column in self.columns))
-        return [
-            Table(
-                self.title,
-                tuple(
-                    Column(c.key, c.group, "", c.decimals, c.signed) for c in self.columns if c.name == name
-                ),
-                self.rows,
-                name,
-            )
+        columns = {
+            name: [replace(c, name=c.group, group="") for c in self.columns if c.name == name]
             for name in names
-        ]
+        }
+        return [Table(self.title, tuple(listed), self.rows, name) for name, listed in columns.items()]
 
     def flat(self) -> list[dict[str, Any]]:
         """A flat row for each row, in the units shown; None where there is no number."""

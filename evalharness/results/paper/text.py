@@ -4,14 +4,15 @@ table of their own."""
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal
 
 from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from evalharness.base.terminal import console_for, line
+from evalharness.base.grouping import grouped
+from evalharness.base.terminal import console_for, line, remark
 from evalharness.base.text import printable
 from evalharness.results.paper.exhibit import Filled
 from evalharness.results.paper.table import EMPTY, Cell, Column, Row, Table
@@ -22,14 +23,6 @@ Mode = Literal["behind", "below", "none"]
 _MODES: tuple[Mode, ...] = ("behind", "below")
 _NAME = 19
 """Characters that a name is folded into, and a blank, before a table is cut into several."""
-
-
-def grouped(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
-    """(group, its rows) in order of their first."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row.group, []).append(row)
-    yield from groups.items()
 
 
 def _number(row: Row, column: Column) -> str:
@@ -91,7 +84,7 @@ def _drawn(table: Table, mode: Mode) -> Drawn:
         drawn.add_column(Text(heading), justify="right", no_wrap=True)
     cells = dict(zip(map(id, table.rows), lines, strict=True))
     all_ours = all(row.ours for row in table.rows)
-    for group, rows in grouped(table.rows):
+    for group, rows in grouped((row.group, row) for row in table.rows).items():
         if group:
             drawn.add_row(line(group, "dim"))
         for row in rows:
@@ -141,9 +134,9 @@ def print_table(console: Console, table: Table, *, explain: bool = True) -> None
         console.print(each)
         console.print()
     if explain and any(row.ours for row in table.rows) and not all(row.ours for row in table.rows):
-        console.print(Text(f"{OURS} ours"), style="dim")
+        remark(console, f"{OURS} ours")
     for note in table.notes:
-        console.print(line(note), style="dim")
+        remark(console, note)
 
 
 def print_filled(console: Console, filled: Filled) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table
+from evalharness.base.terminal import plain_table, remark
 from evalharness.base.text import printable
 from evalharness.results.behaviour.figures import FIGURES, Figure
 from evalharness.results.behaviour.rows import ALL, BehaviourRow, DifferenceRow, RunBehaviour
@@ -62,7 +62,7 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
     console.print(table)
     shown = sum(row.family == first for row in rows)
     each = f", {len(rows)} with those of each family" if others else ""
-    console.print(Text(f"{shown} figures{each}: {uncorrected(len(rows))}.", style="dim"))
+    remark(console, f"{shown} figures{each}: {uncorrected(len(rows))}.")
     _foot(console)
 
 
@@ -94,9 +94,7 @@ def print_differences(
     shown = [row for row in rows if row.family == family]
     count = shown[0].n if shown else 0
     where = "all families" if family == ALL else family
-    console.print(
-        Text(f"{b} against {a}: {where}, {count} tasks that both have played, paired by task", style="dim")
-    )
+    remark(console, f"{b} against {a}: {where}, {count} tasks that both have played, paired by task")
     table = plain_table("", a, b, f"{b} - {a}", "95 % CI")
     for row in shown:
         figure = _BY_NAME[row.figure]
@@ -110,17 +108,13 @@ def print_differences(
             style="bold" if row.low > 0 or row.high < 0 else None,
         )
     console.print(table)
-    console.print(
-        Text(f"Bold: the interval excludes 0. {len(shown)} figures: {uncorrected(len(shown))}.", style="dim")
-    )
+    remark(console, f"Bold: the interval excludes 0. {len(shown)} figures: {uncorrected(len(shown))}.")
     _foot(console)
 
 
 def _foot(console: Console) -> None:
-    console.print(
-        Text(
-            "Shares in %; intervals over tasks. An error turn is one in which the environment carried out nothing. "
-            "Formulas: docs/behaviour.md",
-            style="dim",
-        )
+    remark(
+        console,
+        "Shares in %; intervals over tasks. An error turn is one in which the environment carried out nothing. "
+        "Formulas: docs/behaviour.md",
     )

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table
+from evalharness.base.terminal import plain_table, remark
 from evalharness.base.text import printable
 from evalharness.results.checkpoints import Point, Training
 from evalharness.results.html.document import percent
@@ -115,10 +115,8 @@ def print_training(console: Console, training: Training) -> None:
         console.print(Text(line))
     tests = sum(len(p.against_first) + len(p.against_best) for p in training.points)
     if tests:
-        console.print(
-            Text(
-                f"Tests are paired by task; Holm: adjusted over the {tests} of them; bold where below 0.05. "
-                "w/t/l: tasks won, tied, lost."
-            ),
-            style="dim",
+        remark(
+            console,
+            f"Tests are paired by task; Holm: adjusted over the {tests} of them; bold where below 0.05. "
+            "w/t/l: tasks won, tied, lost.",
         )

@@ -9,7 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.terminal import line, plain_table
+from evalharness.base.grouping import grouped
+from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.comparison import Comparison
 from evalharness.results.difference import SIGNIFICANT, Difference
 from evalharness.results.run_labels import labels_of
@@ -60,11 +61,8 @@ def _table(comparison: Comparison, titles: Mapping[str, str]) -> Table:
 
 def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
     """`babyai/agentboard: 003 007 012`, a line for each family and suite."""
-    groups: dict[str, list[str]] = {}
-    for task_id in task_ids:
-        prefix, _, index = task_id.rpartition("/")
-        groups.setdefault(prefix, []).append(index)
-    for prefix, indices in groups.items():
+    parts = (task_id.rpartition("/") for task_id in task_ids)
+    for prefix, indices in grouped((prefix, index) for prefix, _, index in parts).items():
         yield f"{prefix}: {' '.join(indices)}"
 
 
@@ -83,7 +81,7 @@ def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Ta
 def print_head(console: Console, title: str, about: str, notes: Sequence[str] = ()) -> None:
     """What a study is of, and what to know of it."""
     console.print(line(title, "bold"), soft_wrap=True)
-    console.print(Text(about, style="dim"))
+    remark(console, about)
     for note in notes:
         console.print(line(note, "yellow"))
     console.print()
@@ -102,11 +100,9 @@ def print_runs(console: Console, comparisons: Sequence[Comparison]) -> None:
 def print_comparison(console: Console, comparison: Comparison) -> None:
     titles = {**comparison.baseline.titles, **comparison.run.titles}
     a, b = comparison.letters
-    console.print(
-        Text(
-            f"{b} against {a}: suite {comparison.run.suite}, at most {comparison.run.max_turns} turns, paired by task"
-        ),
-        style="dim",
+    remark(
+        console,
+        f"{b} against {a}: suite {comparison.run.suite}, at most {comparison.run.max_turns} turns, paired by task",
     )
     for note in comparison.notes:
         console.print(line(note, "yellow"))
@@ -142,28 +138,23 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
     every = [d for c in comparisons for d in c.differences]
     bold = "; bold where below 0.05" if console.color_system else ""
     letters = [c.letters[1] for c in comparisons]
-    console.print(
-        Text(
-            f"p: {method(every)}; the interval excludes 0 where p is below 0.05. "
-            f"Holm: adjusted over the {len(every)} tests shown{bold}. "
-            "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
-            f"{_ESTIMATED_SAID if any(d.family == ESTIMATED for d in every) else ''}"
-            f"{POOLED_SAID if any(d.family == POOLED for d in every) else ''}"
-            f"w/t/l: tasks won, tied, lost by {' or '.join(letters) if len(letters) < 3 else 'the later run'}."
-        ),
-        style="dim",
+    remark(
+        console,
+        f"p: {method(every)}; the interval excludes 0 where p is below 0.05. "
+        f"Holm: adjusted over the {len(every)} tests shown{bold}. "
+        "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
+        f"{_ESTIMATED_SAID if any(d.family == ESTIMATED for d in every) else ''}"
+        f"{POOLED_SAID if any(d.family == POOLED for d in every) else ''}"
+        f"w/t/l: tasks won, tied, lost by {' or '.join(letters) if len(letters) < 3 else 'the later run'}.",
     )
     said = "kinds: p where whole kinds of tasks are the evidence (Student's t): would it hold for "
     by_kind = [d for d in every if d.p_by_kind is not None and d.kinds < d.n]
     if not by_kind:
         if any(d.p_by_kind is not None for d in every):
             said += "other kinds of tasks? Here each task is the only one of its kind, so it is p again."
-            console.print(Text(said), style="dim")
+            remark(console, said)
         return
     titles = {family: title for c in comparisons for family, title in c.run.titles.items()}
     least = {_title(d, titles): f"{d.kinds} kinds, {p_value(d.smallest_p_by_kind or 1.0)}" for d in by_kind}
     listed = "; ".join(f"{title} {text}" for title, text in least.items())
-    console.print(
-        Text(f"{said}other kinds of tasks? Its smallest value, if every task were won: {listed}."),
-        style="dim",
-    )
+    remark(console, f"{said}other kinds of tasks? Its smallest value, if every task were won: {listed}.")

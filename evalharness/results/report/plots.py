@@ -114,6 +114,14 @@ def _figure(width: float, height: float, title: str) -> Figure:
     return figure
 
 
+def _grid(figure: Figure, count: int, columns: int) -> list[Axes]:
+    """So many panels, `columns` in a row."""
+    axes = list(figure.subplots(-(-count // columns), columns, squeeze=False).flat)
+    for spare in axes[count:]:
+        spare.remove()
+    return axes[:count]
+
+
 def _family_panels(
     rows: Sequence[Row], titles: Mapping[str, str], title: str, ylabel: str
 ) -> tuple[Figure, dict[str, Axes]]:
@@ -122,10 +130,7 @@ def _family_panels(
     columns = min(3, len(families))
     lines = -(-len(families) // columns)
     figure = _figure(max(5.0, 3.0 * columns), 2.4 * lines + 0.9, title)
-    grid = list(figure.subplots(lines, columns, squeeze=False).flat)
-    for spare in grid[len(families) :]:
-        spare.remove()
-    panels = dict(zip(families, grid, strict=False))
+    panels = dict(zip(families, _grid(figure, len(families), columns), strict=True))
     for i, (family, axes) in enumerate(panels.items()):
         axes.set_title(_label(titles.get(family, family)))
         axes.set_ylim(0, 100)
@@ -212,7 +217,6 @@ def draw_difficulty(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
         axes.set_xticks([0, 1], DIFFICULTIES)
         axes.set_xlim(-0.5, 1.5)
         axes.set_ylim(0, 100)
-    for (measure, family), axes in panels.items():
         if family == rows[0]["family"]:
             axes.set_ylabel(f"{measure} rate (%)")
     _legend(figure)
@@ -226,12 +230,11 @@ def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label:
     ys = [100 * row["rate"] for row in rows]
     if not ys:
         return
-    below = [y - 100 * row["ci95_low"] for y, row in zip(ys, rows, strict=True)]
-    above = [100 * row["ci95_high"] - y for y, row in zip(ys, rows, strict=True)]
     # An interval over resampled values can end a rounding error short of its own mean.
-    errors = [[max(0.0, e) for e in side] for side in (below, above)]
+    below = [max(0.0, y - 100 * row["ci95_low"]) for y, row in zip(ys, rows, strict=True)]
+    above = [max(0.0, 100 * row["ci95_high"] - y) for y, row in zip(ys, rows, strict=True)]
     axes.errorbar(
-        xs, ys, yerr=errors, fmt=_MARKERS[i % len(_MARKERS)] + _DASHES[i % 4], color=_colour(i), label=label,
+        xs, ys, yerr=[below, above], fmt=_MARKERS[i % len(_MARKERS)] + _DASHES[i % 4], color=_colour(i), label=label,
         markersize=4.5, linewidth=1.2, elinewidth=1,
     )  # fmt: skip
 
@@ -325,11 +328,8 @@ def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure
     figure = _figure(
         3.6 * columns, 3.1 * lines + 0.4, "Scores without and with the perturbation (lines: 95 %)"
     )
-    grid = list(figure.subplots(lines, columns, squeeze=False).flat)
-    for spare in grid[len(drawn) :]:
-        spare.remove()
     names = [name for name in _values(rows, "perturbation") if name != UNPERTURBED]
-    for axes, (run, family, measure) in zip(grid, drawn, strict=False):
+    for axes, (run, family, measure) in zip(_grid(figure, len(drawn), columns), drawn, strict=True):
         own = _select(rows, run=run, family=family, measure=measure)
         axes.set_title(f"{_label(titles.get(family, family))}: {_label(run)}")
         axes.set_ylabel(f"{measure} rate (%)")
@@ -345,19 +345,15 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
         if row["ci95_low"] is not None
     }
     start = rates.pop(UNPERTURBED, None)
-    ends = [rates[name] for name in names if name in rates]
     shown = [name for name in names if name in rates]
+    ends = [rates[name] for name in shown]
     for name, end, height in zip(shown, ends, spread(ends, 7.5, 3, 97), strict=True):
         i = names.index(name)
-        style: dict[str, Any] = {
-            "color": _colour(i),
-            "linestyle": _DASHES[i % 4],
-            "marker": _MARKERS[i % len(_MARKERS)],
-        }
-        if start is not None:
-            axes.plot([0, 1], [start, end], markersize=4, linewidth=1.4, **style)
-        else:
-            axes.plot([1], [end], markersize=4, **style)
+        xs, ys = ([0, 1], [start, end]) if start is not None else ([1], [end])
+        axes.plot(
+            xs, ys, color=_colour(i), linestyle=_DASHES[i % 4], marker=_MARKERS[i % len(_MARKERS)],
+            markersize=4, linewidth=1.4,
+        )  # fmt: skip
         if name in limits:  # beside each other: they overlap
             axes.plot([1 - 0.02 * i] * 2, limits[name], color=_colour(i), linewidth=1, alpha=0.6)
         axes.plot([1.04, 1.12], [end, height], color="#bbbbbb", linewidth=0.6)

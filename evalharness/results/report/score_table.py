@@ -21,21 +21,19 @@ EARLY = "\u2020"
 _RATES = ("success_rate", "progress_rate")
 
 
-def percent(value: float | None, interval: Sequence[float] | None = None) -> str:
-    """`43.8 [35.0,53.1]`; "-" where there is none."""
+def percent(value: float | None, interval: Sequence[float] | None = None, decimals: int = 1) -> str:
+    """`43.8 [35.0,53.1]`; "-" where there is none. `decimals`: of the interval."""
     if value is None:
         return "-"
     text = f"{100 * value:5.1f}"
     if interval is not None:
-        text += f" [{100 * interval[0]:.1f},{100 * interval[1]:.1f}]"
+        text += f" [{100 * interval[0]:.{decimals}f},{100 * interval[1]:.{decimals}f}]"
     return text
 
 
 def brief(value: float | None, interval: Sequence[float] | None = None) -> str:
     """As `percent`, the interval in whole points."""
-    if value is None or interval is None:
-        return percent(value)
-    return f"{100 * value:5.1f} [{100 * interval[0]:.0f},{100 * interval[1]:.0f}]"
+    return percent(value, interval, 0)
 
 
 class ScoreTable:

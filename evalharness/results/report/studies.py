@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table
+from evalharness.base.terminal import plain_table, remark
 from evalharness.base.text import printable
 from evalharness.results.agent_study import AgentStudy
 from evalharness.results.html.document import percent
@@ -35,9 +35,7 @@ def print_agent_study(console: Console, study: AgentStudy) -> None:
                     f"{row.prompt_tokens + row.completion_tokens:,.0f}",
                 )
         console.print(table)
-    console.print(
-        Text("turns, model calls and tokens (read and written): of an episode, mean", style="dim"),
-    )
+    remark(console, "turns, model calls and tokens (read and written): of an episode, mean")
     if study.comparisons:
         console.print()
         print_runs(console, study.comparisons)
@@ -74,9 +72,7 @@ def print_seed_study(console: Console, study: SeedStudy) -> None:
             if row.measure == measure:
                 table.add_row(*_cells(study, row))
     console.print(table)
-    console.print(
-        Text(
-            "SD: of the seeds' rates, how far another seed moves. The interval is of the mean, over tasks.",
-            style="dim",
-        )
+    remark(
+        console,
+        "SD: of the seeds' rates, how far another seed moves. The interval is of the mean, over tasks.",
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table
+from evalharness.base.terminal import plain_table, remark
 from evalharness.base.text import duration, printable
 from evalharness.results.report.score_table import ScoreTable, percent
 
@@ -321,7 +321,7 @@ def print_summary(
     performance = summary.performance
     more = performance_lines(performance) if verbose else advice_lines(performance)
     for note in (*notes(summary, titles), *token_lines(summary, titles), *more):
-        console.print(Text(note, style="dim"))
+        remark(console, note)
     for warning in warnings(summary, titles):
         console.print(Text(warning, style="yellow"))
     if not verbose:
@@ -329,7 +329,7 @@ def print_summary(
     if (kinds := kinds_table(summary, titles)) is not None:
         console.print()
         console.print(kinds)
-        console.print(Text("for other kinds of tasks like these: whole kinds are the evidence", style="dim"))
+        remark(console, "for other kinds of tasks like these: whole kinds are the evidence")
     if (errors := errors_table(summary, titles)) is not None:
         console.print()
         console.print(errors)

@@ -32,16 +32,11 @@ SCHEMA = 1
 BLOCK_BYTES = 200_000
 """Of trajectories as JSON in one block, about: decompressed in a few milliseconds, and still many alike to compress."""
 
-BehaviourRow = tuple[str, str, float, float | None, float | None]
+BehaviourRow = tuple[str, str, float, float, float]
 """(figure, family, value, low, high): the panel of behaviour. A family of "" is all of them together."""
-Behaviour = Callable[[RunBehaviour], Sequence[BehaviourRow]]
-
-
 EpisodeJudgements = Mapping[EpisodeKey, Judgements]
 JudgementsOf = Callable[[Path], EpisodeJudgements]
 """Run folder -> what judges said of its turns."""
-
-
 PicturesOf = Callable[[Episode], Sequence[str]]
 """Episode -> SVG documents of the start and of every turn; none where it is not drawn."""
 
@@ -206,21 +201,20 @@ def run_entry(
 class ReadRun:
     """A run folder read once, for all that the page says of the run as a whole."""
 
-    def __init__(self, folder: Path, behaviour: Behaviour | None, family: str | None = None) -> None:
+    def __init__(self, folder: Path, family: str | None = None) -> None:
         """Raises UserError when `folder` holds no finished episode."""
         whole = Summing(folder)
         self.family, self._shown = family, whole if family is None else Summing(folder, family)
-        behaving = Behaving(folder, whole.manifest) if behaviour else None
+        behaving = Behaving(folder, whole.manifest)
 
         def seen(episode: Episode) -> None:
             for summing in {whole, self._shown}:
                 summing.add(episode)
-            if behaving:
-                behaving.add(episode)
+            behaving.add(episode)
 
         self.offsets = sorted_offsets(folder, seen)
         self.scored = scored_run(folder, whole.manifest, whole.scores)
-        self.behaviour = behaviour(behaving.behaviour()) if behaviour and behaving else ()
+        self.behaviour = behaviour_figures(behaving.behaviour())
 
     def entry(self, label: str) -> dict[str, Any]:
         folder, manifest = self.scored.folder, self.scored.manifest
@@ -228,14 +222,11 @@ class ReadRun:
         return run_entry(manifest, summary, label, self.family, self.behaviour)
 
 
-def read_comparable(
-    folders: Sequence[Path], behaviour: Behaviour | None, family: str | None
-) -> list[ReadRun]:
-    """Tables never mix suites. Raises UserError when these do, or when a folder holds no
-    finished episode."""
+def read_comparable(folders: Sequence[Path], family: str | None) -> list[ReadRun]:
+    """Tables never mix suites. Raises UserError when these do, or when a folder holds no finished episode."""
     if len({real_path(folder) for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
-    read = [ReadRun(folder, behaviour, family) for folder in folders]
+    read = [ReadRun(folder, family) for folder in folders]
     runs = [each.scored for each in read]
     require_same(runs, "suite", lambda run: run.suite, "make a report of each")
     return read
@@ -306,7 +297,6 @@ def load_bundle(
     folders: Sequence[Path],
     *,
     prompts: Path | None = None,
-    behaviour: Behaviour | None = None,
     judgements: JudgementsOf = lambda folder: {},
     chosen: Chosen | None = None,
     pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
@@ -318,7 +308,7 @@ def load_bundle(
 
     Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
     chosen = chosen or Chosen()
-    read = read_comparable(folders, behaviour, chosen.family)
+    read = read_comparable(folders, chosen.family)
     runs = [each.scored for each in read]
     if chosen.family is not None:
         require_family(chosen.family, [run.manifest for run in runs])

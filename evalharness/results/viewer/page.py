@@ -14,6 +14,7 @@ from evalharness.base.paths import replacing
 from evalharness.results.html.document import asset, document
 from evalharness.results.viewer.bundle import Bundle, compressed
 
+_STYLE = "viewer/assets/viewer.css"
 _BODY = """\
 <div id="app"><header id="bar"></header><main id="main" tabindex="-1"><p class="loading">Loading …</p></main></div>
 <noscript><p>This report needs JavaScript, which it brings along: it loads nothing from anywhere.</p></noscript>
@@ -26,10 +27,6 @@ def script() -> str:
     parts = sorted((part for part in folder.iterdir() if part.name.endswith(".js")), key=lambda p: p.name)
     joined = "\n".join(part.read_text(encoding="utf-8") for part in parts)
     return f"(() => {{\n'use strict';\n{joined}\n}})();\n"
-
-
-def style() -> str:
-    return asset("html/theme.css") + asset("viewer/assets/viewer.css")
 
 
 def _data(name: str, packed: bytes) -> str:
@@ -56,13 +53,13 @@ def page(bundle: Bundle) -> Iterator[str]:
                 yield _data(f"block-{run}-{position}", block)
 
     body = _BODY + _data("index", compressed(bundle.index))
-    return document(title(bundle.index), style(), script(), body, blocks())
+    return document(title(bundle.index), asset(_STYLE), script(), body, blocks())
 
 
 def live_page(name: str) -> Iterator[str]:
     """The page that gets its data from the server it came from."""
     body = _BODY.replace('id="app"', 'id="app" data-live="true"')
-    return document(f"{name} · evalharness", style(), script(), body, connect="'self'")
+    return document(f"{name} · evalharness", asset(_STYLE), script(), body, connect="'self'")
 
 
 def write_page(target: Path, bundle: Bundle) -> int:

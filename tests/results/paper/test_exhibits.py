@@ -386,17 +386,19 @@ def test_a_hostile_name_is_text_in_every_form(tmp_path: Path, capsys: pytest.Cap
 def test_mt_bench_folders_are_rows_and_a_damaged_one_is_left_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("good", "bad"):
+    for name in ("good", "bad", "worse"):
         folder = tmp_path / name
         folder.mkdir()
-        identity = {"kind": "mtbench", "prompt": {"name": "grade.yaml", "sha256": "0" * 64}}
+        prompt = "grade.yaml" if name == "worse" else {"name": "grade.yaml", "sha256": "0" * 64}
+        identity = {"kind": "mtbench", "prompt": prompt}
         (folder / "manifest.json").write_text(json.dumps({"identity": identity}))
         scores = [{"name": part, "mean": 6.5, "interval": [6.0, 7.0]} for part in ("all", "turn 1", "turn 2")]
         summary = {"model": "mine", "judge": "j", "questions": {"name": "q"}, "left": 0, "scores": scores}
-        (folder / "summary.json").write_text(json.dumps(summary) if name == "good" else "[]")
-    out = shown("mtbench", tmp_path / "good", tmp_path / "bad", capsys=capsys)
+        (folder / "summary.json").write_text("[]" if name == "bad" else json.dumps(summary))
+    out = shown("mtbench", *(tmp_path / name for name in ("good", "bad", "worse")), capsys=capsys)
     assert re.search(r"mine\u2021 < +6\.50 \[6\.00, 7\.00\]", out)
     assert "bad: its summary is not readable" in out
+    assert "worse: its summary is not readable" in out
     assert "own judge prompt" in out
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.records.store import LOCK
 from evalharness.results.viewer.bundle import Chosen, load_bundle
+from evalharness.results.viewer.page import script
 from evalharness.results.viewer.prompts import Prompts
 from evalharness.runs.watch_page import Viewed, wait_for_run
 
@@ -74,6 +77,26 @@ def test_a_page_of_best_of_n_asks_what_choosing_gains(tmp_path: Path, look: Call
     ]
     any_of_k = by_k.locator("tbody tr").nth(1)
     assert [cell.split()[0] for cell in any_of_k.locator("td").all_inner_texts()] == ["33.3", "66.7", "100.0"]
+
+
+@pytest.mark.slow
+def test_a_study_of_checkpoints_has_a_page_with_its_curve(tmp_path: Path, look: Callable[..., Page]) -> None:
+    study = tmp_path / "study"
+    outcomes = {"checkpoint-10": [HALF, NOTHING], "checkpoint-20": [SOLVED, HALF]}
+    for name, listed in outcomes.items():
+        make_run(study / name, {"pddl": listed}, name=name)
+    made_study(study, "checkpoints", list(outcomes))
+    assert main(["report", str(study), "-o", str(tmp_path / "page.html")]) == 0
+    page = look(tmp_path / "page.html", "#training=all")
+    rows = [row.split() for row in page.locator("table.by-step tbody tr").all_inner_texts()]
+    assert [(row[0], row[3], row[6]) for row in rows] == [("10", "0.0", "25.0"), ("20", "50.0", "75.0")]
+    assert page.locator("figure").first.locator("circle").count() == 4
+
+
+def test_no_name_of_the_page_is_declared_twice() -> None:
+    """All files of the script are one function, in which the later of two functions of a name is meant by all."""
+    declared = re.findall(r"^(?:async )?(?:function\*?|class|const|let) (\w+)", script(), re.M)
+    assert [name for name, times in Counter(declared).items() if times > 1] == []
 
 
 @pytest.mark.slow

@@ -286,6 +286,7 @@ def test_files_with_and_without_a_header(tmp_path: Path) -> None:
         ("a,1,2\n", "two columns"),
         ("a,1\nb,x\n", "'x' is no number"),
         ("{", "not valid JSON"),
+        (f"{'a' * 200_000},1\n", "not valid CSV"),
     ):
         path.write_text(content)
         with pytest.raises(UserError, match=complaint):

@@ -63,6 +63,17 @@ function longText(text, tag = 'div.prose') {
   return h('div', {}, box, more);
 }
 
+// Folded, and filled when it is first opened.
+function unfolding(tag, title, fill) {
+  const box = h(tag, {}, h('summary', {}, title));
+  box.addEventListener('toggle', async () => {
+    if (box.open && box.children.length === 1) append(box, [await fill()]);
+  });
+  return box;
+}
+
+const messageOf = (role, ...text) => h('div.message', {}, h('span.label', {}, role), ...text);
+
 // As the tables round: of two numbers that are equally near the even one. toFixed takes the larger.
 function fixed(x, digits) {
   const scaled = Math.abs(x) * 10 ** digits, down = Math.floor(scaled);

@@ -12,14 +12,14 @@ function trainings(app) {
 }
 
 // The same steps from left to right in every picture of a training.
-function steps(training) {
+function span(training) {
   const xs = [...training.points.map(point => point.until), ...training.points.map(point => point.x),
     ...training.windows.map(([x]) => x)];
   return [Math.min(...xs), Math.max(...xs)];
 }
 
 function axes(training, low, high, mark, label, drawn) {
-  const W = 320, H = 150, L = 34, B = 18, [first, last] = steps(training);
+  const W = 320, H = 150, L = 34, B = 18, [first, last] = span(training);
   const x = v => L + (W - L - 8) * (last === first ? 0.5 : (v - first) / (last - first));
   const y = v => 6 + (H - B - 6) * (1 - (v - low) / (high - low || 1));
   return h('svg', { viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': label },

@@ -42,20 +42,10 @@ function turnCard(step, id) {
     step.finish_reason && step.finish_reason !== 'stop' && `finish reason ${step.finish_reason}`,
     step.policy_s && `model ${duration(step.policy_s)}`,
     step.failed_tries && `asked again after: ${step.failed_tries.map(words).join(', ')}`, step.environment_s && `simulator ${duration(step.environment_s)}`];
-  const sent = step.sent && h('details.raw', {}, h('summary', {}, 'what was sent'));
-  if (sent) {
-    sent.addEventListener('toggle', () => {
-      if (sent.open && sent.children.length === 1) {
-        append(sent, step.sent.map(message => h('div.message', {}, h('span.label', {}, message.role), longText(message.content, 'pre'))));
-      }
-    });
-  }
-  const raw = h('details.raw', {}, h('summary', {}, 'raw reply'));
-  raw.addEventListener('toggle', () => {
-    if (raw.open && raw.children.length === 1) {
-      append(raw, [longText([rawReply(step), ...(step.calls || [])].join('\n'), 'pre'), h('p.soft', {}, facts.filter(Boolean).join(' · '))]);
-    }
-  });
+  const sent = step.sent && unfolding('details.raw', 'what was sent', () =>
+    step.sent.map(message => messageOf(message.role, longText(message.content, 'pre'))));
+  const raw = unfolding('details.raw', 'raw reply', () =>
+    [longText([rawReply(step), ...(step.calls || [])].join('\n'), 'pre'), h('p.soft', {}, facts.filter(Boolean).join(' · '))]);
   return [
     step.dropped && h('p.trim', {}, `context full: the ${step.dropped} oldest turns were dropped before this one`),
     h('article', { class: step.bad ? 'turn bad' : 'turn', id, tabindex: -1, 'data-turn': step.number },
@@ -63,9 +53,9 @@ function turnCard(step, id) {
         step.gain > 1e-6 && h('span.gain', {}, `+${percent(step.gain, 0)} %`), h('span.soft', {}, `progress ${percent(step.progress, 0)} %`),
         step.invalid && h('span.tag.error', {}, 'not valid'), step.errors.map(kind => h('span.tag.error', {}, words(kind)))),
       step.reasoning && h('details.part.reasoning', {}, h('summary', {}, step.reasoning_tokens ? `Reasoning, ${plural(step.reasoning_tokens, 'token')}` : 'Reasoning'), longText(step.reasoning)),
-      step.thought && !(step.noAction && rawReplyOf(step).includes(step.thought)) && h('div.part.thought', {}, h('span.label', {}, 'Thought'), longText(step.thought)),
+      step.thought && !(step.noAction && rawReply(step).includes(step.thought)) && h('div.part.thought', {}, h('span.label', {}, 'Thought'), longText(step.thought)),
       step.noAction
-        ? h('div.part.action', {}, h('span.label', {}, 'Reply'), longText(rawReplyOf(step) || '(empty)', 'div.prose.refused'))
+        ? h('div.part.action', {}, h('span.label', {}, 'Reply'), longText(rawReply(step) || '(empty)', 'div.prose.refused'))
         : h('div.part.action', {}, h('span.label', {}, 'Action'), longText(step.action, 'code')),
       step.errors.map(kind => h('p.why', {}, FORMAT_ERRORS[kind] || words(kind))),
       h('div.part.observation', {}, h('span.label', {}, step.noAction ? 'Correction' : 'Observation'), longText(step.observation)),
@@ -76,8 +66,6 @@ function turnCard(step, id) {
       (step.further || []).map(([purpose, reply]) => h('details.raw', {}, h('summary', {}, `asked before: ${oneLine(purpose)}`), longText(reply, 'pre'))),
       sent, raw)];
 }
-
-const rawReplyOf = step => (step.reply === undefined ? '' : step.reply);
 
 class Trajectory {
   constructor(app, values) {
@@ -174,16 +162,13 @@ class Trajectory {
       return h('details.prompt', {}, h('summary', {}, 'prompt'), h('p.soft', {},
         'No prompt file with the hash of this run is at hand. If the run used prompt files of its own, make the report with --prompts DIR.'));
     }
-    const box = h('details.prompt', {}, h('summary', {}, 'prompt'));
-    box.addEventListener('toggle', async () => {
-      if (!box.open || box.children.length > 1) return;
+    this.promptBox = unfolding('details.prompt', 'prompt', async () => {
       const messages = (await this.app.data.prompts())[record.prompt];
-      append(box, messages.map(message => h('div.message', {}, h('span.label', {}, message.role),
-        h('pre', { dir: 'auto' }, message.content.replaceAll('\ue000', () => record.goal).replaceAll('\ue001', () => record.first_observation)))));
-      append(box, [h('p.soft', {}, 'Then the turns below: each reply up to its first action, each observation as a message of the user.')]);
+      return [messages.map(message => messageOf(message.role,
+        h('pre', { dir: 'auto' }, message.content.replaceAll('\ue000', () => record.goal).replaceAll('\ue001', () => record.first_observation)))),
+      h('p.soft', {}, 'Then the turns below: each reply up to its first action, each observation as a message of the user.')];
     });
-    this.promptBox = box;
-    return box;
+    return this.promptBox;
   }
 
   // Trials at the task before this one, of an agent that tries again.
@@ -191,7 +176,7 @@ class Trajectory {
     return (this.record.trials || []).map((trial, i) => h('details.prompt', {},
       h('summary', {}, `trial ${i + 1}: ${ENDS[trial.ended_by] || oneLine(trial.ended_by)}, progress ${percent(trial.progress, 0)} %`),
       h('ol', {}, trial.actions.map(action => h('li', {}, action === null ? '(no action)' : oneLine(action)))),
-      trial.notes.map(note => h('div.message', {}, h('span.label', {}, 'notes'), longText(note, 'pre')))));
+      trial.notes.map(note => messageOf('notes', longText(note, 'pre')))));
   }
 
   rail() {

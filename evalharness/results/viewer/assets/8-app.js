@@ -40,9 +40,9 @@ class App {
   async route() {
     const values = this.values();
     this.view = values.compare ? new SideBySide(this, values) : values.task ? new Trajectory(this, values)
-      : values.training ? { element: trainings(this), start: () => scrollTo(0, 0), key: () => false }
-      : values.paper ? { element: paper(this, values.paper), start: () => scrollTo(0, 0), key: () => false }
-      : values.family ? new List(this, values) : { element: overview(this), start: () => scrollTo(0, 0), key: () => false };
+      : values.family ? new List(this, values)
+      : { element: values.training ? trainings(this) : values.paper ? paper(this, values.paper) : overview(this),
+        start: () => scrollTo(0, 0), key: () => false };
     document.body.classList.toggle('fixed', Boolean(values.family && !values.task && !values.compare));
     this.drawBar(values);
     replace(this.main, this.view.element);
