@@ -156,6 +156,7 @@ class MissionProgress(Progress):
             )
         if turn is Standing.WAITING:
             return False
+        things: Iterable[Any]
         if milestone.kind == "see":
             things = things_in_view(simulator, self._world.view)
         elif milestone.kind == "face":

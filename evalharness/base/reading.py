@@ -66,9 +66,9 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_text(path: Path, encoding: str = "utf-8") -> str:
+def read_text(path: Path, encoding: str = "utf-8", most: int = LARGEST_WHOLE) -> str:
     """Raises OSError as `open_file` does, and UnicodeDecodeError."""
-    with io.TextIOWrapper(open_file(path, LARGEST_WHOLE), encoding=encoding) as file:
+    with io.TextIOWrapper(open_file(path, most), encoding=encoding) as file:
         return file.read()
 
 
