@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from evalharness.envs.babyai.actions import NO_CHANGE, UNKNOWN, Actions, available, listing
+from evalharness.envs.babyai.distractors import NoRoomError
 from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, LEVELS
 from evalharness.envs.babyai.mission import milestones
 from evalharness.envs.babyai.observation import COMPLETED, describe
@@ -136,7 +137,10 @@ def _world_of(task: Task) -> World:
     level, seed = task.payload.get("level"), task.payload.get("seed")
     if level not in AGENTGYM_LEVELS or not isinstance(seed, int):
         raise InvalidTaskError(f"{task.id} is not a BabyAI task: its payload needs a known level and a seed")
-    return World(level, seed, task.payload.get("parameters"), task.payload.get("distractors", 0))
+    try:
+        return World(level, seed, task.payload.get("parameters"), task.payload.get("distractors", 0))
+    except (TypeError, ValueError, NoRoomError) as error:
+        raise InvalidTaskError(f"{task.id}: no level can be made of its payload: {error}") from None
 
 
 def _rules_of(task: Task, world: World) -> PublishedRules | MissionRules | AgentGymRules:

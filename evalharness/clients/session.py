@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import os
 import time
@@ -335,3 +336,5 @@ def _http(url: str, path: str, body: dict[str, Any] | None, token: str | None) -
     except urllib.error.HTTPError as error:
         said = error.read(300).decode(errors="replace")
         raise SessionError(f"{path}: {error.code}: {said}") from None
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise SessionError(f"{path}: {error or type(error).__name__}") from None

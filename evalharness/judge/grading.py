@@ -36,6 +36,14 @@ class Grade:
     """The judge's sentence, or why no grade could be read."""
 
 
+def stored_grade(line: Mapping[str, Any]) -> Grade:
+    """Of a line of `grades.jsonl`. Raises ValueError for what is no grade, KeyError for what is missing."""
+    rating = line["rating"]
+    if rating is not None and not (type(rating) in (int, float) and LOWEST <= rating <= HIGHEST):
+        raise ValueError(f"the rating is no number from {LOWEST} to {HIGHEST}")
+    return Grade(rating, str(line["note"]))
+
+
 @dataclass(frozen=True)
 class GradePrompt:
     file: GradePromptFile

@@ -241,7 +241,7 @@ def _write_table(target: Path, lines: Sequence[Mapping[str, Any]]) -> None:
     try:
         with replacing(target) as temporary:
             pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
-    except OSError as error:
+    except (OSError, pa.ArrowException) as error:
         raise InfrastructureError(
             f"cannot write {target}: {error}; the judgements themselves are safe"
         ) from error

@@ -18,7 +18,7 @@ from evalharness.config import PolicyConfig
 from evalharness.judge.answers import UnusableReplyError, spoken
 from evalharness.judge.fastchat import FastChatPrompts, load_fastchat_prompts
 from evalharness.judge.folder import JudgeProgress
-from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt
+from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt, stored_grade
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
 from evalharness.models.asking import ATTEMPTS, Answer, AskedModel, Outcome, asked_into, refuse_scripted
@@ -67,7 +67,7 @@ class MtbenchFolder(AnswerFolder):
     def _take_grade(self, raw: bytes) -> None:
         line = read_object(raw)
         self._count(GRADES, line)
-        self.grades[_key(line)] = Grade(line["rating"], str(line["note"]))
+        self.grades[_key(line)] = stored_grade(line)
 
     def _count(self, name: str, line: Mapping[str, Any]) -> None:
         for part in ("prompt_tokens", "completion_tokens"):

@@ -148,7 +148,7 @@ def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> l
         promised, version = head["tasks_sha256"], head.get("version", 1)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UserError(f"{path} is no frozen suite ({error}); {again}") from None
     if version != spec.suites.open_version:
         raise UserError(

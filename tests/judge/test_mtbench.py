@@ -15,7 +15,7 @@ from command_line import evalharness
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.judge.fastchat import load_fastchat_prompts
-from evalharness.judge.grading import load_grade_prompt
+from evalharness.judge.grading import Grade, load_grade_prompt, stored_grade
 from evalharness.judge.mtbench import MtbenchFolder, conversation
 from evalharness.judge.mtbench_scores import published_scores, scores
 from evalharness.judge.questions import TwoTurnQuestion, read_questions
@@ -389,3 +389,10 @@ def test_judge_prompts_that_do_not_do_are_said_before_anything_is_asked(
     options = ["--questions", str(questions), "--judge-prompts", str(prompts), *more]
     assert main([*command, *options]) == 2
     assert why in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("rating", ["7", True, 0, 11, float("nan"), [7]])
+def test_a_stored_grade_that_is_none_is_damage(rating: Any) -> None:
+    with pytest.raises(ValueError, match="no number from 1 to 10"):
+        stored_grade({"rating": rating, "note": ""})
+    assert stored_grade({"rating": None, "note": "x"}) == Grade(None, "x")

@@ -184,3 +184,11 @@ def test_cpu_servers_get_cores_of_their_own() -> None:
     assert "VLLM_CPU_OMP_THREADS_BIND" not in place_on_cores(2, [0, 1], {"VLLM_CPU_OMP_THREADS_BIND": "0"})[1]
     with pytest.raises(UserError, match="there are 2"):
         place_on_cores(3, [0, 1], {})
+
+
+@pytest.mark.parametrize(
+    ("chosen", "seen"),
+    [("0,1", ["0", "1"]), ("0,-1,1", ["0"]), ("-1", []), ("", []), ("GPU-5, 2", ["GPU-5", "2"])],
+)
+def test_what_cuda_does_not_see_is_no_gpu(chosen: str, seen: list[str]) -> None:
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": chosen}) == seen

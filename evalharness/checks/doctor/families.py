@@ -109,7 +109,8 @@ def _ending(status: int, errors: str) -> str:
     """What became of the process, for suites that it did not answer about."""
     last = next((line for line in reversed(errors.splitlines()) if line.strip()), "")
     if status < 0:
-        return f"its process was ended by {signal.Signals(-status).name}"
+        name = signal.strsignal(-status) or "no known signal"
+        return f"its process was ended by signal {-status} ({name})"
     return f"its process ended with status {status}" + (f": {last.strip()}" if last else "")
 
 

@@ -66,7 +66,7 @@ class Kept:
             same = abs(keeper.create_time() - self.keeper_started) < 1.0
             # In a container nobody may collect it once it has ended.
             return same and keeper.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
+        except (psutil.Error, ValueError, OverflowError):  # a damaged file names no process
             return False
 
     def touch(self) -> None:

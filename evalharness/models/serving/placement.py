@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from evalharness.base.errors import UserError
@@ -55,7 +56,10 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The GPUs that servers may use, as `CUDA_VISIBLE_DEVICES` names them: the user's choice, else all."""
     chosen = environment.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None:
-        return [name.strip() for name in chosen.split(",") if name.strip()]
+        names = [name.strip() for name in chosen.split(",")]
+        return [
+            *takewhile(lambda name: name not in ("", "-1"), names)
+        ]  # as CUDA reads it: what follows is not seen
     return _of_each_gpu("index", environment)
 
 

@@ -26,6 +26,7 @@ from evalharness.envs.base import EnvSpec, Task, teaching_of
 from evalharness.models.base import Environment
 from evalharness.models.tries import Tries
 from evalharness.play.workers.pool import EnvironmentPool
+from evalharness.play.workers.process import despite_others
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.training.datasets.journal import Journal
@@ -117,7 +118,7 @@ class FamilyMaking(ABC):
                 return await make(environment)
 
         if key not in done:
-            made = await self.making.tries.of(key, attempt)
+            made = await self.making.tries.of(key, lambda: despite_others(attempt))
             assert made is not None  # given up, it ends everything
             self.making.journal.add(key, made)
         result: dict[str, Any] = done[key]

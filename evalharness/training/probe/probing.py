@@ -28,6 +28,7 @@ from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
 from evalharness.models.work import Watch, WorkProgress
 from evalharness.play.workers.pool import EnvironmentPool
+from evalharness.play.workers.process import despite_others
 from evalharness.protocol import react
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message
@@ -244,13 +245,18 @@ class _Simulators:
             self.pools[spec.family] = EnvironmentPool(
                 spec, self.data, usable_cores(), episodes_per_worker=EPISODES_PER_WORKER
             )
-        async with self.pools[spec.family].environment() as environment:
-            stage = Stage(task, environment, teaching_of(spec), PlayedSurface(spec), "", MAX_TURNS)
-            check = RecoveryCheck(stage, prefix)
-            await check.begin()
-            valid = await environment.valid_actions()
-            floor = Random(f"probe/{prefix.key}").choice(valid) if valid else None
-            return await check.of(action), await check.of(floor)
+        pool = self.pools[spec.family]
+
+        async def once() -> tuple[Recovery, Recovery]:
+            async with pool.environment() as environment:
+                stage = Stage(task, environment, teaching_of(spec), PlayedSurface(spec), "", MAX_TURNS)
+                check = RecoveryCheck(stage, prefix)
+                await check.begin()
+                valid = await environment.valid_actions()
+                floor = Random(f"probe/{prefix.key}").choice(valid) if valid else None
+                return await check.of(action), await check.of(floor)
+
+        return await despite_others(once)
 
     async def aclose(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self.pools.values()))

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from evalharness.checks.doctor import probe_families
+from evalharness.checks.doctor.families import _ending
 
 pytestmark = pytest.mark.slow
 
@@ -205,3 +206,8 @@ def test_the_command_for_a_family_that_breaks_can_be_typed_whatever_the_folder(t
     data = tmp_path / "it's here"
     [found] = probe_families(data, ["nowhere"])
     assert {shlex.split(suite.fix or "")[-1] for suite in found.suites} == {str(data)}
+
+
+def test_a_signal_without_a_name_is_said_by_its_number() -> None:
+    assert "signal 40 (" in _ending(-40, "")
+    assert "signal 9 (Killed)" in _ending(-9, "")

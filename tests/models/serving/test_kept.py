@@ -142,6 +142,7 @@ def test_a_damaged_file_of_a_kept_server_is_none(tmp_path: Path) -> None:
     path = tmp_path / "k.json"
     path.write_text(json.dumps(asdict(kept)))
     assert read_kept(path) == kept
-    for damaged in ("", "[]", '{"key": "k"}', json.dumps(asdict(kept) | {"keeper_pid": "one"})):
+    others = [json.dumps(asdict(kept) | {"keeper_pid": pid}) for pid in ("one", -5, 10**30)]
+    for damaged in ("", "[]", '{"key": "k"}', *others):
         path.write_text(damaged)
         assert read_kept(path) is None

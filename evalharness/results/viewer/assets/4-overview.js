@@ -170,7 +170,7 @@ function endings(data, runs) {
     for (const i of listed) by[run.outcome(i)]++;
     const turns = total(run, listed, 'turns'), limit = data.index.ended_by.indexOf('turn_limit');
     const share = column => h('a', { href: address({ family, run: run.number || undefined,
-      trouble: column === 'invalid_turns' ? 'not_valid' : 'format' }) }, percent(total(run, listed, column) / turns) + ' %');
+      trouble: column === 'invalid_turns' ? 'not_valid' : 'format' }) }, (turns ? percent(total(run, listed, column) / turns) : '0') + ' %');
     return [h('td', {}, stack(Object.entries(by).map(([kind, n]) => [kind, n, OUTCOME[kind]]), count)),
       h('td.n', {}, (turns / listed.length).toFixed(1)),
       h('td.n', {}, percent(listed.filter(i => run.column.ended_by[i] === limit).length / listed.length) + ' %'),
