@@ -177,8 +177,18 @@ def _agent_columns(args: argparse.Namespace) -> Runs:
     if args.agent or args.agent_option or args.perturb:
         given = "--perturb" if args.perturb else "--agent"
         raise UserError(f"--over and {given} exclude each other; an agent's options go with it: {EXAMPLE}")
+    _refuse_in_file(args, "agent", "agent_option")
     config = config_of(args, perturb=None)
     return _by_folder(args, {one: replace(config, agent=_agent(config.agent, one)) for one in said})
+
+
+def _refuse_in_file(args: argparse.Namespace, *options: str) -> None:
+    """Raises UserError for what the configuration file sets and `--over` would replace."""
+    from evalharness.config import options_in
+
+    found = [name for name in options if options_in(args.config).get(name)]
+    if found:
+        raise UserError(f"--over {args.over} and {found[0]} in {args.config} exclude each other")
 
 
 def _by_folder(args: argparse.Namespace, runs: Runs) -> Runs:
@@ -197,6 +207,7 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
     if args.protocol or args.perturb:
         given = "--perturb" if args.perturb else "--protocol"
         raise UserError(f"--over {args.over} and {given} exclude each other")
+    _refuse_in_file(args, "protocol")
     runs = {}
     for one in said:
         words = bool(args.own_words) and load_protocol(one).texts is not None

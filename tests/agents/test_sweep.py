@@ -92,3 +92,15 @@ def test_what_is_no_list_of_agents_is_refused(
     assert main(line) == 2
     assert said in capsys.readouterr().err
     assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("over", "line"), [("agent=react,act", "agent: act"), ("protocol=tales,agentgym", "protocol: tales")]
+)
+def test_what_the_file_sets_is_not_replaced_without_a_word(
+    over: str, line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(f"model: http://127.0.0.1:9/v1\nmodel_name: x\nsuite: open\ntasks: alfworld\n{line}\n")
+    assert main(["sweep", "--config", str(file), "--over", over, "-o", str(tmp_path / "study")]) == 2
+    assert f"{line.partition(':')[0]} in {file} exclude each other" in capsys.readouterr().err
