@@ -77,7 +77,7 @@ def as_atom(tree: Tree) -> tuple[str, ...]:
 
 
 def typed(items: Sequence[Tree], what: str) -> dict[str, str]:
-    """`a b - kind c` -> {"a": "kind", "b": "kind", "c": "object"}."""
+    """`a b - kind c` -> {"a": "kind", "b": "kind", "c": "object"}. A kind may have nothing before its dash."""
     found: dict[str, str] = {}
     pending: list[str] = []
     words = iter([as_word(item, what) for item in items])
@@ -86,7 +86,7 @@ def typed(items: Sequence[Tree], what: str) -> dict[str, str]:
             pending.append(word)
             continue
         kind = next(words, None)
-        if kind is None or not pending:
+        if kind is None:
             raise PddlError(f"PDDL: {what}: a dash without a type")
         found.update(dict.fromkeys(pending, kind))
         pending = []

@@ -233,7 +233,8 @@ async def test_a_server_without_structured_output_is_asked_without(
 def test_what_is_wrong_is_said_before_anything_is_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    empty = make_run(tmp_path / "empty", {"babyai": []})
+    empty = make_run(tmp_path / "empty", {"babyai": [(True, 1.0)]})
+    (empty / "episodes.jsonl").write_text("")
     run = make_judged_run(tmp_path / "run", tasks=1, turns=2)
     for words, message in (
         ([empty, "--judge", "demo"], "has no turns to judge"),
