@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.agents.registry import agent_named, names
     from evalharness.base.terminal import plain_table, words
 
-    table = plain_table("agent", words("what it does, and its options"), gap=2)
+    table = plain_table(words("agent"), words("what it does, and its options"), gap=2)
     found = []
     for name in [args.agent] if args.agent else names():
         kind = agent_named(name).kind

@@ -101,11 +101,11 @@ def _made(families: tuple[str, ...] | None, count: int) -> Path:
 def _table(summary: Mapping[str, Any]) -> RenderableType:
     from rich.console import Group
 
-    from evalharness.base.terminal import plain_table
+    from evalharness.base.terminal import plain_table, words
     from evalharness.results.html.document import percent
     from evalharness.training.probe.probing import FIGURES
 
-    table = plain_table("after an error, %", "n", "another action", "valid", "still solvable", gap=2)
+    table = plain_table(words("after an error, %"), "n", "another action", "valid", "still solvable", gap=2)
     names = titles()
     for family, row in summary["families"].items():
         found = [row[figure] for figure in FIGURES if figure in row]

@@ -53,7 +53,7 @@ def run_list(args: argparse.Namespace) -> int:
     from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
     from evalharness.protocol.texts import all_imported
 
-    table = plain_table("name", words("what it is"), "turns", words("its prompt texts"), gap=2)
+    table = plain_table(words("name"), words("what it is"), "turns", words("its prompt texts"), gap=2)
     found = []
     for name in protocol_names():
         protocol = load_protocol(name)

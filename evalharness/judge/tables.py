@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from evalharness.base.terminal import line, plain_table
+from evalharness.base.terminal import line, plain_table, words
 from evalharness.base.text import printable
 from evalharness.judge.agreement import ALL, Agreement, Share, published_agreement
 from evalharness.judge.mtbench_scores import Score
@@ -87,7 +87,7 @@ def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Ren
 
 def mtbench_table(found: Sequence[Score], summary: Mapping[str, Any]) -> RenderableType:
     """Scores of 1 to 10, the published ones below."""
-    table = plain_table("", "answers", "score [95% CI]")
+    table = plain_table(words(""), "answers", "score [95% CI]")
     for score in found:
         cell = f"{_number(score.mean)} {_interval(score.interval)}".rstrip()
         table.add_row(line(score.name), str(score.graded), cell)

@@ -235,7 +235,7 @@ class Manifest(Stored):
     """What tables call the model."""
     suite: str
     """`agentboard`, `open`, or what a family names."""
-    counts: Annotated[Counts, Field(min_length=1)]
+    counts: Counts
     """Tasks of each family that the run plays."""
     expected: Counts
     """Tasks of each family that a run over all of it plays."""

@@ -105,9 +105,12 @@ def read_manifest(folder: Path) -> Manifest:
     """Raises UserError when `folder` holds no run, or a manifest that is damaged."""
     path = folder / MANIFEST
     try:
-        manifest = read_object(read_bytes(path))
-        refuse_later(path, manifest)
-        return Manifest.of(manifest)
+        stored = read_object(read_bytes(path))
+        refuse_later(path, stored)
+        manifest = Manifest.of(stored)
+        if not manifest.counts:
+            raise ValueError("counts names no family")
+        return manifest
     except (FileNotFoundError, NotADirectoryError):
         why = (
             f"holds a study; name one of its runs: {folder}/RUN"

@@ -22,7 +22,11 @@ MANIFEST = {
     "identity": IDENTITY,
     "model_name": "m",
     "suite": "open",
-    **{name: {} for name in ("counts", "expected", "held_out", "titles", "labels")},
+    "counts": {"toy": 4},
+    "expected": {"toy": 4},
+    "held_out": {},
+    "titles": {"toy": "Toy"},
+    "labels": {"toy": "ours"},
     "sessions": [{"started": 0.0, "evalharness": "0"}],
 }
 
