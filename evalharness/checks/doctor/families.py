@@ -109,8 +109,8 @@ def _ending(status: int, errors: str) -> str:
     """What became of the process, for suites that it did not answer about."""
     last = next((line for line in reversed(errors.splitlines()) if line.strip()), "")
     if status < 0:
-        name = signal.strsignal(-status) or "no known signal"
-        return f"its process was ended by signal {-status} ({name})"
+        known = -status in set(signal.Signals)  # real-time signals have no names
+        return f"its process was ended by {signal.Signals(-status).name if known else f'signal {-status}'}"
     return f"its process ended with status {status}" + (f": {last.strip()}" if last else "")
 
 
