@@ -140,7 +140,7 @@ def _world_of(task: Task) -> World:
     try:
         return World(level, seed, task.payload.get("parameters"), task.payload.get("distractors", 0))
     except (TypeError, ValueError, NoRoomError) as error:
-        raise InvalidTaskError(f"{task.id}: no level can be made of its payload: {error}") from None
+        raise InvalidTaskError(f"{task.id}: no level can be made of its payload: {error!r}") from None
 
 
 def _rules_of(task: Task, world: World) -> PublishedRules | MissionRules | AgentGymRules:

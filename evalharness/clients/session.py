@@ -337,4 +337,4 @@ def _http(url: str, path: str, body: dict[str, Any] | None, token: str | None) -
         said = error.read(300).decode(errors="replace")
         raise SessionError(f"{path}: {error.code}: {said}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise SessionError(f"{path}: {error or type(error).__name__}") from None
+        raise SessionError(f"{path}: {str(error) or type(error).__name__}") from None

@@ -44,6 +44,7 @@ class WorkerStartError(WorkerError):
 
 
 _STARTS = 16
+"""Of an episode whose worker others end, in one try."""
 
 
 async def despite_others(once: Callable[[], Awaitable[T]]) -> T:
