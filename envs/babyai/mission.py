@@ -178,13 +178,8 @@ def cells_of(simulator: Any, fits: Callable[[Any], bool]) -> list[Cell]:
 
 def object_cells(simulator: Any, action: Any) -> list[Cell]:
     """Where the objects lie that an action is about."""
-    width = simulator.grid.width
     wanted = {id(thing) for thing in action.desc.obj_set}
-    return [
-        (index % width, index // width)
-        for index, thing in enumerate(simulator.grid.grid)
-        if thing is not None and id(thing) in wanted
-    ]
+    return cells_of(simulator, lambda thing: id(thing) in wanted)
 
 
 def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
