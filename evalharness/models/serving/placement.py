@@ -56,10 +56,9 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
     """The GPUs that servers may use, as `CUDA_VISIBLE_DEVICES` names them: the user's choice, else all."""
     chosen = environment.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None:
-        names = [name.strip() for name in chosen.split(",")]
-        return [
-            *takewhile(lambda name: name not in ("", "-1"), names)
-        ]  # as CUDA reads it: what follows is not seen
+        names = (name.strip() for name in chosen.split(","))
+        # As CUDA reads it: nothing that follows is seen.
+        return list(takewhile(lambda name: name not in ("", "-1"), names))
     return _of_each_gpu("index", environment)
 
 
