@@ -3,7 +3,8 @@
 It does what a room lists (takes things, searches what is noticed, opens, pulls), then tries the exits in the order in
 which they are named, goes back the way it came when nothing is left, and goes to a closed way once it holds what opens
 it. Its thoughts carry all that it must not forget from turn to turn: what it has, what is closed, what is left to do
-here, and the way back as a reversed path. They name nothing that was not read.
+here, and the way back as a reversed path. A thought begins with the room's name and all its ways, so that what was said
+of a room is found again by its name. They name nothing that was not read.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ _LEVER = re.compile(r"There is an? ([\w' -]+?) here\.")
 _REVEALED = re.compile(r"revealing ([^.]+?)\.")
 _FOUND = re.compile(r"find (?:the|some|an?) ([\w' -]+?), and take it")
 _ALTAR = re.compile(r"Here is the ([\w' -]+?), for the ([\w' -]+?)\.")
+_TITLE = re.compile(r"(?:^|[.!?]) *((?:[A-Z][\w']*|of)(?: (?:[A-Z][\w']*|of))*) (?=[A-Z])")
+"""A room's name, after which its description begins with another capital."""
 _ARTICLE = re.compile(r"^(?:an?|some|the) ")
 _LIGHT = re.compile(r"\b(?:lamp|lantern|torch|taper|candle|candlestick|light|flare|lucifer)\b")
 _KEY = re.compile(r"\b(?:key|card)\b")
@@ -59,6 +62,9 @@ def named(text: str) -> list[str]:
 class Room:
     """What a room's description says."""
 
+    title: str = ""
+    ways: list[str] = field(default_factory=list)
+    """The exits, then the closed ways."""
     exits: list[str] = field(default_factory=list)
     gates: dict[str, Gate] = field(default_factory=dict)
     """Direction -> what closes it."""
@@ -71,6 +77,8 @@ def read_room(text: str) -> Room | None:
     room = Room()
     for match in _EXITS.finditer(text):
         room.exits += [match[1]] if match[1] else re.findall(_WAY, match[2])
+        for title in _TITLE.findall(text[: match.start()])[-1:]:
+            room.title = title
     guard = _GUARD.search(text)
     closed: list[tuple[int, str, Gate]] = [
         (m.start(), m[2], Gate("door", m[1])) for m in _DOOR.finditer(text)
@@ -86,6 +94,7 @@ def read_room(text: str) -> Room | None:
         room.gates[way] = gate
     if not room.exits and not room.gates:
         return None
+    room.ways = [*room.exits, *(way for way in room.gates if way not in room.exits)]
     jobs: list[tuple[int, str]] = []
     for match in _THINGS.finditer(text):
         for thing in named(match[1]):
@@ -262,7 +271,7 @@ class Explorer:
         return Decision(action, rule, (self._thought(action, rule),))
 
     def _thought(self, action: str, rule: str) -> str:
-        """All that is carried, what is said of each way, then the decision, which is the first of what is left."""
+        """What is said of each way, all that is carried, then the decision, which is the first of what is left."""
         back = ", ".join(self._back) or "none, I am where I began"
         has = ", ".join(self._has) or "nothing"
         if rule == "bring it back":
@@ -271,9 +280,10 @@ class Explorer:
             return f"I have {self._treasure}, and here is {self._altar}."
         closed = self._closed()
         room = self._rooms[self._here]
-        ways = ", ".join(f"{way} {self._known(way)}" for way in room.exits) or "none"
-        came = f"I come from {self._came}. " if self._came else ""
-        said = f"I have {has}. {f'Closed: {closed}. ' if closed else ''}Way back: {back}. {came}Ways: {ways}."
+        came = f", from {self._came}" if self._came else ""
+        ways = ", ".join(f"{way} {self._known(way)}" for way in room.ways) or "none"
+        said = f"{room.title or 'Here'}{came}: {ways}. I have {has}. "
+        said += f"{f'Closed: {closed}. ' if closed else ''}Way back: {back}."
         if self._route and rule.startswith("go"):
             there = "" if rule == "go back" else f" Way: {', '.join(self._route)}."
             return f"{said} Nothing is left here.{there} I go {action}."
@@ -284,10 +294,13 @@ class Explorer:
         return f"{said} Left here: {', '.join(left)}. First: {action}."
 
     def _known(self, way: str) -> str:
-        """What there is to say of an exit: it is the way back, has been gone, or is new."""
+        """What there is to say of a way: it is the way back, has been gone, is closed, or is new."""
         if self._back[:1] == [way]:
             return "back"
-        return "been" if (self._here, way) in self._tried else "new"
+        if (self._here, way) in self._tried:
+            return "been"
+        gate = self._rooms[self._here].gates.get(way)
+        return "new" if gate is None or self._opener(gate) == "" else "closed"
 
     def _closed(self) -> str:
         """What closes the ways that were seen and not passed."""

@@ -46,8 +46,8 @@ def homes(subgoals: Sequence[str]) -> dict[str, str]:
 def decide(wanted: dict[str, str], state: State) -> Decision | None:
     """The first comparison that asks for something; None when all is where it belongs.
 
-    Each ball's goal and room are written out before the verdict, and last the room that is compared with Robby's: a
-    small model that writes the verdict first ("ball1 here") guesses it, and one that reads the goal last compares that.
+    What is compared stands side by side before the verdict: the ball's goal and room, then its room and Robby's. A
+    small model that writes the verdict first ("ball1 here") guesses it; one that must look back a sentence misreads it.
     """
     here = state.lies[ROBOT]
     balls = {what: room for what, room in wanted.items() if what != ROBOT}
@@ -56,7 +56,7 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
         if ball not in balls:
             continue
         home = balls[ball]
-        said.append(f"I carry {ball} to {home}: {'here' if home == here else 'away'}.")
+        said.append(f"I carry {ball} to {home}, Robby {here}: {'here' if home == here else 'away'}.")
         if home == here:
             return decided(f"drop {ball} {here} {gripper}", "drop: same room", said, f"I drop {ball}.")
     away: list[tuple[str, str]] = []
@@ -68,11 +68,11 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
             if place == home:
                 said.append(f"{ball} to {home}, at {place}: home.")
             elif place == here:
-                said.append(f"{ball} to {home}, at {place}: here.")
+                said.append(f"{ball} to {home}, at {place}, Robby {here}: here.")
                 action = f"Pick up {ball} at {here} with arm {state.free[0]}."
                 return decided(action, "pick: not its room", said, f"I pick up {ball}.")
             else:
-                said.append(f"{ball} to {home}, at {place}: away.")
+                said.append(f"{ball} to {home}, at {place}, Robby {here}: away.")
                 away.append((ball, place))
     return _elsewhere(balls, wanted.get(ROBOT), state, said, away)
 

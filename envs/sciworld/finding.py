@@ -120,15 +120,15 @@ class Finder:
             self._view = text
 
     def _go(self, room: str, why: str) -> Decision | None:
+        """Both rooms are named side by side: a small model takes one that it comes through for the one it goes to."""
         door = next_door(self._here, room)
         if door is None:
             return None
-        return Decision(
-            f"go to {door}", "go: next door", (f"{why} I am in the {self._here}. I go to the {door}.",)
-        )
+        thought = f"{why} I am in the {self._here}, not in the {room}. I go to the {door}."
+        return Decision(f"go to {door}", "go: next door", (thought,))
 
     def _look(self, why: str) -> Decision:
-        return Decision("look around", "look around", (f"{why} I am there and look around.",))
+        return Decision("look around", "look around", (f"{why} I am in the {self._here}. I look around.",))
 
     def _compare(self) -> Decision | None:
         shortest = "shortest" in self._kind
@@ -143,12 +143,9 @@ class Finder:
         if not animals:
             return None
         found = animals[-1] if wanted == "shortest" else animals[0]
-        order = ", ".join(animals)
-        return Decision(
-            f"focus on {found}",
-            f"focus: the {wanted} life",
-            (f"From long to short lives: {order}. So {found}.",),
-        )
+        end = "last" if wanted == "shortest" else "first"
+        thought = f"From long to short lives: {', '.join(animals)}. The {wanted} is the {end}: {found}."
+        return Decision(f"focus on {found}", f"focus: the {wanted} life", (thought,))
 
     def _find(self) -> Decision | None:
         what = self._kind.removeprefix("find-").replace("-", " ").replace("non living", "non-living")

@@ -89,14 +89,21 @@ def test_the_way_back_is_the_path_reversed() -> None:
 
 def test_what_is_known_of_each_way_stands_before_the_choice() -> None:
     explorer = Explorer()
-    hall = "Hall Ways lead south and west."
-    assert "Ways: south new, west new. Left here: south, west. First: south." in _thought(explorer, hall)
-    explorer.saw("south", hall, "Cellar The way out is north.", ())
-    cellar = _thought(explorer, "Cellar The way out is north.")
-    assert "Way back: north. Ways: north back. Nothing is left here. I go north." in cellar
-    explorer.saw("north", "Cellar The way out is north.", hall, ())
-    assert "I come from south. Ways: south been, west new. Left here: west. First: west." in _thought(
-        explorer, hall
+    hall = (
+        "It is late. Hall of Mirrors Glass all around. Ways lead south and west. The oak door is to the east."
+    )
+    cellar = "Cellar Cold stones. The way out is north."
+    assert _thought(explorer, hall) == (
+        "Hall of Mirrors: south new, west new, east closed. I have nothing. Closed: oak door. "
+        "Way back: none, I am where I began. Left here: south, west. First: south."
+    )
+    explorer.saw("south", hall, cellar, ())
+    assert _thought(explorer, cellar) == (
+        "Cellar: north back. I have nothing. Closed: oak door. Way back: north. Nothing is left here. I go north."
+    )
+    explorer.saw("north", cellar, hall, ())
+    assert _thought(explorer, hall).startswith(
+        "Hall of Mirrors, from south: south been, west new, east closed. "
     )
 
 
@@ -105,7 +112,7 @@ def test_it_has_moved_in_whatever_words_the_world_moved_it(said: str) -> None:
     explorer = Explorer()
     _thought(explorer, "Hall The way out is north.")
     explorer.saw(said, "Hall The way out is north.", "Porch Ways lead south and west.", ())
-    assert "Way back: south. Ways: south back, west new." in _thought(
+    assert "Here: south back, west new. I have nothing. Way back: south." in _thought(
         explorer, "Porch Ways lead south and west."
     )
 

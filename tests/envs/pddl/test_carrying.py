@@ -58,7 +58,7 @@ def test_what_it_does(facts: tuple[str, ...], says: str | None) -> None:
 def test_a_thought_compares_before_it_decides() -> None:
     decision = decide(homes(GOAL), read(state("Ball1 is carrying left.", "Robby is at rooma.")))
     assert decision is not None
-    assert decision.thoughts == ("Robby rooma. I carry ball1 to rooma: here. I drop ball1.",)
+    assert decision.thoughts == ("Robby rooma. I carry ball1 to rooma, Robby rooma: here. I drop ball1.",)
 
 
 def test_a_balls_room_and_its_goal_stand_before_the_verdict() -> None:
@@ -66,7 +66,8 @@ def test_a_balls_room_and_its_goal_stand_before_the_verdict() -> None:
     decision = decide(homes(GOAL), read(state(*facts)))
     assert decision is not None
     assert decision.thoughts == (
-        "Robby roomc. left is free. ball1 to rooma, at rooma: home. ball3 to roomb, at roomc: here. I pick up ball3.",
+        "Robby roomc. left is free. ball1 to rooma, at rooma: home. "
+        "ball3 to roomb, at roomc, Robby roomc: here. I pick up ball3.",
     )
 
 
