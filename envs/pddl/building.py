@@ -34,30 +34,47 @@ def read_blocks(observation: str) -> Blocks:
 
 
 def from_the_bottom(subgoals: Sequence[str]) -> dict[str, str]:
-    """Block -> what it must be on, lower ones first; the lowest of a tower on the table."""
+    """Block -> what it must be on, tower after tower from the bottom; the lowest of a tower on the table.
+
+    A tower is read from a condition down ("b2 on b3 on b4"), in the order of the goal; what one that was read before
+    already has is not read again.
+    """
     wanted = {block: under for text in subgoals for block, under in _ON.findall(text.lower())}
-    wanted |= {under: TABLE for under in wanted.values() if under != TABLE and under not in wanted}
-
-    def height(block: str) -> int:
-        return 1 + height(wanted[block]) if block in wanted else 0
-
-    return dict(sorted(wanted.items(), key=lambda pair: height(pair[0])))
-
-
-def _above(on: Mapping[str, str], block: str) -> str | None:
-    return next((upper for upper, under in on.items() if under == block), None)
+    found: dict[str, str] = {}
+    for block in wanted:
+        tower = []
+        while block != TABLE and block not in found and block not in tower:
+            tower.append(block)
+            block = wanted.get(block, TABLE)
+        found |= {block: wanted.get(block, TABLE) for block in reversed(tower)}
+    return found
 
 
-def _top(on: Mapping[str, str], block: str) -> str:
-    while (upper := _above(on, block)) is not None:
-        block = upper
-    return block
+def as_towers(wanted: Mapping[str, str]) -> str:
+    """The goal from the top: `b2 on b3 on b4, b5 on b6`."""
+    towers: list[str] = []
+    below = ""
+    for block, under in wanted.items():
+        if under == TABLE:
+            towers.append(block)
+        elif under == below:
+            towers[-1] = f"{block} on {towers[-1]}"
+        else:
+            towers.append(f"{block} on {under}")
+        below = block
+    return ", ".join(towers)
+
+
+def _above(on: Mapping[str, str], block: str) -> list[str]:
+    """All that lies on a block, the lowest first."""
+    upper = next((upper for upper, under in on.items() if under == block), None)
+    return [] if upper is None else [upper, *_above(on, upper)]
 
 
 def decide_block(wanted: Mapping[str, str], blocks: Blocks) -> Decision | None:
     """None when every pair of the goal holds."""
     on, held = blocks.on, blocks.held
-    said = []
+    said = [f"{as_towers(wanted)}."]
     unmet: tuple[str, str] | None = None
     for block, under in wanted.items():
         unmet = None if on.get(block) == under else (block, under)
@@ -67,20 +84,20 @@ def decide_block(wanted: Mapping[str, str], blocks: Blocks) -> Decision | None:
             break
     if held is not None:
         said.append(f"I hold {held}.")
-        if unmet is not None and unmet[0] == held and unmet[1] != TABLE and _above(on, unmet[1]) is None:
+        if unmet is not None and unmet[0] == held and unmet[1] != TABLE and not _above(on, unmet[1]):
             return decided(f"Stack {held} on {unmet[1]}.", "stack", said, f"{unmet[1]} is clear.")
         return decided(f"Putdown {held}.", "put on the table", said, "It goes to the table.")
     if unmet is None:
         return None
-    block, under = unmet
     for needed in unmet:
-        if needed != TABLE and (upper := _above(on, needed)) is not None:
-            top = _top(on, upper)
-            why = f"{upper} is on {needed}." + (f" The top is {top}." if top != upper else "")
-            return decided(
-                f"Unstack {top} from {on[top]}.", "clear the way", said, f"{why} I take {top} off."
-            )
-    said.append(f"{block} is clear." if under == TABLE else f"{block} is clear, {under} is clear.")
+        if needed == TABLE:
+            continue
+        if uppers := _above(on, needed):
+            said.append(f"{needed} is under {', under '.join(uppers)}.")
+            top = uppers[-1]
+            return decided(f"Unstack {top} from {on[top]}.", "clear the way", said, f"I take {top} off.")
+        said.append(f"{needed} is clear.")
+    block = unmet[0]
     if on[block] == TABLE:
         return decided(f"Pickup {block}.", "pick up", said, f"I take {block} from the table.")
     return decided(f"Unstack {block} from {on[block]}.", "unstack", said, f"I take {block} off {on[block]}.")
