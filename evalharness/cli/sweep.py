@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.cli.common import add_csv_option, data_folder
-from evalharness.cli.output import make_console, results_console, write_csv, write_json
+from evalharness.cli.output import make_console, note, results_console, write_csv, write_json
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, run_study
 
@@ -67,6 +67,7 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.settings import environment_defaults, variable_of
     from evalharness.config import SelectionConfig, make_part, options_in
 
     in_file = options_in(args.config)
@@ -74,7 +75,10 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"perturb in {args.config} is for one run; a sweep's are named with --perturb")
     if args.over:
         return run_agents(args)
-    if not (tasks := args.tasks or in_file.get("tasks")):
+    tasks = args.tasks or in_file.get("tasks")
+    if not tasks and (tasks := environment_defaults(["tasks"]).get("tasks")):
+        note(f"from the environment: {variable_of('tasks')}={tasks}")
+    if not tasks:
         raise UserError("--tasks FAMILY is missing: a sweep over perturbations is of one family")
     args.tasks = make_part(SelectionConfig, {"tasks": tasks}).tasks
     return _run_perturbations(args)
@@ -177,18 +181,22 @@ def _agent_columns(args: argparse.Namespace) -> Runs:
     if args.agent or args.agent_option or args.perturb:
         given = "--perturb" if args.perturb else "--agent"
         raise UserError(f"--over and {given} exclude each other; an agent's options go with it: {EXAMPLE}")
-    _refuse_in_file(args, "agent", "agent_option")
+    _refuse_elsewhere(args, "agent", "agent_option")
     config = config_of(args, perturb=None)
     return _by_folder(args, {one: replace(config, agent=_agent(config.agent, one)) for one in said})
 
 
-def _refuse_in_file(args: argparse.Namespace, *options: str) -> None:
-    """Raises UserError for what the configuration file sets and `--over` would replace."""
+def _refuse_elsewhere(args: argparse.Namespace, *options: str) -> None:
+    """Raises UserError for what the configuration file or a variable sets and `--over` would replace."""
+    from evalharness.base.settings import environment_defaults, variable_of
     from evalharness.config import options_in
 
-    found = [name for name in options if options_in(args.config).get(name)]
+    in_file = options_in(args.config)
+    variables = environment_defaults(options)
+    found = [f"{name} in {args.config}" for name in options if in_file.get(name)]
+    found += [variable_of(name) for name in variables]
     if found:
-        raise UserError(f"--over {args.over} and {found[0]} in {args.config} exclude each other")
+        raise UserError(f"--over {args.over} and {found[0]} exclude each other")
 
 
 def _by_folder(args: argparse.Namespace, runs: Runs) -> Runs:
@@ -207,7 +215,7 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
     if args.protocol or args.perturb:
         given = "--perturb" if args.perturb else "--protocol"
         raise UserError(f"--over {args.over} and {given} exclude each other")
-    _refuse_in_file(args, "protocol")
+    _refuse_elsewhere(args, "protocol")
     runs = {}
     for one in said:
         words = bool(args.own_words) and load_protocol(one).texts is not None

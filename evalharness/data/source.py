@@ -96,11 +96,19 @@ def _damage(archive: Path) -> Iterator[None]:
         EOFError,
         ValueError,
     ) as error:
-        raise UserError(f"{archive} is damaged or not an archive ({error}); get it again") from error
+        raise _damaged(archive, error) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise _damaged(archive, error) from error  # what bz2 says of damage
     except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted member
         raise UserError(
             f"{archive} cannot be read ({error}); unpack it yourself and import the folder"
         ) from error
+
+
+def _damaged(archive: Path, error: Exception) -> UserError:
+    return UserError(f"{archive} is damaged or not an archive ({error}); get it again")
 
 
 def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:

@@ -104,3 +104,15 @@ def test_what_the_file_sets_is_not_replaced_without_a_word(
     file.write_text(f"model: http://127.0.0.1:9/v1\nmodel_name: x\nsuite: open\ntasks: alfworld\n{line}\n")
     assert main(["sweep", "--config", str(file), "--over", over, "-o", str(tmp_path / "study")]) == 2
     assert f"{line.partition(':')[0]} in {file} exclude each other" in capsys.readouterr().err
+
+
+def test_what_a_variable_sets_is_not_replaced_and_names_the_family(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ["sweep", "--model", "random", "--suite", "open", "-o", str(tmp_path / "study"), "--dry-run"]
+    monkeypatch.setenv("EVALHARNESS_TASKS", "babyai:0-1")
+    assert main(line) == 0
+    assert "BabyAI" in capsys.readouterr().out
+    monkeypatch.setenv("EVALHARNESS_AGENT", "act")
+    assert main([*line, "--over", "agent=react,act"]) == 2
+    assert "EVALHARNESS_AGENT exclude each other" in capsys.readouterr().err

@@ -132,9 +132,10 @@ def test_a_damaged_archive_is_one_clear_line(tmp_path: Path, suffix: str, kind: 
     assert str(archive) in refused(archive, tmp_path)
 
 
-def test_a_damaged_zip_of_the_lzma_kind_is_one_clear_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed", [zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_a_damaged_zip_of_another_kind_is_one_clear_line(packed: int, tmp_path: Path) -> None:
     archive = tmp_path / "a.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as file:
+    with zipfile.ZipFile(archive, "w", packed) as file:
         file.writestr("toy/labels.jsonl", hashlib.sha256(b"").digest() * 99)
     content = bytearray(archive.read_bytes())
     content[50:60] = bytes(255 - byte for byte in content[50:60])

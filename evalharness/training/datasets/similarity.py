@@ -87,7 +87,7 @@ def block_means(
     titles = {
         family: spec.title for family, spec in sorted(specs().items()) if spec.suites.expected.get("open")
     }
-    labels = labels_of_paths(paths)
+    labels = [f"{name} (data)" if name in titles.values() else name for name in labels_of_paths(paths)]
     groups = {label: of_data(path, seed) for label, path in zip(labels, paths, strict=True)}
     groups |= {title: of_family(family, seed, data) for family, title in titles.items()}
     vectors, name = embed([text for texts in groups.values() for text in texts], which)
