@@ -149,13 +149,14 @@ class Finder:
 
     def _find(self) -> Decision | None:
         what = self._kind.removeprefix("find-").replace("-", " ").replace("non living", "non-living")
+        what = f"an {what}" if what[0] in "aeiou" else f"a {what}"
         if self._focused:
             return self._bring(self._focused[0])
         place, where = {
             "find-plant": ("greenhouse", "Plants are in the greenhouse."),
             "find-non-living-thing": (self._end, f"The box is in the {self._end}."),
         }.get(self._kind, ("outside", "Animals live out of doors."))
-        why = f"I need a {what}. {where}"
+        why = f"I need {what}. {where}"
         if self._here != place:
             return self._go(place, why)
         if not self._view:
@@ -164,7 +165,7 @@ class Finder:
         if found is None:
             return None
         return Decision(
-            f"focus on {found}", f"focus: a {what}", (f"I need a {what}. Here is {found}. I focus on it.",)
+            f"focus on {found}", f"focus: {what}", (f"I need {what}. Here is {found}. I focus on it.",)
         )
 
     def _seen(self) -> str | None:
