@@ -139,6 +139,8 @@ class Explorer:
         self._route: list[str] = []
         self._came = ""
         """The way to the room it came back from."""
+        self._again = False
+        """Whether it has been in this room before."""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next; None when it is at a loss."""
@@ -208,6 +210,7 @@ class Explorer:
     def _arrive(self, text: str) -> None:
         room = read_room(text) or Room()
         known = self._rooms.get(self._here)
+        self._again = known is not None
         if known is not None:
             room.gates = {**known.gates, **room.gates}
         self._rooms[self._here] = room
@@ -275,18 +278,19 @@ class Explorer:
         back = ", ".join(self._back) or "none, I am where I began"
         has = ", ".join(self._has) or "nothing"
         if rule == "bring it back":
-            return f"I have {self._treasure}. Way back: {back}. I go {action}."
+            return f"The goal asks for {self._treasure}, and I have it. Way back: {back}. I go {action}."
         if rule == "put it where it belongs":
-            return f"I have {self._treasure}, and here is {self._altar}."
+            return f"The goal asks for {self._treasure}, and I have it. Here is {self._altar}."
         closed = self._closed()
         room = self._rooms[self._here]
-        came = f", from {self._came}" if self._came else ""
+        again = "again" if self._again else "new"
+        came = f" from {self._came}" if self._came else ""
         ways = ", ".join(f"{way} {self._known(way)}" for way in room.ways) or "none"
-        said = f"{room.title or 'Here'}{came}: {ways}. I have {has}. "
+        said = f"{room.title or 'Here'}, {again}{came}: {ways}. I have {has}. "
         said += f"{f'Closed: {closed}. ' if closed else ''}Way back: {back}."
         if self._route and rule.startswith("go"):
             there = "" if rule == "go back" else f" Way: {', '.join(self._route)}."
-            return f"{said} Nothing is left here.{there} I go {action}."
+            return f"{said} Left here: nothing.{there} I go {action}."
         left = list(self._jobs)
         left += [way for way in room.exits if (self._here, way) not in self._tried]
         if action not in left:
@@ -294,13 +298,15 @@ class Explorer:
         return f"{said} Left here: {', '.join(left)}. First: {action}."
 
     def _known(self, way: str) -> str:
-        """What there is to say of a way: it is the way back, has been gone, is closed, or is new."""
+        """What there is to say of a way: it is the way back, has been gone, is new, or what closes it."""
         if self._back[:1] == [way]:
             return "back"
         if (self._here, way) in self._tried:
             return "been"
         gate = self._rooms[self._here].gates.get(way)
-        return "new" if gate is None or self._opener(gate) == "" else "closed"
+        if gate is None or self._opener(gate) == "":
+            return "new"
+        return f"behind {gate.name}" if gate.name else "dark"
 
     def _closed(self) -> str:
         """What closes the ways that were seen and not passed."""
