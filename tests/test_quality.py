@@ -196,7 +196,7 @@ def test_make_installs_from_the_locks_and_gives_commands_that_there_are() -> Non
 
 def test_pages_and_help_texts_keep_to_plain_words() -> None:
     written = [
-        *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/environments/*.md"),
+        *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md"),
         *ROOT.glob("prompts/*.md"), *ROOT.glob("results/*/*.md"),
     ]  # fmt: skip
     texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(written)}
@@ -209,6 +209,11 @@ def test_pages_and_help_texts_keep_to_plain_words() -> None:
         if HARD_WORDS.search(line)
     ]
     assert found == []
+
+
+def test_the_pages_have_at_most_40000_words() -> None:
+    written = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md")]
+    assert sum(len(path.read_text(encoding="utf-8").split()) for path in written) <= 40_000
 
 
 def test_the_version_is_the_same_everywhere_and_has_its_entry_in_the_changelog() -> None:
