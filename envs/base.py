@@ -260,8 +260,8 @@ class EnvSpec:
     """(environment after a reset or a step) -> its world as an SVG document (`evalharness.envs.picture`), for the
     report. Without it `room` or `place` gives a map of the places walked."""
     room: Callable[[TextEnv], str] | None = None
-    """(environment after a reset or a step) -> where the agent is, empty where nothing told it: for the map, where
-    `place` cannot tell it from texts."""
+    """(environment after a reset or a step) -> where the agent is, empty where it is not known: for the map, where
+    `place` cannot find it in texts."""
     own: OwnBenchmark = field(default_factory=OwnBenchmark)
 
     def __post_init__(self) -> None:

@@ -63,7 +63,7 @@ _COLUMNS, _WIDTH, _HEIGHT, _ROOM = 3, 118, 26, 20
 
 def place_maps(walk: Sequence[str]) -> list[str]:
     """The map of a whole walk, once for each of its moments, with the place of that moment marked; the same place gives
-    the same document. `walk`: the place at each moment, empty while nothing has told it; nothing where none ever does.
+    the same document. `walk`: the place at each moment, empty while it is not known; nothing where it never is.
 
     Places stand in the order in which they were first seen. A line joins places that follow each other, thicker and
     darker the more often it was walked; a number says how often a place was come to.

@@ -9,7 +9,7 @@ from typing import Any
 from evalharness.base.reading import read_text
 from evalharness.envs.task import InvalidTaskError, MissingDataError
 
-MEND = "bring it in with: evalharness data import DIR (or: evalharness data fetch)"
+FIX = "bring it in with: evalharness data import DIR (or: evalharness data fetch)"
 
 
 def folder_of(data: Path | None, name: str, title: str) -> Path:
@@ -27,4 +27,4 @@ def label_rows(folder: Path, title: str, name: str = "test.jsonl") -> list[dict[
     except FileNotFoundError:
         raise MissingDataError(f"{title}'s labels are not at {path}") from None
     except ValueError as error:
-        raise InvalidTaskError(f"{path} is not JSON Lines ({error}); {MEND}") from None
+        raise InvalidTaskError(f"{path} is not JSON Lines ({error}); {FIX}") from None

@@ -46,8 +46,9 @@ def register(specs: Iterable[EnvSpec]) -> None:
 
 
 def once_imported(module: str, act: Callable[[], None]) -> None:
-    """Call `act` now where `module` is imported, else as soon as it has been: an import of gymnasium takes a third of a
-    second, and `evalharness tasks` or `show` make no environment."""
+    """Call `act` now where `module` is imported, else as soon as it has been. A hook, since sorted imports have this
+    package before gymnasium, and `gymnasium.make("evalharness.envs:ID")` then runs nothing of it; importing gymnasium
+    here would cost every command a third of a second."""
     if module in sys.modules:
         act()
     else:

@@ -5,9 +5,11 @@ import re
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
+import grimp
 import pytest
 
 from evalharness import __version__
@@ -57,6 +59,22 @@ def _lint(folder: Path) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+def test_the_graph_of_rooms_is_small_and_has_no_circle() -> None:
+    """A room is the second part of a module's name; an arrow leads from a room to another one that it imports."""
+    graph = grimp.build_graph("evalharness", cache_dir=None)
+    rooms: dict[str, set[str]] = {_room(module): set() for module in graph.modules}
+    for module in graph.modules:
+        rooms[_room(module)] |= {_room(other) for other in graph.find_modules_directly_imported_by(module)}
+    arrows = {room: others - {room} for room, others in rooms.items()}
+    assert len(arrows) <= 22
+    assert sum(map(len, arrows.values())) <= 115
+    TopologicalSorter(arrows).prepare()  # raises CycleError
+
+
+def _room(module: str) -> str:
+    return f"{module}.".split(".")[1]
+
+
 @pytest.mark.slow
 def test_a_room_that_is_missing_in_the_table_is_reported(tmp_path: Path) -> None:
     """In a tree with the names of ours and nothing in its modules."""
@@ -87,6 +105,11 @@ def test_the_contracts_about_environments_name_every_room_and_every_environment(
     by_name = contracts["The harness knows no environment by name"]
     assert set(by_name["source_modules"]) == rooms - {"evalharness.envs", "evalharness.clients"}
     assert set(by_name["forbidden_modules"]) == families
+    few = contracts["What the harness knows of environments is in few modules"]
+    known = {"__init__", "base", "task", "surface", "scene", "teaching", "picture"}
+    beside = {path.stem for path in (ROOT / "envs").glob("*.py")} - known
+    assert few["source_modules"] == by_name["source_modules"]
+    assert set(few["forbidden_modules"]) == {f"evalharness.envs.{name}" for name in beside}
     ground = contracts["An environment knows the ground and nothing else of the harness"]
     above = rooms - {"evalharness.envs", "evalharness.base", "evalharness.clients"}
     assert (ground["source_modules"], set(ground["forbidden_modules"])) == (["evalharness.envs"], above)
@@ -173,7 +196,7 @@ def test_make_installs_from_the_locks_and_gives_commands_that_there_are() -> Non
 
 def test_pages_and_help_texts_keep_to_plain_words() -> None:
     written = [
-        *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/environments/*.md"),
+        *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md"),
         *ROOT.glob("prompts/*.md"), *ROOT.glob("results/*/*.md"),
     ]  # fmt: skip
     texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(written)}
@@ -186,6 +209,11 @@ def test_pages_and_help_texts_keep_to_plain_words() -> None:
         if HARD_WORDS.search(line)
     ]
     assert found == []
+
+
+def test_the_pages_have_at_most_40000_words() -> None:
+    written = [ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md")]
+    assert sum(len(path.read_text(encoding="utf-8").split()) for path in written) <= 40_000
 
 
 def test_the_version_is_the_same_everywhere_and_has_its_entry_in_the_changelog() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from evalharness.envs.published import MEND, folder_of, label_rows
+from evalharness.envs.published import FIX, folder_of, label_rows
 
 KINDS = {
     "pick_and_place_simple": "put",
@@ -73,7 +73,7 @@ def _published(data: Path | None) -> list[Task]:
     rows.sort(key=lambda row: int(row["id"]))
     if [row["id"] for row in rows] != list(range(PUBLISHED_TASKS)):
         raise InvalidTaskError(
-            f"{folder / 'test.jsonl'} should hold the labels 0 to {PUBLISHED_TASKS - 1}; {MEND}"
+            f"{folder / 'test.jsonl'} should hold the labels 0 to {PUBLISHED_TASKS - 1}; {FIX}"
         )
     return [_task(data, row) for row in rows]
 

@@ -296,7 +296,7 @@ def _write(stream: random.Random, thing: Thing) -> None:
 
 
 def sentence_form(thing: Thing, relation: str) -> str:
-    """The sentence that states a fact; of people and works, which are told apart by it, with what they are."""
+    """The sentence that states a fact; of people and works with what they are, which distinguishes them."""
     form = SENTENCES[thing.sort][relation]
     if thing.sort in ("person", "work"):
         form = form.replace("{kind}", thing.kind).replace("{made}", MAKERS.get(thing.kind, ("", "{made}"))[1])

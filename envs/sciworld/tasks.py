@@ -7,7 +7,7 @@ from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, Suite, Task
 from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
-from evalharness.envs.published import MEND, folder_of, label_rows
+from evalharness.envs.published import FIX, folder_of, label_rows
 from evalharness.envs.sciworld.kinds import (
     AGENTGYM,
     EXPECTED,
@@ -55,7 +55,7 @@ def _from_label(index: int, row: dict[str, Any]) -> Task:
             },
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidTaskError(f"ScienceWorld's label {index + 1} is none: {error!r}; {MEND}") from error
+        raise InvalidTaskError(f"ScienceWorld's label {index + 1} is none: {error!r}; {FIX}") from error
 
 
 def unwrapped_tasks(suite: str, seed: int) -> list[Task]:

@@ -52,16 +52,16 @@ def _alarm() -> bool:
 class _Printed(io.TextIOBase):
     """Stands where stdout is while an agent works: stdout belongs to the command's own output."""
 
-    told: ClassVar[set[str]] = set()
-    """Agents of which a line has said so."""
+    reported: ClassVar[set[str]] = set()
+    """Agents of which a warning has said so."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def write(self, text: str) -> int:
-        if text.strip() and self.name not in self.told:
+        if text.strip() and self.name not in self.reported:
             _LOG.warning(f"agent {self.name} prints to stdout: {text.strip()[:200]!r}")
-            self.told.add(self.name)
+            self.reported.add(self.name)
         return len(text)
 
 

@@ -52,8 +52,8 @@ class TalesAgent(Agent):
         texts: Any = episode.prompt.texts
         self._texts: dict[str, str] = _OWN if texts is None else texts[kind]
         self._past: list[tuple[str, str]] = []
-        told = _tells_goal(episode)
-        self._observation = episode.observation if told else f"{_TASK}{episode.goal}\n\n{episode.observation}"
+        said = _tells_goal(episode)
+        self._observation = episode.observation if said else f"{_TASK}{episode.goal}\n\n{episode.observation}"
         self._limit = self.options.context_limit
         self._thought: str | None = None
         self._action = ""

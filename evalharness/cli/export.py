@@ -10,7 +10,7 @@ To publish, or to train:
 
   every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id where the name lacks a developer
   openenv-trace    JSON lines, an episode each, with token ids, log probabilities and loss masks of a run that was
-                   played with --record-tokens
+                   played with `run --record-tokens`
 """
 
 from __future__ import annotations

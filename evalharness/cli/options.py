@@ -171,7 +171,7 @@ def _stored_name(folder: Path | None) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:
+def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse._ActionsContainer:
     """`--model`, `--model-name`, `--api-key-env` as `run` has them; `--judge`, `--judge-name`, `--judge-key-env`."""
     group = parser.add_argument_group(what)
     group.add_argument(
@@ -183,6 +183,7 @@ def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:
     )
     add_option(group, f"{name}_name", OPTIONS["model_name"])
     add_option(group, _key_option(name), OPTIONS["api_key_env"])
+    return group
 
 
 def _key_option(name: str) -> str:

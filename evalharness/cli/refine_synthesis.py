@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evalharness.models.asking import Outcome
     from evalharness.training.synthesis.synthesis import Synthesis
 
-_SAMPLING = ("model", "model_name", "temperature", "top_p", "max_tokens", "seed")
+_SAMPLING = ("temperature", "top_p", "max_tokens", "seed")
 _DEFAULTS: dict[str, Any] = {"temperature": 1.0, "max_tokens": 4096}
 
 
@@ -79,16 +79,16 @@ def register(actions: Commands) -> None:
 
 
 def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.options import SERVING, add_fields
+    from evalharness.cli.options import SERVING, add_fields, add_model
 
-    what = parser.add_argument_group("the model")
+    what = add_model(parser, "model", "the model")
     add_fields(what, _SAMPLING, **_DEFAULTS)
     argument(what, "--calls N", "calls a persona, its script's included", default=4)
     argument(what, "--prompts DIR", "folder with script.yaml, trajectory.yaml of your own")
     argument(what, "--plain", "do not ask the server for structured output (JSON schema)")
     how = parser.add_argument_group("how to do it")
     argument(how, "-o --output DIR", "folder for the results", required=True)
-    add_fields(how, (*SERVING, "replicas", "api_key_env"))
+    add_fields(how, (*SERVING, "replicas"))
     add_json_option(how)
 
 
@@ -97,8 +97,6 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
     from evalharness.training.synthesis.synthesis import Synthesis
 
     at_least(1, n=args.n, calls=args.calls)
-    if args.model is None:
-        raise UserError("no model: give --model DIR, --model http://host:port/v1, or --model demo")
     return Synthesis(
         policy_of(args, **{name: value for name, value in _DEFAULTS.items() if getattr(args, name) is None}),
         args.output,

@@ -22,7 +22,7 @@ def add_options(parser: CommandParser) -> None:
         parser,
         "--filter [KEY=]TEXT",
         "only runs that mention TEXT, or whose KEY does: folder, model, suite, state (complete, part, running, "
-        "damaged), perturbation, family, study, or the key of a --label; may be repeated",
+        "damaged), perturbation, family, study, or the key of a label; may be repeated",
         action="append",
         default=[],
     )

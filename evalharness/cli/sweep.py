@@ -224,9 +224,9 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
     for flag, option in flags.items():
         values = {name: config.options()[option] or 30 for name, config in runs.items()}
         if len(set(values.values())) > 1:
-            told = ", ".join(f"{name} {value}" for name, value in values.items())
+            given = ", ".join(f"{name} {value}" for name, value in values.items())
             raise UserError(
-                f"--over {args.over}: {flag} differs ({told[:200]}); give one for all, to compare in pairs"
+                f"--over {args.over}: {flag} differs ({given[:200]}); give one for all, to compare in pairs"
             )
     return _by_folder(args, runs)
 

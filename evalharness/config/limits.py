@@ -12,7 +12,7 @@ from evalharness.config.option import Option, Part
 
 class LimitsConfig(Part):
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
-    """tries of an episode whose infrastructure fails"""
+    """tries at most, where infrastructure fails"""
     cost_limit: Annotated[float | None, Option("X", operational=True)] = Field(
         default=None, gt=0, allow_inf_nan=False
     )

@@ -52,9 +52,9 @@ class PolicyConfig(Part):
     more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()
     """further endpoints that serve the same model under the same name; as flags: --model several times"""
     model_name: Annotated[str | None, Option("NAME")] = None
-    """the name an endpoint serves the model by, where it serves several; shown in tables"""
+    """the name that the model is served by and tables show; needed where an endpoint serves several"""
     lora: Annotated[Path | None, Option(later=True)] = None
-    """a LoRA adapter; --model is its base. It is merged once and kept (or see --lora-serve)"""
+    """a LoRA adapter of the model; the two are merged once, and kept"""
     lora_serve: Annotated[bool, Option(later=True)] = False
     """serve the LoRA adapter with vLLM, without merging"""
     temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -78,7 +78,7 @@ class PolicyConfig(Part):
     max_tokens: int = Field(default=256, ge=1)
     """tokens of one reply, reasoning included"""
     seed: int = Field(default=0, ge=0)
-    """seed of sampling and of the random policy (of the tasks: --suite-seed)"""
+    """seed of sampling and of random choices, not of tasks"""
     chat_template: Annotated[Path | None, Option("FILE", by_content=True)] = None
     """a chat template (Jinja) that replaces the checkpoint's own, for the vLLM that evalharness starts"""
     chat_template_kwargs: Annotated[str, Option("JSON", model_only=True)] = ""
@@ -98,7 +98,7 @@ class PolicyConfig(Part):
     replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
     """vLLM servers for the model, each on its own GPUs"""
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
-    """episodes in flight at most (default: found while the run goes on)"""
+    """conversations with the model in flight, at most (default: found while the command runs)"""
     session_header: Annotated[str, Option("NAME", operational=True)] = "X-Session-ID"
     """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
     record_tokens: Annotated[bool, Option(operational=True)] = False

@@ -44,11 +44,11 @@ def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
 
 
 def draws_of(manifest: Mapping[str, Any]) -> tuple[tuple[int | None, int], ...]:
-    """(turns, seed) of each session of a folder that `read_kind` has read; None: all turns."""
+    """(turns, seed) of each start of a folder that `read_kind` has read; None: all turns."""
     found: dict[tuple[int | None, int], None] = {}
-    sessions = manifest.get("sessions")
-    for session in sessions if isinstance(sessions, list) else []:
-        match session:
+    starts = manifest.get("sessions")
+    for start in starts if isinstance(starts, list) else []:
+        match start:
             case {"drawn": {"turns": int() | None as turns, "seed": int(seed)}}:
                 found[turns, seed] = None
     return tuple(found)

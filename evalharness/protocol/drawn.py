@@ -48,7 +48,7 @@ def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
         surface = PlayedSurface(spec, name, drawn=_draw(spec, random))
         if _keeps_meanings(surface):
             return surface
-    raise UserError(f"--perturb random: the wordings of {spec.title} cannot be told from each other")
+    raise UserError(f"--perturb random: the wordings of {spec.title} cannot be distinguished")
 
 
 def words_of(surface: PlayedSurface) -> dict[str, Any] | None:

@@ -71,7 +71,7 @@ class FurtherCall(Record):
     calls: tuple[ToolCall, ...] = ()
     finish_reason: str = "stop"
     stopped_by: str | None = None
-    """The stop sequence that ended it, where the server told."""
+    """The stop sequence that ended it, where the server says so."""
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     cached_tokens: Count | None = None
@@ -128,7 +128,7 @@ class Turn(Record):
     sent: str | None = None
     """Hash of the messages that were sent (`agents.guard`); None in runs before it was kept."""
     stopped_by: str | None = None
-    """The stop sequence that ended the reply, of an agent with stop sequences of its own; `react`'s is told by the
+    """The stop sequence that ended the reply, of an agent with stop sequences of its own; `react`'s follows from the
     format error."""
 
 

@@ -90,12 +90,12 @@ def run_labels(runs: Sequence[NamedRun]) -> list[str]:
     for label in set(labels):
         places = [i for i, other in enumerate(labels) if other == label]
         if len(places) > 1:
-            for i, told in zip(places, _told_apart([runs[i] for i in places], label), strict=True):
-                labels[i] = told
+            for i, own in zip(places, _distinguished([runs[i] for i in places], label), strict=True):
+                labels[i] = own
     return _all_different(labels)
 
 
-def _told_apart(runs: Sequence[NamedRun], label: str) -> list[str]:
+def _distinguished(runs: Sequence[NamedRun], label: str) -> list[str]:
     names = [run.name for run in runs]
     if len(set(names)) == len(runs):
         return names

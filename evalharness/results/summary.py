@@ -93,7 +93,7 @@ class Summing:
             self._outside.append(episode.outside)
 
     def summary(self, timing: Timing = NOT_TIMED) -> Summary:
-        """Of all that were added. `timing`: what only the running session knows."""
+        """Of all that were added. `timing`: what only the command that plays knows."""
         if self._family is not None:  # nobody knows which family their turns were of
             timing = timing.model_copy(update={"unfinished_tokens": None})
         found = summary_of(self.folder, self.manifest, self.scores, timing)
@@ -122,7 +122,7 @@ def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
 
 
 def summarize(folder: Path, timing: Timing = NOT_TIMED, family: str | None = None) -> Summary:
-    """Compute the summary of a run folder, or of a family in it. `timing`: what only the running session knows."""
+    """Compute the summary of a run folder, or of a family in it. `timing`: what only the command that plays knows."""
     summing = Summing(folder, family)
     for episode in read_episodes(folder):
         summing.add(episode)

@@ -125,7 +125,7 @@ def _run(folder: Path) -> Listed:
         tasks=tasks,
         done=done,
         episodes=episodes,
-        played=max(session.started for session in manifest.sessions),
+        played=max(start.started for start in manifest.sessions),
         part=any(count < manifest.expected[family] for family, count in manifest.counts.items()),
         scores=scores,
         labels=manifest.user_labels,

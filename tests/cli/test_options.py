@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +14,7 @@ from pydantic import Field
 from evalharness.base.errors import UserError
 from evalharness.cli import make_parser
 from evalharness.cli.options import add_run_options, help_of, run_options
+from evalharness.cli.parser import CommandParser, children
 from evalharness.cli.reference import pages, subcommands
 from evalharness.config import OPTIONS, Option, Part, RunConfig, make_config, option_of
 
@@ -107,3 +110,32 @@ def test_workers_are_counted_from_one() -> None:
     assert make_config({"model": "oracle", "workers": {"babyai": "2"}}).place.workers == {"babyai": 2}
     with pytest.raises(UserError, match=r"--workers.babyai 0"):
         make_config({"model": "oracle", "workers": {"babyai": "0"}})
+
+
+def _commands(name: str, parser: CommandParser) -> Iterator[tuple[str, CommandParser]]:
+    yield name, parser
+    for child, below in children(parser).items():
+        yield from _commands(f"{name} {child}", below)
+
+
+def test_a_help_names_only_options_that_its_command_or_one_that_it_names_has() -> None:
+    """A command takes over help texts of `run`, and lacks some of its options. Named is a command as `run ...`,
+    evalharness run, or as in: run --perturb P1; --max-model-len is vLLM's own."""
+    commands = dict(_commands("evalharness", make_parser()))
+    has = {name: {o for a in parser._actions for o in a.option_strings} for name, parser in commands.items()}
+    wrong = []
+    for name, parser in commands.items():
+        helps = [a.help or "" for a in parser._actions if a.help != argparse.SUPPRESS]
+        for text in (parser.description or "", parser.epilog or "", *helps):
+            named = [
+                other
+                for other in commands
+                if re.search(rf"(`|evalharness |: ){other.removeprefix('evalharness ')}\b", text)
+            ]
+            known = {"--max-model-len"}.union(*(has[each] for each in (name, *named)))
+            wrong += [
+                (name, option, text)
+                for option in re.findall(r"(?<![\w-])--[a-z][\w-]*", text)
+                if option not in known
+            ]
+    assert wrong == []

@@ -172,8 +172,8 @@ def show_protocols(
         for mismatch in result.agent.mismatches[: max(0, max_differences)]:
             shown += 1
             where = f"  {mismatch.source} step {mismatch.step}: {mismatch.check}"
-            told = f": recorded {repr(mismatch.recorded)[:200]}, ours {repr(mismatch.ours)[-300:]}"
-            console.print(Text(where + told), soft_wrap=True)
+            both = f": recorded {repr(mismatch.recorded)[:200]}, ours {repr(mismatch.ours)[-300:]}"
+            console.print(Text(where + both), soft_wrap=True)
         for world in result.worlds.values():
             for difference in world.mismatches()[: max(0, max_differences - shown)]:
                 console.print(_mismatch_text(difference), soft_wrap=True)

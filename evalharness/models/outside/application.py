@@ -121,14 +121,14 @@ def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Ap
             {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": text}}, status=501
         )
 
-    told = {
+    fixed = {
         "/health": {"status": "healthy"},
         "/metadata": {"name": "evalharness", "description": _DESCRIPTION, "version": __version__},
         "/schema": messages.schemas(),
     }
 
-    async def tell(request: web.Request) -> web.Response:
-        return web.json_response(told[request.path])
+    async def fixed_answer(request: web.Request) -> web.Response:
+        return web.json_response(fixed[request.path])
 
     app = web.Application(middlewares=[guarded(door)], client_max_size=MOST_BYTES)
     app.on_shutdown.append(sockets.close)
@@ -140,7 +140,7 @@ def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Ap
             web.post("/close", close),
             web.get("/state", state),
             web.post("/mcp", mcp or no_mcp),
-            *(web.get(path, tell) for path in told),
+            *(web.get(path, fixed_answer) for path in fixed),
         ]
     )
     return app

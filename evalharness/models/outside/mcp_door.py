@@ -125,14 +125,14 @@ async def _act(hub: Hub, arguments: dict[str, Any]) -> dict[str, Any]:
 async def _through(asgi: Any, request: web.Request) -> web.StreamResponse:
     """One request, handed to an ASGI application: the SDK speaks nothing else."""
     raw = await request.read()
-    told = False
+    sent = False
     status, headers, parts = 500, [], []
 
     async def receive() -> dict[str, Any]:
-        nonlocal told
-        if told:
+        nonlocal sent
+        if sent:
             return {"type": "http.disconnect"}
-        told = True
+        sent = True
         return {"type": "http.request", "body": raw, "more_body": False}
 
     async def send(message: dict[str, Any]) -> None:

@@ -174,11 +174,11 @@ class ServerInsight:
             new = new.plus(reading.since(Reading() if restarted else last))
             together = together.plus(reading)
             self._last[url] = reading
-        told = all(reading.cache_tokens for reading in found.values())
+        known = all(reading.cache_tokens for reading in found.values())
         self.now = replace(
             together,
             kv_usage=together.kv_usage / len(found),
-            cache_tokens=together.cache_tokens if told else 0.0,
+            cache_tokens=together.cache_tokens if known else 0.0,
         )
         self._add(new)
         return True

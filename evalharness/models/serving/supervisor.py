@@ -205,9 +205,9 @@ def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int
     at_work = False
     while status is None:
         readable, _, _ = select.select([control.fileno(), wake_up], [], [])
-        told = control.recv(64) if control.fileno() in readable else None
-        at_work = at_work or bool(told)
-        stop = told == b""
+        message = control.recv(64) if control.fileno() in readable else None
+        at_work = at_work or bool(message)
+        stop = message == b""
         if wake_up in readable:
             stop = bool(set(os.read(wake_up, 64)) - {signal.SIGCHLD}) or stop
         status = _reap(child).get(child)

@@ -95,7 +95,7 @@ def write(
     target: Path, episodes: Iterable[Episode], manifest: Manifest, summary: Summary, about: About
 ) -> int:
     """Write both files below `target`; returns the number of episodes. One episode is in memory at a time."""
-    ended = max((session.started for session in manifest.sessions), default=0.0) + float(summary.wall_s or 0)
+    ended = max((start.started for start in manifest.sessions), default=0.0) + float(summary.wall_s or 0)
     ids = Ids.of(manifest, about, ended)
     path = target / ids.samples
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -95,10 +95,10 @@ def _write_run(run: Path, target: Path, manifest: Manifest, *, text: bool) -> di
     target.mkdir(parents=True, exist_ok=True)
     for name in FILES:
         (target / name).unlink(missing_ok=True)
-    sessions = [_start(session) for session in manifest.sessions]
+    starts = [_start(start) for start in manifest.sessions]
     identity = _identity(manifest.identity)
     reduced = manifest.to_json() | {
-        "sessions": sessions, "model_text": text, "identity": identity, "digest": digest(identity)
+        "sessions": starts, "model_text": text, "identity": identity, "digest": digest(identity)
     }  # fmt: skip
     reduced.pop("disjoint", None)  # it names the trainer's server
     (target / MANIFEST).write_text(json.dumps(reduced, indent=2, sort_keys=True) + "\n", encoding="utf-8")

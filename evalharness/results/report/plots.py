@@ -171,7 +171,7 @@ def _legend(figure: Figure) -> None:
 
 
 _MOST_BANDS = 3
-"""In one panel; more cannot be told apart, and lines alone are drawn."""
+"""In one panel; more cannot be distinguished, and lines alone are drawn."""
 
 
 def _curve(

@@ -54,10 +54,10 @@ async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
             return {"type": "state", "data": group.first.state()}
         case "reset_many":
             resets = messages.ResetManyRequest.model_validate(data)
-            return {"type": "observations", "data": _told(await group.reset(resets))}
+            return {"type": "observations", "data": _observations(await group.reset(resets))}
         case "step_many":
             replies = messages.StepManyRequest.model_validate(data)
-            return {"type": "observations", "data": _told(await group.step(replies))}
+            return {"type": "observations", "data": _observations(await group.step(replies))}
         case "state_many":
             return {"type": "states", "data": group.states()}
         case "close":
@@ -65,7 +65,7 @@ async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
     raise unknown_type(kind)
 
 
-def _told(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def _observations(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """One entry for each place: an observation, or the error of this place alone."""
     return [
         {"error": refused(each, _refused).message["data"]} if isinstance(each, Exception) else each
@@ -103,7 +103,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
         error = {"code": -32601, "message": "no tools: play over the WebSocket /ws"}
         return web.json_response({"jsonrpc": "2.0", "id": None, "error": error})
 
-    told: dict[str, Callable[[], Any]] = {
+    fixed: dict[str, Callable[[], Any]] = {
         "/health": lambda: {"status": "healthy"},
         "/metadata": lambda: {**service.metadata(), "version": __version__},
         "/status": service.status,
@@ -112,8 +112,8 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
         "/list_environments": lambda: [service.name],
     }
 
-    async def tell(request: web.Request) -> web.Response:
-        return web.json_response(told[request.path]())
+    async def fixed_answer(request: web.Request) -> web.Response:
+        return web.json_response(fixed[request.path]())
 
     def named(request: web.Request) -> None:
         if request.match_info["env"].lower() != service.name:
@@ -146,7 +146,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
             web.post("/step", step),
             web.get("/state", state),
             web.post("/mcp", mcp),
-            *(web.get(path, tell) for path in told),
+            *(web.get(path, fixed_answer) for path in fixed),
             web.get("/{env}/splits", splits),
             web.post(f"/{{env}}/{{call:{'|'.join(task_calls)}}}", task_call),
         ]

@@ -238,7 +238,6 @@ async def test_hundreds_of_conversations_are_in_flight(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (("--model", "oracle"), "writes no text"),
-        ((), "no model"),
         (("--model", "http://127.0.0.1:9/v1"), "--model-name"),
         (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "-n", "0"), "-n is at least 1"),
         (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "-n", "300"), "200 personas"),

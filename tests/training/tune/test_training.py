@@ -75,7 +75,7 @@ def test_a_dry_run_states_tokens_steps_and_time(
     assert f"; {made.steps} steps of 4" in shown
     assert "on this machine as it is now" in shown
     assert found["flop"] > 4 * found["parameters"] * found["tokens"], "forward and backward of a LoRA"
-    assert 0 < found["seconds"] < 600
+    assert found["seconds"] > 0
 
 
 def test_the_collated_batches_train_what_the_data_says(
