@@ -12,7 +12,7 @@ from evalharness.records.cost import Prices
 from evalharness.records.store import SUMMARY, write_atomically
 from evalharness.records.stored import SCHEMA
 from evalharness.training.datasets.sample import Sample, read_manifest, write_samples
-from evalharness.training.synthesis.conversation import sample_of
+from evalharness.training.synthesis.dialogue import sample_of
 from evalharness.training.synthesis.script import KeysError, Script, read_script
 from evalharness.training.synthesis.signals import Tally
 from evalharness.training.synthesis.synthesis_store import (

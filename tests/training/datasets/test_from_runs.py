@@ -22,7 +22,7 @@ from evalharness.suites import open as suites
 from evalharness.training.datasets.as_run import opened
 from evalharness.training.datasets.from_runs import Keep, parse_keep
 from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest, write_samples
-from evalharness.training.synthesis.conversation import sample_of
+from evalharness.training.synthesis.dialogue import sample_of
 from evalharness.training.synthesis.script import read_script
 from evalharness.training.synthesis.trajectory import read_turn
 
