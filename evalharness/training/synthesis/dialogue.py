@@ -13,11 +13,11 @@ from typing import Any
 
 from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
-from evalharness.training.datasets.sample import Sample
+from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.synthesis.script import Script
 from evalharness.training.synthesis.signals import ReplyCheck, Signal
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts
-from evalharness.training.synthesis.trajectory import Turn, error_turns, progress_of, sample_messages
+from evalharness.training.synthesis.trajectory import Turn, error_turns, marked_messages, progress_of
 from evalharness.training.synthesis.verify import Readings, verify_script, verify_trajectory
 
 MOST_CALLS = 4
@@ -152,14 +152,14 @@ class TrajectoryDialogue(Dialogue):
         }
 
 
-def sample_of(record: Mapping[str, Any], turns: list[Turn], script: Script) -> Sample:
+def conversation_of(record: Mapping[str, Any], turns: list[Turn], script: Script) -> Conversation:
     """A passed trajectory in the format of training data."""
-    return Sample(
+    return Conversation(
         id=f"trajectories/{record['key']}",
         source="trajectories",
         world="script",
         task_hash=script.content_hash,
-        messages=sample_messages(turns),
+        messages=marked_messages(turns),
         metadata={
             "persona": record["persona"],
             "goal": script.goal,
