@@ -256,14 +256,13 @@ def _stats(args: argparse.Namespace) -> int:
     """
     from evalharness.training.datasets import decisions
     from evalharness.training.datasets.conversation import BrokenLine, Counts, none_found, read_data
-    from evalharness.training.datasets.stats import ErrorTurns
+    from evalharness.training.datasets.stats import error_turns
     from evalharness.training.datasets.tokens import length_lines, lengths_of
 
     broken: list[BrokenLine] = []
-    found, counts = ErrorTurns(), Counts()
     conversations = list(read_data(args.file, broken))
+    found, counts = error_turns(conversations), Counts()
     for conversation in conversations:
-        found.add(conversation)
         counts.add(conversation)
     if not found.conversations:
         raise none_found(args.file, broken)
