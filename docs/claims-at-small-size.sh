@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The paper's ablation, in one family (ALFWorld), by a small model: bash docs/claims-at-small-size.sh [FOLDER]
 # Table 2 (what is trained, at equal data), perturbation, error recovery, scaling over three sizes of data. Every command
-# continues or skips what is there already. SAMPLES, STEPS and LIMIT make it shorter or longer. Two CPU cores: 100 minutes.
+# continues or skips what is there already. CONVERSATIONS, STEPS and LIMIT make it shorter or longer.
+# Two CPU cores: 100 minutes.
 set -euo pipefail
 
 folder=${1:-claims}
-samples=${SAMPLES:-160} steps=${STEPS:-80} limit=${LIMIT:-24}
+conversations=${CONVERSATIONS:-160} steps=${STEPS:-80} limit=${LIMIT:-24}
 play=(--suite open --max-tokens 96 --limit "$limit")
 mkdir -p "$folder"
 evalharness server install
@@ -23,14 +24,14 @@ train() { # NAME, conversations, further options
         --lora-rank 12 --lr 1e-3 --batch 2 "$@"
 }
 
-data "$samples"
+data "$conversations"
 modes=(full no_refine_loss no_refine_data all_turns)
 for mode in "${modes[@]}"; do
-    train "$mode" "$samples" --mode "$mode" --max-steps "$steps"
+    train "$mode" "$conversations" --mode "$mode" --max-steps "$steps"
     evalharness sweep --model "$folder/$mode" --tasks alfworld --perturb P1 "${play[@]}" -o "$folder/$mode-sweep"
 done
 for share in 2 4; do # `full` above is the whole of it
-    few=$((samples / share))
+    few=$((conversations / share))
     data "$few"
     train "full-$few" "$few" --max-steps $((steps / share))
     evalharness run --model "$folder/full-$few" --tasks alfworld "${play[@]}" -o "$folder/full-$few-run"

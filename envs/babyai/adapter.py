@@ -65,7 +65,7 @@ class BabyAIEnv(TextEnv):
             self._actions = None
             self._solved = self._solved or outcome.succeeded
             observation = describe(self._world.view)
-            completed, done, success = self._rules.judge(outcome, observation)
+            completed, done, success = self._rules.result_of(outcome, observation)
             if self._rules.announces_completion(outcome):
                 observation += COMPLETED
             self._success = self._success or success

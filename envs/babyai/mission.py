@@ -100,7 +100,7 @@ def milestones(world: World) -> list[Milestone]:
     return [milestone for number, milestone in enumerate(found) if number in progress.remaining]
 
 
-class Progress:
+class SubgoalProgress:
     """Which of a task's subgoals are open, by number; once reached, they stay so."""
 
     def __init__(self, total: int) -> None:
@@ -121,7 +121,7 @@ class Progress:
         self._open = list(remaining)
 
 
-class MissionProgress(Progress):
+class MissionProgress(SubgoalProgress):
     """The milestones of a mission in play."""
 
     def __init__(self, world: World, wanted: Iterable[Milestone]) -> None:

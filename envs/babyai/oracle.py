@@ -84,7 +84,7 @@ class Oracle:
                 world.restore(state)
                 rules.restore(remaining)
                 outcome = rules.perform(world, moves)
-                verdict = rules.judge(outcome, describe(world.view))
+                verdict = rules.result_of(outcome, describe(world.view))
                 budget -= 1
                 done_well = accomplished or outcome.succeeded
                 if verdict.success and rules.rate == 1:

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from evalharness.envs.babyai.actions import Moves
-from evalharness.envs.babyai.mission import MissionProgress, Progress
+from evalharness.envs.babyai.mission import MissionProgress, SubgoalProgress
 from evalharness.envs.babyai.world import Outcome, World
 
 
@@ -34,7 +34,7 @@ def matches(pattern: str, sentences: Sequence[str]) -> bool:
     return any(all(piece in sentence for piece in pieces) for sentence in sentences)
 
 
-class LabelProgress(Progress):
+class LabelProgress(SubgoalProgress):
     """AgentBoard's labels: sentences with wildcards that an observation is searched for; at most one counts a step.
 
     `alternatives` are whole label lists of the same length: position i counts when the i-th pattern of any list
@@ -67,7 +67,7 @@ class PublishedRules(LabelProgress):
         """Any end at the last move counts as completion in the text, even a failure; so does full progress."""
         return outcome.ended or self.rate == 1
 
-    def judge(self, outcome: Outcome, observation: str) -> StepResult:
+    def result_of(self, outcome: Outcome, observation: str) -> StepResult:
         completed = self.observe(observation)
         done = (outcome.ended and self.rate > 0.5) or self.rate == 1
         return StepResult(completed, done, done)
@@ -83,7 +83,7 @@ class MissionRules(MissionProgress):
     def announces_completion(self, outcome: Outcome) -> bool:
         return outcome.succeeded
 
-    def judge(self, outcome: Outcome, observation: str) -> StepResult:
+    def result_of(self, outcome: Outcome, observation: str) -> StepResult:
         completed = self.update(accomplished=outcome.succeeded)
         return StepResult(completed, outcome.succeeded or outcome.failed, outcome.succeeded)
 
@@ -104,7 +104,7 @@ class AgentGymRules:
         """Any end at the last move counts as completion in the text, even a failure."""
         return outcome.ended
 
-    def judge(self, outcome: Outcome, observation: str) -> StepResult:
+    def result_of(self, outcome: Outcome, observation: str) -> StepResult:
         success = outcome.ended and outcome.succeeded  # its reward is that of the last move
         if success:
             self.rate = 1.0
@@ -117,7 +117,7 @@ class PlannedForAgentGym(MissionRules):
     def perform(self, world: World, moves: Moves) -> Outcome:
         return world.perform(moves)
 
-    def judge(self, outcome: Outcome, observation: str) -> StepResult:
+    def result_of(self, outcome: Outcome, observation: str) -> StepResult:
         success = outcome.ended and outcome.succeeded
         completed = self.update(accomplished=success)
         return StepResult(completed, success or outcome.failed, success)

@@ -11,6 +11,7 @@ EARLIER: Mapping[str, str] = {
     "model_key_env": "api_key_env",
     "patience": "after_faults",
     "sample": "draw",
+    "samples": "conversations",
     "seeds": "seed",
 }
 _ELSEWHERE: Mapping[str, str] = {

@@ -39,7 +39,9 @@ def _disagreement(replay: Episode) -> str | None:
     return None
 
 
-def judge(replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: int = MAX_TURNS) -> TaskRange:
+def range_of(
+    replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: int = MAX_TURNS
+) -> TaskRange:
     """The range of one task from its replayed plans and its random attempts, under a turn limit."""
     plans = [replay for replay in replays if replay.turns]
     lengths = [len(replay.turns) for replay in plans if replay.success]
@@ -97,7 +99,7 @@ def audit(
         attempts = dict(_by_task(folder / "random"))
     limits = {family: AgentConfig().turn_limit(spec) for family, spec in specs().items()}
     return [
-        judge(replays, attempts.get(task_id, ()), limits[replays[0].family])
+        range_of(replays, attempts.get(task_id, ()), limits[replays[0].family])
         for task_id, replays in _by_task(folder / "reference")
     ]
 

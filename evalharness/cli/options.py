@@ -156,7 +156,7 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
     try:
         return replace(config, policy=with_served_name(config.policy))
     except UnreachableError:
-        if (name := _stored_name(config.place.output)) is None:
+        if (name := _stored_name(config.execution.output)) is None:
             raise
         return replace(config, policy=config.policy.model_copy(update={"model_name": name}))
 

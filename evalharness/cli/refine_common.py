@@ -44,7 +44,7 @@ def show_made(args: argparse.Namespace, lines: Iterable[str], manifest: Mapping[
 
 
 def name_broken_lines(path: Path, broken: list[Any]) -> None:
-    from evalharness.training.datasets.sample import say_broken
+    from evalharness.training.datasets.conversation import say_broken
 
     for line in say_broken(path, broken):
         note(line)

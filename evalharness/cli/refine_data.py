@@ -49,7 +49,7 @@ def register(commands: Commands) -> None:
 
     parser = subcommand(commands, "mix", _mix, "join data sets by ratio")
     argument(parser, "parts FILE[:SHARE]", "data sets; a share is 1 by default", nargs="+")
-    argument(parser, "-n --samples N", "conversations in all (default: as many as fit)")
+    argument(parser, "-n --conversations N", "conversations in all (default: as many as fit)")
     argument(parser, "--all", "take every conversation of each file; no shares")
     argument(parser, "--seed N", "of drawing and order", default=0)
     _add_masked_turns(parser)
@@ -101,8 +101,8 @@ def _from_runs(args: argparse.Namespace) -> int:
     or that changed nothing is an error and not trained. Episodes of tasks that models are evaluated on are left out.
     """
     from evalharness.records.store import read_manifest
-    from evalharness.training.datasets.from_runs import Tally, parse_keep, run_folder, samples_of
-    from evalharness.training.datasets.sample import write_samples
+    from evalharness.training.datasets.conversation import write_data
+    from evalharness.training.datasets.from_runs import Tally, conversations_of, parse_keep, run_folder
 
     keep, tally = parse_keep(args.keep), Tally()
     at_least(1, per_task=args.per_task)
@@ -111,7 +111,7 @@ def _from_runs(args: argparse.Namespace) -> int:
         for number, path in enumerate(args.runs, 1)
     }
     exclusion = exclusion_of(args)
-    chosen = list(samples_of(args.runs, keep, tally, exclusion, per_task=args.per_task))
+    chosen = list(conversations_of(args.runs, keep, tally, exclusion, per_task=args.per_task))
     if not chosen:
         reasons = (
             ", ".join(f"{n} {reason}" for reason, n in sorted(tally.not_kept.items())) or "there are none"
@@ -128,7 +128,7 @@ def _from_runs(args: argparse.Namespace) -> int:
         "runs": digests,
         "tally": tally.to_json(),
     }
-    manifest = write_samples(args.output, chosen, made)
+    manifest = write_data(args.output, chosen, made)
     left_out = [f"  {count:,} left out: {reason}" for reason, count in sorted(tally.not_kept.items())]
     return show_made(args, [f"{tally.kept:,} of {tally.episodes:,} episodes kept", *left_out], manifest)
 
@@ -137,17 +137,17 @@ def _mix(args: argparse.Namespace) -> int:
     """Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Drawn without replacement
     and shuffled, both by seed. Conversations of tasks that models are evaluated on are left out.
     """
+    from evalharness.training.datasets.conversation import write_data
     from evalharness.training.datasets.mix import mix, parse_part
-    from evalharness.training.datasets.sample import write_samples
 
-    at_least(1, n=args.samples)
-    if args.all and args.samples is not None:
+    at_least(1, n=args.conversations)
+    if args.all and args.conversations is not None:
         raise UserError("--all takes every conversation: leave -n out")
     parts, exclusion = [parse_part(text) for text in args.parts], exclusion_of(args)
-    samples, made, unfit = mix(
-        parts, args.seed, args.samples, exclusion, args.masked_turns, args.bad_order, whole=args.all
+    conversations, made, unfit = mix(
+        parts, args.seed, args.conversations, exclusion, args.masked_turns, args.bad_order, whole=args.all
     )
-    manifest = write_samples(args.output, samples, made)
+    manifest = write_data(args.output, conversations, made)
     for path, found in unfit.items():
         _say_unfit(path, found)
     _say_excluded(exclusion)
@@ -179,23 +179,23 @@ def _read(args: argparse.Namespace) -> int:
     """Write others' training data (ShareGPT or messages layout; JSON lines, a JSON list, or parquet) in our format.
     What does not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
     """
+    from evalharness.training.datasets.conversation import write_data
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.order import OrderCheck
-    from evalharness.training.datasets.sample import write_samples
 
     unfit = Unfit(order=OrderCheck(args.bad_order))
     exclusion = exclusion_of(args)
     read = read_any(args.file, unfit, args.source, args.masked_turns)
-    samples = [sample for sample in read if exclusion.why_not(sample) is None]
+    conversations = [conversation for conversation in read if exclusion.why_not(conversation) is None]
     fields, of_messages = (
         ", ".join(printable(name, single_line=True)[:40] for name, _ in names.most_common(20))
         for names in (unfit.fields, unfit.message_fields)
     )
-    if exclusion.refused and not samples:
+    if exclusion.refused and not conversations:
         raise UserError(
             f"{args.file}: {'; '.join(exclusion.lines())}; nothing is left (see --allow-eval-tasks)"
         )
-    if not samples:
+    if not conversations:
         raise UserError(
             f"{args.file} holds no conversation in a layout that is known here. Its fields: {fields or 'none'}. "
             + "; ".join(unfit.lines())
@@ -210,7 +210,7 @@ def _read(args: argparse.Namespace) -> int:
         "errors_by_mask": unfit.masked_errors,
         "order": unfit.order.to_json(),
     }
-    manifest = write_samples(args.output, samples, made)
+    manifest = write_data(args.output, conversations, made)
     _say_unfit(args.file, unfit)
     _say_excluded(exclusion)
     named = f"fields: {fields}" + (f"; of messages: {of_messages}" if of_messages else "")
@@ -218,8 +218,8 @@ def _read(args: argparse.Namespace) -> int:
 
 
 def _export(args: argparse.Namespace) -> int:
+    from evalharness.training.datasets.conversation import BrokenLine
     from evalharness.training.datasets.export import export
-    from evalharness.training.datasets.sample import BrokenLine
 
     at_least(0, max_length=args.max_length)
     broken: dict[Path, list[BrokenLine]] = {}
@@ -255,18 +255,17 @@ def _stats(args: argparse.Namespace) -> int:
     make them; with --model its tokens.
     """
     from evalharness.training.datasets import decisions
-    from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
-    from evalharness.training.datasets.stats import ErrorTurns
+    from evalharness.training.datasets.conversation import BrokenLine, Counts, none_found, read_data
+    from evalharness.training.datasets.stats import error_turns
     from evalharness.training.datasets.tokens import length_lines, lengths_of
 
     broken: list[BrokenLine] = []
-    found, counts = ErrorTurns(), Counts()
-    samples = list(iter_samples(args.file, broken))
-    for sample in samples:
-        found.add(sample)
-        counts.add(sample)
-    if not found.samples:
-        raise no_samples(args.file, broken)
+    conversations = list(read_data(args.file, broken))
+    found, counts = error_turns(conversations), Counts()
+    for conversation in conversations:
+        counts.add(conversation)
+    if not found.conversations:
+        raise none_found(args.file, broken)
     if args.max_length and args.model is None:
         raise UserError("--max-length counts tokens: give --model, too")
     name_broken_lines(args.file, broken)
@@ -279,7 +278,7 @@ def _stats(args: argparse.Namespace) -> int:
             f"{row['run_length']:<12}{row['runs']:>9,}{row['turns']:>8,}{row['share_of_turns']:>14.1%}"
             f"{row['share_of_player_turns']:>18.1%}",
         )
-    made = {family: row.to_json() for family, row in decisions.decisions_of(samples).items()}
+    made = {family: row.to_json() for family, row in decisions.decisions_of(conversations).items()}
     for line in decisions.lines(made):
         say_on(out, line)
     tokens: dict[str, Any] = {}
@@ -287,7 +286,7 @@ def _stats(args: argparse.Namespace) -> int:
         from evalharness.training.tune.start import start_of
 
         base = start_of(args.model, note).base
-        counted = lengths_of(samples, base, args.max_length)
+        counted = lengths_of(conversations, base, args.max_length)
         tokens = {family: row.to_json() for family, row in counted.items()}
         for line in length_lines(tokens, args.max_length):
             say_on(out, line)

@@ -32,7 +32,7 @@ def register(commands: Commands) -> None:
     )
     argument(parser, "--tasks LIST", "families, separated by commas", default="all")
     argument(parser, "--suite-seed N", "the first open suite to take tasks of; not 0", required=True)
-    argument(parser, "-n --samples N", "trajectories, in equal shares", required=True)
+    argument(parser, "-n --conversations N", "conversations, in equal shares", required=True)
     argument(parser, "-o --output FILE", "the data set, FILE.jsonl", required=True)
     argument(parser, "--seed N", "of errors and wordings", default=0)
     argument(
@@ -135,7 +135,7 @@ def _order(args: argparse.Namespace) -> Order:
     return Order(
         families=tuple(families_of(args.tasks, open_families(), all_is_one=True)),
         suite_seed=args.suite_seed,
-        samples=args.samples,
+        samples=args.conversations,
         seed=args.seed,
         per_task=args.per_task,
         errors=_error_plan(args.error_runs),
@@ -160,7 +160,7 @@ def _grounded(args: argparse.Namespace) -> int:
 
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
-    from evalharness.training.datasets.sample import read_manifest
+    from evalharness.training.datasets.conversation import read_manifest
     from evalharness.training.grounded.grounded import check, is_made, make
     from evalharness.training.grounded.hindsight import prepare_writer, thinking
     from evalharness.training.grounded.making import watch_making

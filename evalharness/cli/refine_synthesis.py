@@ -187,26 +187,26 @@ def _show(args: argparse.Namespace) -> int:
 def _show_data(args: argparse.Namespace) -> int:
     """Conversations of a data set: those of KEY, or the first ones."""
     from evalharness.training.datasets.layouts import Unfit, read_any
-    from evalharness.training.datasets.show import sample_lines
+    from evalharness.training.datasets.show import conversation_lines
 
     if args.rejected:
         raise UserError(
             f"{args.folder} is a data set; --rejected goes with a folder of scripts or trajectories"
         )
-    samples = list(read_any(args.folder, Unfit()))
+    conversations = list(read_any(args.folder, Unfit()))
     if args.key is None:
-        chosen = samples[: max(1 if args.first is None else args.first, 0)]
+        chosen = conversations[: max(1 if args.first is None else args.first, 0)]
     else:
-        chosen = [sample for sample in samples if sample.id == args.key]
+        chosen = [conversation for conversation in conversations if conversation.id == args.key]
         if not chosen:
-            known = [sample.id for sample in samples]
+            known = [conversation.id for conversation in conversations]
             raise UserError(f"{args.folder} has no conversation {args.key!r}{nearest(args.key, known)}")
     console = results_console(args)
-    for sample in chosen:
-        for line in sample_lines(sample):
+    for conversation in chosen:
+        for line in conversation_lines(conversation):
             console.print(line)
         console.print()
-    if args.key is None and len(chosen) < len(samples):
-        console.print(f"{len(chosen)} of {len(samples)} conversations (more: --first N)", style="dim")
-    write_json(args.json, [sample.to_json() for sample in chosen])
+    if args.key is None and len(chosen) < len(conversations):
+        console.print(f"{len(chosen)} of {len(conversations)} conversations (more: --first N)", style="dim")
+    write_json(args.json, [conversation.to_json() for conversation in chosen])
     return 0

@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.runs.pictures import Pictures
     from evalharness.runs.study import run_folders
     from evalharness.training.datasets.as_run import opened
-    from evalharness.training.datasets.sample import BrokenLine, say_broken
+    from evalharness.training.datasets.conversation import BrokenLine, say_broken
 
     broken: dict[Path, list[BrokenLine]] = {}
     drawn: list[Pictures] = []

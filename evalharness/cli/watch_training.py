@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
                 # Anew each time: the server may be another one by now.
                 disjoint = prove_disjoint(env.url, env.train_tasks(), tasks, specs())
                 name = curve.name(position)
-                labelled = config.changed(label={**config.place.label, curve.axis: str(position)})
+                labelled = config.changed(label={**config.execution.label, curve.axis: str(position)})
                 point = TrainingPoint(curve.axis, position, disjoint)
                 played = play_study(WATCHED, folder, {name: labelled}, args, training=point)
                 if played.exit_status == 0:

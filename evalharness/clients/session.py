@@ -101,8 +101,8 @@ class Session:
     def reset_many(
         self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
-        """A group of episodes, each as `reset` takes it; with `places`, these places of the group begin again. An
-        episode that the server could not begin has its error in its place."""
+        """A group of episodes, each as `reset` takes it; with `places`, those with these indices begin again. Where the
+        server could not begin one, its error stands instead."""
         deadline = time.monotonic() + self._patience_s
         while True:
             try:
@@ -115,12 +115,12 @@ class Session:
     def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
-        """`{"text": ...}` for each of `places`, or for the whole group. An error in an answer's place: this episode's
-        simulator failed twice, it is void and has no score; reset its place."""
+        """`{"text": ...}` for each of `places`, or for the whole group. An error instead of an answer: this
+        episode's simulator failed twice, it is void and has no score; reset it."""
         return self._ask_many("step_many", "replies", replies, places)
 
     def state_many(self) -> list[dict[str, Any]]:
-        """`state` of every place."""
+        """`state` of every episode."""
         return list(self._ask({"type": "state_many"}))
 
     def _ask_many(

@@ -10,7 +10,7 @@ from skyrl_gym.envs.base_text_env import BaseTextEnv, BaseTextEnvStepOutput
 from evalharness.clients.session import Session
 
 
-class WorldEnv(BaseTextEnv):  # type: ignore[misc]
+class WorldTextEnv(BaseTextEnv):  # type: ignore[misc]
     """`env_config` names the server (`url`); a row of the data set names the task in its column `reset`, as
     `Session.reset` takes it: `{"split": "train", "index": 3}`."""
 

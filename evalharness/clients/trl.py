@@ -103,15 +103,13 @@ def rollout(
                 replies = [
                     {"text": text, "finish_reason": "stop" if ended else "length"} for text, ended in said
                 ]
-                for place, turn in enumerate(all_results(session.step_many(replies, fits))):
-                    rolled = rollouts[fits[place]]
-                    rolled.add(
-                        list(sampled[place]), None if logprobs is None else logprobs[place], sampled=True
-                    )
+                for i, turn in enumerate(all_results(session.step_many(replies, fits))):
+                    rolled = rollouts[fits[i]]
+                    rolled.add(list(sampled[i]), None if logprobs is None else logprobs[i], sampled=True)
                     rolled.reward += turn.reward
                     rolled.done = turn.done
                     if not turn.done:
-                        rolled.add(between.ids(turn.text, ended=said[place][1]), None, sampled=False)
+                        rolled.add(between.ids(turn.text, ended=said[i][1]), None, sampled=False)
         with_logprobs = trainer.use_vllm
         return {
             "prompt_ids": [r.prompt_ids for r in rollouts],

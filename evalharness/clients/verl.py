@@ -65,7 +65,7 @@ class AlfworldEnvs:
         chosen = [next(self._order) for _ in range(self.env_num)]
         self._tasks = [task for task in chosen for _ in range(self.group_n)]
         self._resets += 1
-        episodes = [self._which(place) for place in range(self.num_processes)]
+        episodes = [self._which(i) for i in range(self.num_processes)]
         self._turns = all_results(self._session.reset_many(episodes))
         return [turn.text for turn in self._turns], None, self._infos()
 
@@ -75,12 +75,11 @@ class AlfworldEnvs:
         """(observations, no images, rewards, dones, infos). An episode that is over stays as it ended."""
         if len(actions) != self.num_processes:
             raise ValueError(f"{len(actions)} actions for {self.num_processes} episodes")
-        places = [place for place, turn in enumerate(self._turns) if not turn.done]
-        if places:
-            replies = [{"text": actions[place]} for place in places]
-            turns = all_results(self._session.step_many(replies, places))
-            for place, turn in zip(places, turns, strict=True):
-                self._turns[place] = turn
+        playing = [i for i, turn in enumerate(self._turns) if not turn.done]
+        if playing:
+            turns = all_results(self._session.step_many([{"text": actions[i]} for i in playing], playing))
+            for i, turn in zip(playing, turns, strict=True):
+                self._turns[i] = turn
         infos = self._infos()
         rewards = [10.0 * info["won"] for info in infos]
         return [turn.text for turn in self._turns], None, rewards, [turn.done for turn in self._turns], infos
@@ -93,14 +92,14 @@ class AlfworldEnvs:
     def close(self) -> None:
         self._session.close()
 
-    def _which(self, place: int) -> dict[str, Any]:
+    def _which(self, index: int) -> dict[str, Any]:
         return {
             "split": self._split,
-            "task_id": self._tasks[place]["id"],
+            "task_id": self._tasks[index]["id"],
             "reward": "success",
             "bare": True,
             # The rollouts of a task have the same words (`--perturb random`), also when one is played again.
-            "episode_id": f"{self._seed}/{self._resets}/{place // self.group_n}",
+            "episode_id": f"{self._seed}/{self._resets}/{index // self.group_n}",
         }
 
     def _infos(self) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
 """What a run is, in parts. Command-line flags and a YAML file (`--config`) say the same things."""
 
 from evalharness.config.agent import AgentConfig
+from evalharness.config.execution import ExecutionConfig
 from evalharness.config.limits import LimitsConfig
 from evalharness.config.option import Option, Part, make_part, option_of
-from evalharness.config.place import PlaceConfig
 from evalharness.config.policy import EXTERNAL, HUMAN, SCRIPTED, PolicyConfig, is_scripted
 from evalharness.config.run import OPTIONS, RunConfig, make_config, options_in
 from evalharness.config.selection import SelectionConfig
@@ -16,10 +16,10 @@ __all__ = [
     "SAMPLING",
     "SCRIPTED",
     "AgentConfig",
+    "ExecutionConfig",
     "LimitsConfig",
     "Option",
     "Part",
-    "PlaceConfig",
     "PolicyConfig",
     "RunConfig",
     "SelectionConfig",

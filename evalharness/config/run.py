@@ -18,10 +18,10 @@ from evalharness.base.paths import folder_name
 from evalharness.base.renamed import called_here, with_new_names
 from evalharness.base.settings import openai_hint, read_config
 from evalharness.config.agent import AgentConfig
+from evalharness.config.execution import ExecutionConfig
 from evalharness.config.limits import LimitsConfig
 from evalharness.config.option import Part, option_of, problems
 from evalharness.config.outside import OutsideConfig
-from evalharness.config.place import PlaceConfig
 from evalharness.config.policy import EXTERNAL, PolicyConfig
 from evalharness.config.protocol import changed_options, require_texts, with_protocol
 from evalharness.config.selection import SelectionConfig
@@ -35,7 +35,7 @@ PARTS: Mapping[str, type[Part]] = {
     "agent": AgentConfig,
     "limits": LimitsConfig,
     "outside": OutsideConfig,
-    "place": PlaceConfig,
+    "execution": ExecutionConfig,
 }
 OPTIONS: Mapping[str, FieldInfo] = {
     name: info for part in PARTS.values() for name, info in part.model_fields.items()
@@ -52,7 +52,7 @@ class RunConfig:
     agent: AgentConfig
     limits: LimitsConfig
     outside: OutsideConfig
-    place: PlaceConfig
+    execution: ExecutionConfig
 
     def __post_init__(self) -> None:
         if self.policy.is_external != (self.agent.chosen.name == EXTERNAL_AGENT):
@@ -64,7 +64,7 @@ class RunConfig:
             raise UserError(
                 f"--agent {self.agent.chosen.name}: {self.policy.model} is no model and reads nothing"
             )
-        if self.policy.chat_template is not None and self.place.cluster is not None:
+        if self.policy.chat_template is not None and self.execution.cluster is not None:
             raise UserError("--chat-template cannot be given with --cluster: its nodes may not have the file")
         if self.limits.cost_limit is not None and self.policy.is_external:
             raise UserError(
@@ -173,8 +173,8 @@ class RunConfig:
 
         `address` as in `models.opened.Prepared`: an endpoint's URL, only where nothing else tells models apart.
         """
-        if self.place.output is not None:
-            return self.place.output
+        if self.execution.output is not None:
+            return self.execution.output
         name = folder_name(self.policy.display_name, "model")
         endpoint = address if self.policy.is_endpoint else self.policy.model
         # A limit of 30 that was asked for is another one than none where a family has less of its own.

@@ -89,7 +89,7 @@ def growing_conversations(
     return found
 
 
-def judge(prompts: Sequence[Sequence[Sequence[int]]], tail: str) -> Template:
+def template_of(prompts: Sequence[Sequence[Sequence[int]]], tail: str) -> Template:
     """`prompts`: the token ids of each conversation's prompts; `tail`: the text at the end of one."""
     lost = [len(a) - common_prefix(a, b) for grown in prompts for a, b in pairwise(grown)]
     return Template(
@@ -122,7 +122,7 @@ async def examine(
         text = (await _post(transport, f"{root}/detokenize", tail)).get("prompt")
     except (TryFailedError, UserError, ValueError, RecursionError):
         return None
-    return judge(prompts, text if isinstance(text, str) else "")
+    return template_of(prompts, text if isinstance(text, str) else "")
 
 
 async def _post(transport: Transport, url: str, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from evalharness.base.timing import FamilyTimes, Latencies
-from evalharness.config import AgentConfig, LimitsConfig, PlaceConfig, PolicyConfig
+from evalharness.config import AgentConfig, ExecutionConfig, LimitsConfig, PolicyConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import Environment, Player, Reply, RequestForm
@@ -112,7 +112,7 @@ class Work:
     policy: PolicyConfig
     agent: AgentConfig
     limits: LimitsConfig
-    place: PlaceConfig
+    execution: ExecutionConfig
     resolved: str
     """`config.yaml` of the run's folder."""
     specs: Mapping[str, EnvSpec]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evalharness.config import PlaceConfig, PolicyConfig
+from evalharness.config import PolicyConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency, ceiling
 from evalharness.models.serving.arguments import option_value
@@ -23,11 +23,11 @@ _FEW_ENVIRONMENTS = 8
 """A worker that holds fewer has to wait for the model most of the time, so it may have as many on busy cores, too."""
 
 
-def request_slots(policy: PolicyConfig, place: PlaceConfig, jobs: int, cores: int) -> AdaptiveConcurrency:
+def request_slots(policy: PolicyConfig, workers: int, jobs: int, cores: int) -> AdaptiveConcurrency:
     pinned = policy.concurrency
     if pinned is None and policy.is_scripted:
         # Nothing waits for a model: as many episodes as processes can be at work.
-        pinned = max(2 * cores, sum(place.workers.values()))
+        pinned = max(2 * cores, workers)
     most = option_value(shlex.split(policy.vllm_args), "max-num-seqs")
     servers = max(policy.replicas, len(policy.endpoints))
     return AdaptiveConcurrency(

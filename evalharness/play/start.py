@@ -53,9 +53,10 @@ class Start:
         self.progress = progress
         self.history = history
         self.cores = site.cores or usable_cores()
-        self.slots = request_slots(work.policy, work.place, len(work.jobs), self.cores)
+        workers = work.execution.workers
+        self.slots = request_slots(work.policy, sum(workers.values()), len(work.jobs), self.cores)
         self.pools = make_pools(
-            work.place.workers, work.specs, work.jobs, history, site, self.cores,
+            workers, work.specs, work.jobs, history, site, self.cores,
             scripted=work.policy.is_scripted, data=work.data, log=store.folder / "workers.log",
         )  # fmt: skip
         self.events: list[Event] = []

@@ -118,12 +118,12 @@ def make_manifest(
                     },
                     "operation": {
                         "concurrency": config.policy.concurrency,
-                        "workers": dict(config.place.workers),
+                        "workers": dict(config.execution.workers),
                         "endpoints": list(config.policy.endpoints),
                         "replicas": config.policy.replicas,
-                        "cluster": config.place.cluster,
+                        "cluster": config.execution.cluster,
                     },
-                    "label": dict(config.place.label),
+                    "label": dict(config.execution.label),
                 }
             ],
         }

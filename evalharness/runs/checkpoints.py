@@ -98,7 +98,7 @@ def runs_of(
         own: dict[str, object] = {
             "model": str(checkpoint.path),
             "model_name": f"{config.policy.display_name}/{checkpoint.name}",
-            "label": {**config.place.label, checkpoint.axis: str(checkpoint.number)},
+            "label": {**config.execution.label, checkpoint.axis: str(checkpoint.number)},
         }
         if checkpoint.is_adapter:
             own["lora_serve"] = not merge

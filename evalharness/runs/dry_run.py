@@ -87,7 +87,7 @@ def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], 
         families.append(_family_plan(config, chosen, family, done, history, data))
     pace = history.pace.get(config.policy.display_name)
     turns = sum(plan.turns for plan in families)
-    certain = prepared is not None or not config.policy.is_endpoint or config.place.output is not None
+    certain = prepared is not None or not config.policy.is_endpoint or config.execution.output is not None
     seconds = turns / pace if pace else None
     return Plan(families, folder, certain, there, refused, server, seconds, _cost(config, families))
 
@@ -111,7 +111,7 @@ def _prepared(
             on_status,
             agent=config.agent,
             outside=config.outside,
-            cluster=config.place.cluster,
+            cluster=config.execution.cluster,
         )
     except (NoAnswerError, ServerNotFound) as error:  # a login node has neither
         return None, str(error)

@@ -102,7 +102,7 @@ def smaller_identity(
 def choose(config: RunConfig, data: Path | None) -> Chosen:
     """Raises UserError."""
     specs = installed_specs()
-    for family in config.place.workers:
+    for family in config.execution.workers:
         if family not in specs:
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
     tasks, stands_for = selected_tasks(specs, config.selection, data)
@@ -222,13 +222,13 @@ def evaluate(
             if (jobs and stopped is None) or not (folder / MANIFEST).exists():
                 finished = None
                 with worker_site(
-                    config.place.cluster,
-                    install=config.place.cluster_install,
+                    config.execution.cluster,
+                    install=config.execution.cluster_install,
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:
                     work = Work(
-                        config.policy, config.agent, config.limits, config.place,
+                        config.policy, config.agent, config.limits, config.execution,
                         resolved(config.options(), config.policy), specs, prompts, spoken, data, jobs, budget, clock,
                     )  # fmt: skip
                     start = Start(work, store, progress, history, site)
@@ -236,7 +236,7 @@ def evaluate(
                 stopped = result.stopped
                 timing = timing.model_copy(update=result.timing.given())
             else:
-                store.note_labels(config.place.label)
+                store.note_labels(config.execution.label)
             timing = timing.ended(prices, stopped)
             progress.status = "writing the tables"
             write_parquet(folder)
@@ -257,7 +257,7 @@ def prepare_or_stored(
     try:
         prepared = prepare(
             config.policy, specs, on_status, agent=config.agent, outside=config.outside,
-            cluster=config.place.cluster, serve=serve, person=person,
+            cluster=config.execution.cluster, serve=serve, person=person,
         )  # fmt: skip
         _require_as_telling(config, prepared)
         return prepared
@@ -284,7 +284,7 @@ def _require_as_telling(config: RunConfig, prepared: Prepared) -> None:
         same_place = any(
             set(config.policy.endpoints) & set(start.operation.endpoints) for start in manifest.sessions
         )
-        if served and (same_place or config.place.output is not None):
+        if served and (same_place or config.execution.output is not None):
             raise UserError(
                 f"{', '.join(config.policy.endpoints)} has no list of models that can be read, and {folder} holds a "
                 f"run of {json.dumps(served)}: whether that model is still served is not known; "

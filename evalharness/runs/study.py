@@ -68,8 +68,8 @@ def study_folder(config: RunConfig, kind: str) -> Path:
 
     Asks an endpoint which model it serves, as a run does; where none answers, a study that is there is meant.
     """
-    if config.place.output is not None:
-        return config.place.output
+    if config.execution.output is not None:
+        return config.execution.output
     address = None
     if config.policy.is_endpoint:
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import evalharness, run_compass
 
-from evalharness.checks.audit import judge
+from evalharness.checks.audit import range_of
 from evalharness.records.episode import Episode, Turn
 from evalharness.results.task_range import (
     TaskRange,
@@ -35,7 +35,7 @@ def replayed(turns: int, *, success: bool, solved: bool, subgoals: tuple[int, ..
 
 
 def test_a_plan_in_time_sets_the_ceiling() -> None:
-    row = judge([replayed(12, success=True, solved=True, subgoals=(0, 1))], [])
+    row = range_of([replayed(12, success=True, solved=True, subgoals=(0, 1))], [])
     assert (row.plan_turns, row.ceiling_success, row.ceiling_progress, row.label_agrees) == (
         12,
         1.0,
@@ -46,19 +46,19 @@ def test_a_plan_in_time_sets_the_ceiling() -> None:
 
 
 def test_a_plan_that_is_too_long_counts_as_far_as_it_gets_in_time() -> None:
-    row = judge([replayed(31, success=True, solved=True, subgoals=(0, 1))], [])
+    row = range_of([replayed(31, success=True, solved=True, subgoals=(0, 1))], [])
     assert (row.plan_turns, row.ceiling_success, row.ceiling_progress) == (31, 0.0, 0.0)
 
 
 def test_a_label_that_never_matches_is_found_and_told() -> None:
-    row = judge([replayed(5, success=False, solved=True, subgoals=(1,))], [])
+    row = range_of([replayed(5, success=False, solved=True, subgoals=(1,))], [])
     assert not row.label_agrees
     assert row.why == "oracle: simulator solved, label not (progress 0.50, subgoal 0 never completed)"
     assert (row.plan_turns, row.ceiling_success, row.ceiling_progress) == (None, 0.0, 0.5)
 
 
 def test_a_label_that_is_too_easy_is_found_and_told() -> None:
-    row = judge([replayed(5, success=True, solved=False, subgoals=(0, 1))], [])
+    row = range_of([replayed(5, success=True, solved=False, subgoals=(0, 1))], [])
     assert row.why == "oracle: label solved, simulator not"
 
 
@@ -66,13 +66,13 @@ def test_the_floor_is_the_mean_of_the_random_attempts() -> None:
     attempts = [
         replayed(5, success=s, solved=s, subgoals=(0, 1) if s else ()) for s in (True, False, False, False)
     ]
-    row = judge([replayed(5, success=True, solved=True, subgoals=(0, 1))], attempts)
+    row = range_of([replayed(5, success=True, solved=True, subgoals=(0, 1))], attempts)
     assert (row.floor_success, row.floor_progress, row.floor_samples) == (0.25, 0.25, 4)
 
 
 def test_a_plan_that_does_not_exist_says_nothing() -> None:
     empty = replace(replayed(1, success=False, solved=False), turns=(), ended_by="policy_stopped")
-    row = judge([replayed(5, success=True, solved=True, subgoals=(0, 1)), empty], [])
+    row = range_of([replayed(5, success=True, solved=True, subgoals=(0, 1)), empty], [])
     assert row.label_agrees
 
 

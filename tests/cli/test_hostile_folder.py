@@ -16,9 +16,9 @@ from empty_checkpoint import make_empty_checkpoint
 from env_server import COMPASS, connect, serving
 from fake_vllm import make_fake_vllm, set_skill
 from hostile_folder import HostileFolder, before, make_foreign_repository, make_hostile_folder
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
-from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.conversation import write_data
 
 pytestmark = pytest.mark.slow
 
@@ -140,7 +140,7 @@ def test_a_training_comes_as_far_as_its_libraries(
 ) -> None:
     """The server's Python stands for that of a training environment; it has no trl, and the folder's is not taken."""
     data = tmp_path / "data.jsonl"
-    write_samples(data, [erring_sample("a"), clean_sample("b")], {})
+    write_data(data, [erring_conversation("a"), clean_conversation("b")], {})
     home = Path(environment["EVALHARNESS_HOME"])
     programs = home / "tune" / "env-1" / "bin"
     programs.mkdir(parents=True)

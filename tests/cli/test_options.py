@@ -107,7 +107,7 @@ def test_commands_say_their_own_options_in_their_own_way() -> None:
 
 
 def test_workers_are_counted_from_one() -> None:
-    assert make_config({"model": "oracle", "workers": {"babyai": "2"}}).place.workers == {"babyai": 2}
+    assert make_config({"model": "oracle", "workers": {"babyai": "2"}}).execution.workers == {"babyai": 2}
     with pytest.raises(UserError, match=r"--workers.babyai 0"):
         make_config({"model": "oracle", "workers": {"babyai": "0"}})
 

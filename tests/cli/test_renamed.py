@@ -24,6 +24,10 @@ RANDOM = ["run", "--model", "random", "--suite", "open", "--tasks", "babyai", "-
         ([*RANDOM, "--num_fewshot", "0"], "--num_fewshot is called --shots here"),
         (["sweep", "--model", "random", "--family", "babyai"], "--family is called --tasks here"),
         (["bon", "--model", "random", "--sample", "2"], "--sample is called --draw here"),
+        (
+            ["refine", "mix", "a.jsonl", "-o", "b.jsonl", "--samples", "2"],
+            "--samples is called --conversations here",
+        ),
     ],
 )
 def test_a_flag_of_another_name(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

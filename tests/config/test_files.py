@@ -30,7 +30,10 @@ def test_lists_and_mappings_are_written_as_such(tmp_path: Path) -> None:
         "P1+P4",
         "--max-model-len 4096",
     )
-    assert (config.policy.extra_fields, config.place.workers) == ({"reasoning_effort": "low"}, {"babyai": 2})
+    assert (config.policy.extra_fields, config.execution.workers) == (
+        {"reasoning_effort": "low"},
+        {"babyai": 2},
+    )
 
 
 def test_variables_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

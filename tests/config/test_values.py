@@ -136,7 +136,7 @@ def test_tasks_are_read_from_a_file_a_line_each(tmp_path: Path) -> None:
 
 def test_a_part_cannot_be_changed_in_place() -> None:
     config = make_config({"model": "oracle"})
-    for part in (config.policy, config.selection, config.agent, config.limits, config.place):
+    for part in (config.policy, config.selection, config.agent, config.limits, config.execution):
         name = next(iter(type(part).model_fields))
         with pytest.raises(ValueError, match="frozen"):
             setattr(part, name, getattr(part, name))

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from foreign_protocols import verl_checkout
 from made_runs import make_run
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
 from evalharness.base.paths import prompts_folder
 from evalharness.cli import main
@@ -26,7 +26,7 @@ from evalharness.records.answers import make_manifest
 from evalharness.records.summary import Timing
 from evalharness.results.summary import write_summary
 from evalharness.results.tables import write_parquet
-from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.conversation import write_data
 
 SOLVED, HALF = (True, 1.0), (False, 0.5)
 OUTCOMES = {"babyai": [[SOLVED, HALF], [HALF, HALF]], "pddl": [[HALF, HALF]]}
@@ -286,7 +286,7 @@ def _make_runs(folder: Path) -> None:
     runs = {f"round-{n}": f"runs/round-{n}" for n in range(2)}
     _lines(loop / "study.json", {"schema": 1, "kind": "loop", "runs": runs, "missing": {}})
     _lines(loop / "jobs.jsonl", {"job": "data new-1", "identity": "i", "seconds": 3.0})
-    write_samples(loop / "data" / "new-1.jsonl", [erring_sample()], {})
+    write_data(loop / "data" / "new-1.jsonl", [erring_conversation()], {})
     trained = {"kind": "evalharness tuning", "data": {"conversations": 1}, "training": {"trained_tokens": 9}}
     _lines(loop / "models" / "round-1" / "manifest.json", trained)
     (folder / "loop.yaml").write_text(
@@ -338,10 +338,12 @@ def _make_runs(folder: Path) -> None:
 
 
 def _make_data(folder: Path) -> None:
-    write_samples(
-        folder / "data.jsonl", [erring_sample(), clean_sample(), erring_sample("d")], {"by": "hand"}
+    write_data(
+        folder / "data.jsonl",
+        [erring_conversation(), clean_conversation(), erring_conversation("d")],
+        {"by": "hand"},
     )
-    write_samples(folder / "more.jsonl", [clean_sample("m")], {})
+    write_data(folder / "more.jsonl", [clean_conversation("m")], {})
     _lines(folder / "chat.jsonl", _CHAT, _CONVERSATION, _CHAT)
     (folder / "chat.json").write_text(json.dumps([_CHAT, _CONVERSATION]))
     pyarrow.parquet.write_table(pa.Table.from_pylist([_CONVERSATION] * 3), folder / "chat.parquet")

@@ -12,7 +12,7 @@ import yaml
 from evalharness.base.errors import UserError
 from evalharness.base.reading import DEEPEST, LARGEST, open_file, parse_json, read_bytes, read_text
 from evalharness.base.yaml_lines import parse_yaml, read_yaml, syntax_problem
-from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.conversation import write_data
 
 
 @pytest.mark.parametrize(
@@ -102,4 +102,4 @@ def test_aliases_of_a_person_are_read() -> None:
 def test_data_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     """As on a read-only file system: what would have been left behind cannot be removed either."""
     with pytest.raises(UserError, match=r"cannot write .*: File name too long"):
-        write_samples(tmp_path / ("a" * 250), [], {})
+        write_data(tmp_path / ("a" * 250), [], {})

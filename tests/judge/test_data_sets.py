@@ -15,29 +15,29 @@ from chat_server import ChatServer
 from command_line import evalharness
 
 from evalharness.cli import main
-from evalharness.training.datasets.sample import Sample, SampleMessage, write_samples
+from evalharness.training.datasets.conversation import Conversation, MarkedMessage, write_data
 
 from .scripted_judge import judge
 
 WRONG = ("parameter", "place", "logic")
 
 
-def conversation(number: int, **metadata: Any) -> Sample:
+def conversation(number: int, **metadata: Any) -> Conversation:
     """Six turns: the second and third are marked, and refused by whatever answered."""
-    messages = [SampleMessage("user", "Now it is your turn.\nGoal: find the key\nObservation: A room.")]
+    messages = [MarkedMessage("user", "Now it is your turn.\nGoal: find the key\nObservation: A room.")]
     for turn in range(6):
         bad = turn in (1, 2)
         said = f"Thought: I think of {number}.\nAction: go to {number} {turn}"
         kinds = (WRONG[turn],) if bad else ()
-        messages.append(SampleMessage("assistant", said, loss=not bad, error=kinds, refine=turn == 3))
-        messages.append(SampleMessage("user", f"Observation: {'No.' if bad else f'Place {number} {turn}.'}"))
-    return Sample(f"s{number}", "trajectories", "cellar", None, tuple(messages), metadata)
+        messages.append(MarkedMessage("assistant", said, loss=not bad, error=kinds, refine=turn == 3))
+        messages.append(MarkedMessage("user", f"Observation: {'No.' if bad else f'Place {number} {turn}.'}"))
+    return Conversation(f"s{number}", "trajectories", "cellar", None, tuple(messages), metadata)
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.jsonl"
-    write_samples(path, [conversation(number) for number in range(5)], {})
+    write_data(path, [conversation(number) for number in range(5)], {})
     return path
 
 
@@ -92,7 +92,7 @@ def test_the_simulator_is_a_rater_only_where_one_answered(
     assert "no simulator answered these turns" in capsys.readouterr().err
     grounded = tmp_path / "grounded.jsonl"
     valid = [True, False, False, True, True, True]
-    write_samples(grounded, [conversation(number, valid=valid) for number in range(5)], {})
+    write_data(grounded, [conversation(number, valid=valid) for number in range(5)], {})
     found = tmp_path / "found.json"
     assert main(["agreement", "marks", "simulator", "--run", str(grounded), "--json", str(found)]) == 0
     assert json.loads(found.read_text())[0]["counts"]["wrong_wrong"] == 10
@@ -105,7 +105,7 @@ def test_labels_are_refused_for_a_data_set_that_has_changed(
     assert main(export) == 0
     assert main(export) == 0
     other = replace(conversation(0), messages=conversation(7).messages)
-    write_samples(data, [other], {})
+    write_data(data, [other], {})
     assert main(export) == 2
     assert "data.judged is of another content of" in capsys.readouterr().err
 
@@ -113,7 +113,7 @@ def test_labels_are_refused_for_a_data_set_that_has_changed(
 def test_one_task_twice_in_a_mixture_is_judged_twice(tmp_path: Path) -> None:
     data = tmp_path / "mixed.jsonl"
     facts = {"task_id": "cellar/open/001", "suite_seed": 100, "variant": 0}
-    write_samples(data, [conversation(number, **facts) for number in range(2)], {})
+    write_data(data, [conversation(number, **facts) for number in range(2)], {})
     table = tmp_path / "labels.csv"
     assert main(["label", str(data), "--export", str(table)]) == 0
     assert len(list(csv.DictReader(table.open(encoding="utf-8")))) == 12

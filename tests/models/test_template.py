@@ -20,7 +20,7 @@ from evalharness.envs import specs
 from evalharness.models.base import RequestForm
 from evalharness.models.endpoint import ChatEndpoint, Sampling
 from evalharness.models.resolve import prepare
-from evalharness.models.template import Template, growing_conversations, judge
+from evalharness.models.template import Template, growing_conversations, template_of
 from evalharness.play.episodes import ExpectedHits
 from evalharness.protocol.tools import TOOL
 from evalharness.records.store import read_episodes, read_manifest
@@ -129,7 +129,7 @@ def test_an_empty_block_that_only_the_last_prompt_has_is_lost_from_prompt_to_pro
         [codes(plain({"messages": messages}) + block) for messages in conversation]
         for conversation in growing_conversations(keep_thinking=False)
     ]
-    assert judge(grown, block) == Template(False, len(block), opens_reasoning=False)
+    assert template_of(grown, block) == Template(False, len(block), opens_reasoning=False)
 
 
 async def test_a_server_without_tokenizer_route_says_nothing() -> None:

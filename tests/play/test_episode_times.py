@@ -131,7 +131,7 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
 
 async def test_slots_were_not_to_be_had_while_the_model_was_loading(tmp_path: Path) -> None:
     now, config = 0.0, RunConfig.of(model="oracle")
-    work = Work(config.policy, config.agent, config.limits, config.place, "", {}, {}, {}, None, [])
+    work = Work(config.policy, config.agent, config.limits, config.execution, "", {}, {}, {}, None, [])
     with worker_site(None) as site, RunStore(tmp_path / "run") as store:
         start = Start(work, store, Progress({}), History(), site)
         start.slots = AdaptiveConcurrency(8, clock=lambda: now)

@@ -24,7 +24,7 @@ def pool_of(spec: EnvSpec, episodes: int, **options: Any) -> EnvironmentPool:
     config = make_config({"model": "http://h/v1", "suite": "open", **options})
     site = WorkerSite(WorkerProcess)
     pools = make_pools(
-        config.place.workers, {spec.family: spec}, jobs, History(), site, 2,
+        config.execution.workers, {spec.family: spec}, jobs, History(), site, 2,
         scripted=config.policy.is_scripted, data=None, log=None,
     )  # fmt: skip
     return pools[spec.family]

@@ -119,7 +119,7 @@ def test_adapters_are_runs_beside_their_base_and_full_weights_are_not(tmp_path: 
         folder / "checkpoint-10",
         True,
     )
-    assert run.place.label == {"step": "10"}
+    assert run.execution.label == {"step": "10"}
     [alone] = runs_of(found, config, base=None, merge=True, select_seed=None).values()
     assert (alone.policy.model, alone.policy.lora, alone.policy.lora_serve) == (
         str(folder / "checkpoint-10"),

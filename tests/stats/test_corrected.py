@@ -12,7 +12,7 @@ import pytest
 from made_runs import made_episode, make_run, make_task
 
 from evalharness import stats
-from evalharness.checks.audit import judge
+from evalharness.checks.audit import range_of
 from evalharness.cli import main
 from evalharness.results.task_range import TaskRange, corrected_rates, load_ranges, write_ranges
 from tests.checks.test_audit import row
@@ -56,7 +56,7 @@ def test_the_audit_notes_how_much_the_attempts_varied(
     task = make_task("babyai", 0)
     progress = [0.0, 0.5, 0.5, 1.0, 0.25]
     attempts = [made_episode(task, i, (p == 1.0, p)) for i, p in enumerate(progress)]
-    made = judge([made_episode(task, 0, (True, 1.0))], attempts)
+    made = range_of([made_episode(task, 0, (True, 1.0))], attempts)
     assert made.floor_progress_sd == pytest.approx(stdev(progress))
     write_ranges(tmp_path / "toy.csv", [made])
     monkeypatch.setattr("evalharness.results.task_range.ranges_folder", lambda: tmp_path)

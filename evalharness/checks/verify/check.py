@@ -17,7 +17,7 @@ from evalharness.checks.verify.options import config_findings, config_notes, man
 from evalharness.checks.verify.remembered import content_key, require_files
 from evalharness.checks.verify.replay import How, replay
 from evalharness.checks.verify.totals import Tables, summary_findings
-from evalharness.config import PlaceConfig, PolicyConfig, is_scripted
+from evalharness.config import PolicyConfig, is_scripted
 from evalharness.envs import specs as installed_specs
 from evalharness.models.event_loop import run_to_end
 from evalharness.play.cluster import worker_site
@@ -193,7 +193,7 @@ class _Check:
                     play=one,
                     on_episode=keep,
                     on_failure=failed,
-                    slots=request_slots(PolicyConfig(model="oracle"), PlaceConfig(), len(self._jobs), cores),
+                    slots=request_slots(PolicyConfig(model="oracle"), 0, len(self._jobs), cores),
                     attempts=_ATTEMPTS,
                     cores=cores,
                 )

@@ -24,11 +24,11 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import EPISODES, MANIFEST
 from evalharness.records.store import read_manifest as read_run_manifest
-from evalharness.training.datasets.sample import (
+from evalharness.training.datasets.conversation import (
     BrokenLine,
-    Sample,
-    iter_samples,
-    no_samples,
+    Conversation,
+    none_found,
+    read_data,
     read_manifest,
     say_broken,
 )
@@ -93,10 +93,10 @@ def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
     """Raises UserError where the file cannot be read."""
     made = (read_manifest(path) or {}).get("made", {})
     prompts: Mapping[str, str] = made.get("prompts", {}) if isinstance(made, dict) else {}
-    samples = list(iter_samples(path, broken))
-    if not samples:
-        raise no_samples(path, broken)
-    episodes = list(_apart(episode(sample, number, prompts) for number, sample in enumerate(samples)))
+    conversations = list(read_data(path, broken))
+    if not conversations:
+        raise none_found(path, broken)
+    episodes = list(_apart(episode(each, number, prompts) for number, each in enumerate(conversations)))
     tasks = {e.task_id: _task(e) for e in sorted(episodes, key=lambda e: e.task_id)}
     known = {**specs()}
     for family in {e.family for e in episodes} - known.keys():
@@ -110,16 +110,16 @@ def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
             "samples": max((e.sample + 1 for e in episodes), default=1),
         }
     )
-    manifest = make_manifest(config, list(tasks.values()), known, prompts, _identity(path, samples))
+    manifest = make_manifest(config, list(tasks.values()), known, prompts, _identity(path, conversations))
     folder.mkdir(parents=True)
     (folder / MANIFEST).write_text(json.dumps(manifest.to_json()), encoding="utf-8")
     with (folder / EPISODES).open("w", encoding="ascii") as file:
         file.writelines(json.dumps(played.to_json()) + "\n" for played in episodes)
 
 
-def _identity(path: Path, samples: Sequence[Sample]) -> dict[str, Any]:
+def _identity(path: Path, conversations: Sequence[Conversation]) -> dict[str, Any]:
     """`simulated`: a simulator answered every turn, so its verdict counts."""
-    simulated = all(isinstance(sample.metadata.get("valid"), list) for sample in samples)
+    simulated = all(isinstance(conversation.metadata.get("valid"), list) for conversation in conversations)
     return {"kind": TRAINING_DATA, "sha256": sha256_of(path), "simulated": simulated}
 
 
@@ -156,19 +156,18 @@ def _unknown(family: str) -> EnvSpec:
     )
 
 
-def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
+def episode(conversation: Conversation, number: int, prompts: Mapping[str, str]) -> Episode:
     """A conversation as if it had been played. Kinds of error stand among the format errors."""
-    first = next((i for i, m in enumerate(sample.messages) if m.role == "assistant"), len(sample.messages))
-    facts = sample.metadata
-    family = sample.world or _GENERAL
+    messages, facts = conversation.messages, conversation.metadata
+    first = next((i for i, m in enumerate(messages) if m.role == "assistant"), len(messages))
+    family = conversation.world or _GENERAL
     progress, valid, variant = facts.get("progress"), facts.get("valid"), facts.get("variant")
     turns: list[Turn] = []
-    messages = sample.messages[first:]
-    for index, message in enumerate(messages):
+    for at, message in enumerate(messages[first:], first + 1):
         if message.role != "assistant":
             continue
         parsed = react.parse(message.content)
-        after = messages[index + 1] if index + 1 < len(messages) else None
+        after = messages[at] if at < len(messages) else None
         answer = after.content if after is not None and after.role != "assistant" else ""
         turns.append(
             Turn(
@@ -182,17 +181,17 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
                 format_errors=tuple(f"{kind}{MARK_SUFFIX}" for kind in message.error),
             )
         )
-    head = sample.messages[first - 1].content if first else ""
+    head = messages[first - 1].content if first else ""
     opening = head.rpartition("Now it is your turn.")[2].strip()
     goal, _, observation = opening.partition("\nObservation: ")
     total = turns[-1].progress if turns else 0.0
     said = facts.get("success")
     success = said if isinstance(said, bool) else total >= 1.0
     return Episode(
-        task_id=_task_id(sample, family, number),
+        task_id=_task_id(conversation, family, number),
         family=family,
         suite="open",
-        kind=str(facts.get("kind", sample.source)),
+        kind=str(facts.get("kind", conversation.source)),
         difficulty="easy",
         labels="ours",
         sample=variant if isinstance(variant, int) and 0 <= variant < _MOST_VARIANTS else 0,
@@ -206,7 +205,7 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
         ended_by="success" if success else "policy_stopped",
         trims=(),
         subgoals=(),
-        task_hash=sample.task_hash or "",
+        task_hash=conversation.task_hash or "",
         prompt_hash=prompts.get(family, ""),
         policy_s=0.0,
         environment_s=0.0,
@@ -224,9 +223,9 @@ def _valid(valid: Any, index: int) -> bool:
     return not (isinstance(valid, list) and index < len(valid) and valid[index] is False)
 
 
-def _task_id(sample: Sample, family: str, number: int) -> str:
+def _task_id(conversation: Conversation, family: str, number: int) -> str:
     """Three parts, and another for another suite seed."""
-    task, seed = sample.metadata.get("task_id"), sample.metadata.get("suite_seed")
+    task, seed = conversation.metadata.get("task_id"), conversation.metadata.get("suite_seed")
     if isinstance(task, str) and task.count("/") == 2 and isinstance(seed, int):
         return f"{family}/open-{seed}/{task.rpartition('/')[2]}"
-    return f"{family}/{sample.source}/{number:05d}"
+    return f"{family}/{conversation.source}/{number:05d}"

@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalharness.protocol import react
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.conversation import Conversation, MarkedMessage
 
 RARE = 0.1
 """A rule that decides in a smaller share of a family's conversations is rare."""
 
 
-def rules_of(sample: Sample) -> list[str]:
+def rules_of(conversation: Conversation) -> list[str]:
     """The rule behind each player turn; where the data does not name it, the action's first word."""
-    named = sample.metadata.get("rules")
-    turns = sample.player_turns
+    named = conversation.metadata.get("rules")
+    turns = conversation.player_turns
     if isinstance(named, list) and len(named) == len(turns):
         return [str(rule) for rule in named]
     actions = [react.parse(turn.content).action or "" for turn in turns]
@@ -72,14 +72,14 @@ class FamilyDecisions:
     def rare(self) -> frozenset[str]:
         return frozenset(rule for rule, count in self.holding.items() if count < RARE * self.conversations)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, conversation: Conversation) -> None:
         self.conversations += 1
         decided: set[str] = set()
-        rules = iter(rules_of(sample))
+        rules = iter(rules_of(conversation))
         opening: list[str] = []
-        last: SampleMessage | None = None
+        last: MarkedMessage | None = None
         read = ""
-        for message in sample.messages:
+        for message in conversation.messages:
             if message.role != "assistant":
                 if last is None:
                     opening.append(message.content)
@@ -107,11 +107,11 @@ class FamilyDecisions:
         }
 
 
-def decisions_of(samples: Iterable[Sample]) -> dict[str, FamilyDecisions]:
+def decisions_of(conversations: Iterable[Conversation]) -> dict[str, FamilyDecisions]:
     """Family -> its decisions."""
     found: dict[str, FamilyDecisions] = {}
-    for sample in samples:
-        found.setdefault(sample.world, FamilyDecisions()).add(sample)
+    for conversation in conversations:
+        found.setdefault(conversation.world, FamilyDecisions()).add(conversation)
     return dict(sorted(found.items()))
 
 
@@ -131,12 +131,12 @@ def lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return said
 
 
-def balanced(samples: Sequence[Sample], wanted: int) -> list[Sample]:
-    """`wanted` of one family's samples, in their order: half of them hold a rare decision, as far as there are
+def balanced(conversations: Sequence[Conversation], wanted: int) -> list[Conversation]:
+    """`wanted` of one family's conversations, in their order: half of them hold a rare decision, as far as there are
     such, each rare rule in turn, the rarest first; the others are the first ones."""
-    found = decisions_of(samples)
+    found = decisions_of(conversations)
     rare = {rule: row.holding[rule] for row in found.values() for rule in row.rare}
-    holding = {rule: [i for i, s in enumerate(samples) if rule in rules_of(s)] for rule in sorted(rare)}
+    holding = {rule: [i for i, s in enumerate(conversations) if rule in rules_of(s)] for rule in sorted(rare)}
     chosen: dict[int, None] = {}
     queues = [iter(holding[rule]) for rule in sorted(rare, key=lambda rule: (rare[rule], rule))]
     while queues and len(chosen) < wanted // 2:
@@ -146,8 +146,8 @@ def balanced(samples: Sequence[Sample], wanted: int) -> list[Sample]:
                 queues.remove(queue)
             elif len(chosen) < wanted // 2:
                 chosen[fresh] = None
-    for i in range(len(samples)):
+    for i in range(len(conversations)):
         if len(chosen) == wanted:
             break
         chosen.setdefault(i)
-    return [samples[i] for i in sorted(chosen)]
+    return [conversations[i] for i in sorted(chosen)]

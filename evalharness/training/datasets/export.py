@@ -14,8 +14,8 @@ from evalharness.base.paths import replacing
 from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
 from evalharness.training.datasets import formats
+from evalharness.training.datasets.conversation import BrokenLine, Conversation, none_found, read_data
 from evalharness.training.datasets.modes import Mode
-from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples
 from evalharness.training.datasets.tokens import TokenCounts, tokenize, write_parquet
 
 TOKENS = "tokens"
@@ -64,21 +64,21 @@ def export(
         raise UserError("--format tokens needs --model DIR, the checkpoint folder whose template is used")
     done = Exported()
     lines: dict[Path, list[BrokenLine]] = {} if broken is None else broken
-    samples = formats.trainable(_read(sources, done, lines), mode, done.left_out)
+    chosen = formats.trainable(_read(sources, done, lines), mode, done.left_out)
     path = folder / ("train.parquet" if name == TOKENS else "train.jsonl")
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(path) as part:
             if name != TOKENS:
-                _write_lines(part, samples, name, done)
+                _write_lines(part, chosen, name, done)
             else:
                 assert model is not None
                 found = done.tokens = TokenCounts()
-                rows = tokenize(samples, model, found, max_length=max_length, python=python, on_line=on_line)
+                rows = tokenize(chosen, model, found, max_length=max_length, python=python, on_line=on_line)
                 write_parquet(part, rows)
                 done.records, done.trained_turns = found.conversations, found.trained_turns
             if not done.conversations:
-                raise no_samples(sources[0], lines.get(sources[0], []))
+                raise none_found(sources[0], lines.get(sources[0], []))
         done.files.append(path)
         if name in formats.BESIDE:
             file, text = formats.BESIDE[name]
@@ -88,19 +88,21 @@ def export(
     return done
 
 
-def _read(sources: Iterable[Path], done: Exported, broken: dict[Path, list[BrokenLine]]) -> Iterator[Sample]:
+def _read(
+    sources: Iterable[Path], done: Exported, broken: dict[Path, list[BrokenLine]]
+) -> Iterator[Conversation]:
     for path in sources:
-        for sample in iter_samples(path, broken.setdefault(path, [])):
+        for conversation in read_data(path, broken.setdefault(path, [])):
             done.conversations += 1
-            yield sample
+            yield conversation
 
 
-def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exported) -> None:
+def _write_lines(path: Path, conversations: Iterable[Conversation], name: str, done: Exported) -> None:
     with path.open("w", encoding="ascii") as file:
-        for sample in samples:
-            done.trained_turns += sum(message.trained for message in sample.messages)
+        for conversation in conversations:
+            done.trained_turns += sum(message.trained for message in conversation.messages)
             done.records += 1
-            file.write(json.dumps(formats.FORMATS[name](sample), ensure_ascii=True) + "\n")
+            file.write(json.dumps(formats.FORMATS[name](conversation), ensure_ascii=True) + "\n")
 
 
 def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:

@@ -1,4 +1,4 @@
-"""A sample as each trainer takes it, with the turns that are trained. Pure; the files around it are `export`'s.
+"""A conversation as each trainer takes it, with the turns that are trained. Pure; the files around it are `export`'s.
 
 How a trainer learns to leave a turn out of the loss, as read in their packages (November 2026):
 
@@ -17,49 +17,49 @@ from dataclasses import replace
 from typing import Any
 
 from evalharness.base.errors import UserError
+from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.modes import Mode, in_mode
-from evalharness.training.datasets.sample import Sample
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
-def messages(sample: Sample) -> dict[str, Any]:
+def messages(conversation: Conversation) -> dict[str, Any]:
     """`loss` stands on the assistant's messages."""
     listed: list[dict[str, Any]] = []
-    for message in sample.messages:
+    for message in conversation.messages:
         row: dict[str, Any] = {"role": message.role, "content": message.content}
         if message.role == "assistant":
             row["loss"] = message.trained
         listed.append(row)
-    return {"id": sample.id, "messages": listed}
+    return {"id": conversation.id, "messages": listed}
 
 
-def sharegpt(sample: Sample) -> dict[str, Any]:
+def sharegpt(conversation: Conversation) -> dict[str, Any]:
     """`loss` on every message: a trainer that reads it looks at each."""
     return {
-        "id": sample.id,
+        "id": conversation.id,
         "conversations": [
             {"from": _FROM[message.role], "value": message.content, "loss": message.trained}
-            for message in sample.messages
+            for message in conversation.messages
         ],
     }
 
 
-def llamafactory(sample: Sample) -> dict[str, Any]:
+def llamafactory(conversation: Conversation) -> dict[str, Any]:
     return {
-        "id": sample.id,
+        "id": conversation.id,
         "messages": [
             {
                 "role": message.role,
                 "content": [{"type": "text", "value": message.content}],
                 "loss_weight": 1.0 if message.trained else 0.0,
             }
-            for message in sample.messages
+            for message in conversation.messages
         ],
     }
 
 
-FORMATS: dict[str, Callable[[Sample], dict[str, Any]]] = {
+FORMATS: dict[str, Callable[[Conversation], dict[str, Any]]] = {
     "messages": messages,
     "sharegpt": sharegpt,
     "llamafactory": llamafactory,
@@ -67,28 +67,28 @@ FORMATS: dict[str, Callable[[Sample], dict[str, Any]]] = {
 """Those that need no tokenizer."""
 
 
-def trimmed(sample: Sample) -> Sample:
+def trimmed(conversation: Conversation) -> Conversation:
     """Without what follows the assistant's last message."""
-    last = max((i for i, m in enumerate(sample.messages) if m.role == "assistant"), default=-1)
-    return replace(sample, messages=sample.messages[: last + 1])
+    last = max((i for i, m in enumerate(conversation.messages) if m.role == "assistant"), default=-1)
+    return replace(conversation, messages=conversation.messages[: last + 1])
 
 
-def trainable(samples: Iterable[Sample], mode: Mode, left_out: Counter[str]) -> Iterator[Sample]:
+def trainable(data: Iterable[Conversation], mode: Mode, left_out: Counter[str]) -> Iterator[Conversation]:
     """As `mode` trains them, up to the last trained turn. Those with nothing to train are counted by reason.
 
     Raises UserError where the mode leaves all of them as `full` has them: then marks are missing, and two trainings of
     an ablation would be one."""
     read = same = 0
-    for each in samples:
-        sample = in_mode(each, mode)
+    for each in data:
+        conversation = in_mode(each, mode)
         read += 1
-        same += sample == in_mode(each, "full")
-        if sample is None:
+        same += conversation == in_mode(each, "full")
+        if conversation is None:
             left_out["holds errors, and what it would be without them is not known"] += 1
             continue
-        sample = trimmed(sample)
-        if any(message.trained for message in sample.messages):
-            yield sample
+        conversation = trimmed(conversation)
+        if any(message.trained for message in conversation.messages):
+            yield conversation
         else:
             left_out["no turn is trained"] += 1
     if mode != "full" and read and same == read:

@@ -14,9 +14,9 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import MANIFEST, read_manifest
 from evalharness.results.exports.conversation import Protocol, opening
 from evalharness.results.tables import sorted_episodes
+from evalharness.training.datasets.conversation import Conversation, Counted
 from evalharness.training.datasets.overlap import PUBLISHED, REASON, Exclusion, PlayedTasks
-from evalharness.training.datasets.played import played_sample
-from evalharness.training.datasets.sample import Counted, Sample
+from evalharness.training.datasets.played import played_conversation
 
 _KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")
 SAMPLES = "samples"
@@ -65,9 +65,9 @@ def run_folder(path: Path) -> Path:
     return path
 
 
-def samples_of(
+def conversations_of(
     runs: Sequence[Path], keep: Keep, tally: Tally, exclusion: Exclusion, *, per_task: int | None = None
-) -> Iterator[Sample]:
+) -> Iterator[Conversation]:
     """The kept episodes in the order of runs, tasks and samples.
 
     `per_task` keeps the shortest of a task's. Episodes of tasks that models are evaluated on, and of those that are
@@ -83,7 +83,7 @@ def samples_of(
                 f"{manifest.config.agent_name}"
             )
         model, seed, protocol = manifest.model_name, manifest.config.suite_seed, Protocol.of(manifest)
-        good: list[tuple[Episode, Sample]] = []
+        good: list[tuple[Episode, Conversation]] = []
         for episode in sorted_episodes(folder):
             tally.episodes += 1
             if not keep(episode):
@@ -96,7 +96,7 @@ def samples_of(
                 tally.not_kept["no turn"] += 1
             else:
                 forms = tasks.forms(episode.family, episode.suite, seed, episode.task_hash)
-                sample = played_sample(
+                conversation = played_conversation(
                     f"run-{number}/{episode.task_id}/{episode.sample}",
                     "from-runs",
                     episode,
@@ -109,29 +109,29 @@ def samples_of(
                     perturbation=episode.perturbation,
                     success=episode.success,
                 )
-                if (reason := exclusion.why_not(sample)) is not None:
+                if (reason := exclusion.why_not(conversation)) is not None:
                     tally.not_kept[reason] += 1
                 elif not forms and not exclusion.evaluated:
                     tally.not_kept[
                         "its task is not at hand (another version of the suite?), so it cannot be compared"
                     ] += 1
                 else:
-                    good.append((episode, sample))
-        for sample in _best(good, per_task, tally):
+                    good.append((episode, conversation))
+        for conversation in _best(good, per_task, tally):
             tally.kept += 1
-            yield sample
+            yield conversation
 
 
-def _best(good: list[tuple[Episode, Sample]], per_task: int | None, tally: Tally) -> Iterator[Sample]:
+def _best(good: list[tuple[Episode, Conversation]], most: int | None, tally: Tally) -> Iterator[Conversation]:
     seen: Counter[str] = Counter()
     chosen = set()
     for episode, _ in sorted(good, key=lambda each: (each[0].task_id, len(each[0].turns), each[0].sample)):
-        if per_task is None or seen[episode.task_id] < per_task:
+        if most is None or seen[episode.task_id] < most:
             seen[episode.task_id] += 1
             chosen.add((episode.task_id, episode.sample))
         else:
             tally.not_kept["enough of its task"] += 1
-    yield from (sample for episode, sample in good if (episode.task_id, episode.sample) in chosen)
+    yield from (conversation for episode, conversation in good if (episode.task_id, episode.sample) in chosen)
 
 
 def _error(turn: Turn) -> tuple[str, ...]:

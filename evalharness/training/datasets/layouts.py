@@ -1,4 +1,4 @@
-"""Training data as others write it: ShareGPT and messages layouts in JSON lines, JSON or parquet; into our samples.
+"""Training data as others write it: ShareGPT and messages layouts in JSON lines, JSON or parquet; into ours.
 
 What does not fit is named and counted, a reason and a record number each; nothing is guessed. Of data that says which
 turns are trained and not why, the mask makes the marks: see `_errors_by_mask`.
@@ -17,9 +17,15 @@ from typing import Any, Literal
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import lines_of, open_file, read_bytes
 from evalharness.protocol import react
+from evalharness.training.datasets.conversation import (
+    Conversation,
+    MarkedMessage,
+    Role,
+    UnfitError,
+    parse_json,
+)
 from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.order import OrderCheck
-from evalharness.training.datasets.sample import Role, Sample, SampleError, SampleMessage, parse_json
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",
@@ -110,7 +116,7 @@ def _s(count: int) -> str:
 
 def read_any(
     path: Path, unfit: Unfit, source: str = "general", masked: MaskedTurns = "errors"
-) -> Iterator[Sample]:
+) -> Iterator[Conversation]:
     """The conversations of a file in any of these layouts, our own among them, one at a time.
 
     Raises UserError where the file cannot be read at all.
@@ -118,22 +124,22 @@ def read_any(
     # Of the whole file: a data set in which only some conversations have errors marks those alone.
     unfit.has_marks = masked == "errors" and any(_has_marks(record) for record in _records(path, unfit))
     for number, record in enumerate(_records(path, unfit), 1):
-        if isinstance(record, SampleError):
+        if isinstance(record, UnfitError):
             unfit.add(number, str(record))
             continue
         try:
-            sample = to_sample(record, f"{path.stem}/{number}", source, unfit, masked)
-        except SampleError as error:
+            conversation = to_conversation(record, f"{path.stem}/{number}", source, unfit, masked)
+        except UnfitError as error:
             unfit.add(number, str(error))
             continue
-        ordered = unfit.order(sample, tools=_has_tools(record))
+        ordered = unfit.order(conversation, tools=_has_tools(record))
         if ordered is not None:
             yield ordered
     unfit.order.require()
 
 
 def _listed(record: object) -> object:
-    """What stands where a record has its messages: a list, also one as JSON text. Raises SampleError."""
+    """What stands where a record has its messages: a list, also one as JSON text. Raises UnfitError."""
     found = record
     if isinstance(record, Mapping):
         found = next((record[key] for key in _LISTS if record.get(key)), None)
@@ -144,7 +150,7 @@ def _messages_of(record: object) -> list[Any]:
     """Empty where there are none."""
     try:
         found = _listed(record)
-    except SampleError:
+    except UnfitError:
         return []
     return found if isinstance(found, list) else []
 
@@ -157,21 +163,21 @@ def _has_tools(record: object) -> bool:
     )
 
 
-def to_sample(
+def to_conversation(
     record: object, name: str, source: str, unfit: Unfit | None = None, masked: MaskedTurns = "errors"
-) -> Sample:
-    """Raises SampleError."""
+) -> Conversation:
+    """Raises UnfitError."""
     unfit = Unfit() if unfit is None else unfit
     if isinstance(record, list):
         record = {"messages": record}
     if not isinstance(record, dict):
-        raise SampleError("it is no object")
+        raise UnfitError("it is no object")
     unfit.fields.update(str(key) for key in record)
     if {"id", "source", "world", "messages"} <= record.keys():
-        return Sample.from_json(record)
+        return Conversation.from_json(record)
     found = _listed(record)
     if not isinstance(found, list) or not found:
-        raise SampleError(f"it has no list of messages (looked for: {', '.join(_LISTS)})")
+        raise UnfitError(f"it has no list of messages (looked for: {', '.join(_LISTS)})")
     raw = _with_lists_of_the_record(record, found)
     unfit.message_fields.update(str(key) for message in raw for key in message)
     by_mask = masked == "errors" and not unfit.has_marks and not _has_marks(record)
@@ -183,10 +189,10 @@ def to_sample(
             for before, after in zip(plain, messages, strict=True)
         )
     if isinstance(record.get("system"), str) and record["system"].strip() and messages[0].role != "system":
-        messages = (SampleMessage("system", record["system"]), *messages)
+        messages = (MarkedMessage("system", record["system"]), *messages)
     if not any(message.role == "assistant" for message in messages):
-        raise SampleError("no message is the assistant's")
-    return Sample(name, source, str(record.get("world", "")), None, messages, _plain(record))
+        raise UnfitError("no message is the assistant's")
+    return Conversation(name, source, str(record.get("world", "")), None, messages, _plain(record))
 
 
 def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,7 +205,7 @@ def _plain(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _message(message: Mapping[str, Any]) -> SampleMessage:
+def _message(message: Mapping[str, Any]) -> MarkedMessage:
     """Without its marks."""
     role = _role(message)
     text = next((message[key] for key in _TEXTS if key in message), None)
@@ -208,17 +214,17 @@ def _message(message: Mapping[str, Any]) -> SampleMessage:
         texts = [part for part in parts if isinstance(part, str)]
         text = "".join(texts) if texts and len(texts) == len(parts) else None
     if not isinstance(text, str):
-        raise SampleError(f"a message has no text (looked for: {', '.join(_TEXTS)})")
-    return SampleMessage(role, text, _loss(message) if role == "assistant" else None)
+        raise UnfitError(f"a message has no text (looked for: {', '.join(_TEXTS)})")
+    return MarkedMessage(role, text, _loss(message) if role == "assistant" else None)
 
 
 def _role(message: Mapping[str, Any]) -> Role:
     role = next((message[key] for key in _NAMES if isinstance(message.get(key), str)), None)
     if role is None:
-        raise SampleError(f"a message says nowhere who speaks (looked for: {', '.join(_NAMES)})")
+        raise UnfitError(f"a message says nowhere who speaks (looked for: {', '.join(_NAMES)})")
     known = _ROLES.get(role.strip().lower())
     if known is None:
-        raise SampleError("a message is of a role that is not known here")
+        raise UnfitError("a message is of a role that is not known here")
     return known
 
 
@@ -226,7 +232,7 @@ def _with_lists_of_the_record(record: Mapping[str, Any], found: Sequence[Any]) -
     """The messages, each with its value of the masks and marks that stand beside them as a list: a value for each
     message or for each of the assistant's."""
     if not all(isinstance(message, dict) for message in found):
-        raise SampleError("a message is no object")
+        raise UnfitError("a message is no object")
     messages: list[dict[str, Any]] = [dict(message) for message in found]
     own = [at for at, message in enumerate(messages) if _role(message) == "assistant"]
     for key in (*_LOSSES, *_ERRORS, *_ERROR_FLAGS):
@@ -234,7 +240,7 @@ def _with_lists_of_the_record(record: Mapping[str, Any], found: Sequence[Any]) -
         if not isinstance(values, list):
             continue
         if len(values) not in (len(messages), len(own)):
-            raise SampleError(
+            raise UnfitError(
                 f"its list {key!r} has a value neither for each message nor for each assistant's"
             )
         places = range(len(messages)) if len(values) == len(messages) else own
@@ -247,7 +253,7 @@ def _loss(message: Mapping[str, Any]) -> bool | None:
     """None where nothing says whether the message is trained."""
     found = {_truth(message[key], "loss") for key in _LOSSES if message.get(key) is not None}
     if len(found) > 1:
-        raise SampleError("a message's masks disagree about whether it is trained")
+        raise UnfitError("a message's masks disagree about whether it is trained")
     return found.pop() if found else None
 
 
@@ -256,7 +262,7 @@ def _truth(value: object, what: str) -> bool:
         return value > 0
     if isinstance(value, str) and value.strip().lower() in ("true", "false", "0", "1"):
         return value.strip().lower() in ("true", "1")
-    raise SampleError(f"a message's {what} is neither true nor false")
+    raise UnfitError(f"a message's {what} is neither true nor false")
 
 
 # --- marks -------------------------------------------------------------------------------------------------------
@@ -275,8 +281,8 @@ def _says_something(value: object) -> bool:
 
 
 def _marked(
-    raw: Sequence[Mapping[str, Any]], messages: Sequence[SampleMessage], by_mask: bool, unfit: Unfit
-) -> tuple[SampleMessage, ...]:
+    raw: Sequence[Mapping[str, Any]], messages: Sequence[MarkedMessage], by_mask: bool, unfit: Unfit
+) -> tuple[MarkedMessage, ...]:
     """With errors and refinements: those that the data marks, else those that its mask tells of."""
     says = [_errors(message) for message in raw]
     errors = [() if message.role != "assistant" else says[at] or () for at, message in enumerate(messages)]
@@ -303,7 +309,7 @@ _ACKNOWLEDGES = re.compile(
 """An opening "OK. I'll follow your instructions" (masked in AgentGym's data), which may quote the form of an action."""
 
 
-def _errors_by_mask(messages: Sequence[SampleMessage]) -> list[tuple[str, ...]]:
+def _errors_by_mask(messages: Sequence[MarkedMessage]) -> list[tuple[str, ...]]:
     """A masked turn that acts and is answered is an error turn, but for an acknowledgement before the first task."""
     following = [*messages[1:], None]
     first = next((message for message in messages if message.role == "assistant"), None)
@@ -337,7 +343,7 @@ def _kinds(value: object) -> list[str]:
         return [_kind(name) for name, holds in value.items() if holds is not None and _truth(holds, "error")]
     if isinstance(value, list):
         if any(isinstance(each, list) for each in value):
-            raise SampleError("a message's error is no list of names")
+            raise UnfitError("a message's error is no list of names")
         return [kind for each in value for kind in _kinds(each)]
     if isinstance(value, str):
         text = value.strip().lower()
@@ -354,7 +360,7 @@ def _kind(name: str) -> str:
 
 
 def _records(path: Path, unfit: Unfit) -> Iterator[Any]:
-    """The records of a file; a SampleError in place of one that is broken."""
+    """The records of a file; an UnfitError in place of one that is broken."""
     with system_errors(f"cannot read {path}"):
         with open_file(path) as file:
             start = file.read(64)
@@ -370,14 +376,14 @@ def _records(path: Path, unfit: Unfit) -> Iterator[Any]:
                     continue
                 try:
                     yield parse_json(line)
-                except SampleError as error:
+                except UnfitError as error:
                     yield error
 
 
 def _whole(path: Path) -> Iterator[Any]:
     try:
         records = parse_json(read_bytes(path))
-    except SampleError as error:
+    except UnfitError as error:
         raise UserError(f"{path} begins like a JSON list and is none: {error}") from None
     yield from records
 

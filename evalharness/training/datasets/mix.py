@@ -10,10 +10,10 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import sha256_of
+from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.layouts import MaskedTurns, Unfit, read_any
 from evalharness.training.datasets.order import BadOrder, OrderCheck
 from evalharness.training.datasets.overlap import Exclusion
-from evalharness.training.datasets.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def parse_part(text: str) -> Part:
 
 
 def amounts(parts: Sequence[Part], there: Sequence[int], wanted: int | None) -> list[int]:
-    """How many samples each part gives. Without `wanted` as many as the ratio allows. Raises UserError."""
+    """How many conversations each part gives. Without `wanted` as many as the ratio allows. Raises UserError."""
     total = sum(part.share for part in parts)
     if wanted is None:
         wanted = int(min(have * total / part.share for part, have in zip(parts, there, strict=True)) + 1e-9)
@@ -66,25 +66,25 @@ def mix(
     bad_order: BadOrder = "repair",
     *,
     whole: bool = False,
-) -> tuple[list[Sample], dict[str, Any], dict[Path, Unfit]]:
-    """(samples, what they were made of, what did not fit in each file). `whole`: all of each part."""
-    pools: list[list[Sample]] = []
+) -> tuple[list[Conversation], dict[str, Any], dict[Path, Unfit]]:
+    """(conversations, what they were made of, what did not fit in each file). `whole`: all of each part."""
+    pools: list[list[Conversation]] = []
     unfit: dict[Path, Unfit] = {}
     for part in parts:
         unfit[part.path] = Unfit(order=OrderCheck(bad_order))
         read = read_any(part.path, unfit[part.path], masked=masked)
-        pools.append([sample for sample in read if exclusion.why_not(sample) is None])
+        pools.append([conversation for conversation in read if exclusion.why_not(conversation) is None])
         if not pools[-1]:
             why = "; ".join([*unfit[part.path].lines(), *exclusion.lines()])
             raise UserError(f"{part.path} holds no conversation that may be trained on; {why}")
-    chosen: list[Sample] = []
+    chosen: list[Conversation] = []
     table = []
     there = [len(pool) for pool in pools]
     drawn_of = there if whole else amounts(parts, there, wanted)
     for number, (part, pool, amount) in enumerate(zip(parts, pools, drawn_of, strict=True), 1):
         drawn = Random(f"mix/{seed}/{number}").sample(pool, amount)
-        # Ids name a sample within its set; here they must do so among several.
-        chosen += [replace(sample, id=f"{number}:{sample.id}") for sample in drawn]
+        # Ids name a conversation within its set; here they must do so among several.
+        chosen += [replace(conversation, id=f"{number}:{conversation.id}") for conversation in drawn]
         table.append(
             {
                 "file": part.path.name,

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Literal
 
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.conversation import Conversation, MarkedMessage
 
 Mode = Literal["full", "no_refine_loss", "no_refine_data", "all_turns"]
 
 
-def is_trained(turn: SampleMessage, mode: Mode) -> bool:
+def is_trained(turn: MarkedMessage, mode: Mode) -> bool:
     """Whether a player turn is trained. `loss` is false on turns that are left out for another reason than an error."""
     right = turn.loss is not False and not turn.error
     match mode:
@@ -27,7 +27,7 @@ def is_trained(turn: SampleMessage, mode: Mode) -> bool:
             return True
 
 
-def marked(messages: Iterable[SampleMessage]) -> tuple[SampleMessage, ...]:
+def marked(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
     """With what follows from the errors: they are not trained, and the first trained turn after a run of them is the
     refinement."""
     found, erred = [], False
@@ -41,9 +41,9 @@ def marked(messages: Iterable[SampleMessage]) -> tuple[SampleMessage, ...]:
     return tuple(found)
 
 
-def in_mode(sample: Sample, mode: Mode) -> Sample | None:
-    """The sample as `mode` trains it; None where it has no place in it."""
-    chosen = without_errors(sample) if mode == "no_refine_data" else sample
+def in_mode(conversation: Conversation, mode: Mode) -> Conversation | None:
+    """The conversation as `mode` trains it; None where it has no place in it."""
+    chosen = without_errors(conversation) if mode == "no_refine_data" else conversation
     if chosen is None:
         return None
     return replace(
@@ -54,19 +54,19 @@ def in_mode(sample: Sample, mode: Mode) -> Sample | None:
     )
 
 
-def without_errors(sample: Sample) -> Sample | None:
+def without_errors(conversation: Conversation) -> Conversation | None:
     """The trajectory as it would have been without its errors; None where that is not known.
 
-    A grounded sample says which turns go and how the first right ones read then: the world is as it was before the
-    errors, so that what is left is a trajectory of its own.
+    A grounded one says which turns go and how the first right ones read then: the world is as it was before the errors,
+    so that what is left is a trajectory of its own.
     """
-    if not any(message.error for message in sample.messages):
-        return sample
-    plan = sample.metadata.get("without_errors")
+    if not any(message.error for message in conversation.messages):
+        return conversation
+    plan = conversation.metadata.get("without_errors")
     if not isinstance(plan, dict):
         return None
     messages, skip = [], False
-    for index, message in enumerate(sample.messages):
+    for index, message in enumerate(conversation.messages):
         if skip:  # the world's answer to a turn that is gone
             skip = False
             continue
@@ -77,4 +77,4 @@ def without_errors(sample: Sample) -> Sample | None:
             messages.append(replace(message, content=change, refine=False))
     if any(message.error for message in messages):
         return None
-    return sample.retold(tuple(messages))
+    return conversation.retold(tuple(messages))

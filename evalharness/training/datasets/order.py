@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from evalharness.base.errors import UserError
-from evalharness.training.datasets.sample import Counted, Sample, SampleMessage
+from evalharness.training.datasets.conversation import Conversation, Counted, MarkedMessage
 
 BadOrder = Literal["repair", "drop", "refuse"]
 BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
@@ -24,10 +24,10 @@ BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
 _NAMED = 3
 
 
-def faults(messages: Iterable[SampleMessage], *, tools: bool = False) -> list[str]:
+def faults(messages: Iterable[MarkedMessage], *, tools: bool = False) -> list[str]:
     """What is wrong with the order, each kind once; empty where nothing is. `tools`: some of them were a tool's."""
     found = [TOOLS] if tools else []
-    before: SampleMessage | None = None
+    before: MarkedMessage | None = None
     for at, message in enumerate(messages):
         if message.role == "system" and at:
             found.append(SYSTEM)
@@ -41,10 +41,10 @@ def faults(messages: Iterable[SampleMessage], *, tools: bool = False) -> list[st
     return list(dict.fromkeys(found))
 
 
-def repaired(messages: Iterable[SampleMessage]) -> tuple[SampleMessage, ...]:
+def repaired(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
     """Empty turns go, later system messages become the user's, what one speaker says in a row is joined, and
     the assistant's turns before the user's first go. A joined turn is trained where all its parts are."""
-    done: list[SampleMessage] = []
+    done: list[MarkedMessage] = []
     for at, message in enumerate(messages):
         if _is_empty(message):
             continue
@@ -58,12 +58,12 @@ def repaired(messages: Iterable[SampleMessage]) -> tuple[SampleMessage, ...]:
     return tuple(done)
 
 
-def _is_empty(message: SampleMessage) -> bool:
+def _is_empty(message: MarkedMessage) -> bool:
     """An empty reply that is marked as an error is what a model did, and stays."""
     return not message.content.strip() and not message.error
 
 
-def _joined(first: SampleMessage, second: SampleMessage) -> SampleMessage:
+def _joined(first: MarkedMessage, second: MarkedMessage) -> MarkedMessage:
     content = f"{first.content}\n\n{second.content}"
     if first.role != "assistant":
         return replace(first, content=content)
@@ -87,23 +87,23 @@ class OrderCheck(Counted):
     dropped: int = 0
     _first: list[str] = field(default_factory=list)
 
-    def __call__(self, sample: Sample, *, tools: bool = False) -> Sample | None:
-        found = faults(sample.messages, tools=tools)
+    def __call__(self, conversation: Conversation, *, tools: bool = False) -> Conversation | None:
+        found = faults(conversation.messages, tools=tools)
         if not found:
-            return sample
+            return conversation
         self.kinds.update(found)
-        self._first.append(sample.id) if len(self._first) < _NAMED else None
-        messages = repaired(sample.messages) if self.how == "repair" else ()
+        self._first.append(conversation.id) if len(self._first) < _NAMED else None
+        messages = repaired(conversation.messages) if self.how == "repair" else ()
         if not any(message.role == "assistant" for message in messages):
             self.dropped += 1
             return None
         self.repaired += 1
-        return sample.retold(messages)
+        return conversation.retold(messages)
 
-    def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+    def of(self, conversations: Iterable[Conversation]) -> Iterator[Conversation]:
         """Those that stay. Raises UserError at the end where the order is bad and `how` is to refuse."""
-        for sample in samples:
-            if (chosen := self(sample)) is not None:
+        for conversation in conversations:
+            if (chosen := self(conversation)) is not None:
                 yield chosen
         self.require()
 

@@ -16,7 +16,7 @@ from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, T
 from evalharness.envs.teaching import Teaching, content_form
 from evalharness.suites.open import FROZEN_SEED, frozen_proofs
 from evalharness.suites.selection import family_tasks
-from evalharness.training.datasets.sample import Sample
+from evalharness.training.datasets.conversation import Conversation
 
 EVALUATED = "suite seed 0"
 PUBLISHED = "published suite"
@@ -133,15 +133,15 @@ class Exclusion:
     """Conversations that name their task, and not what it is the same as."""
     _families: dict[str, Excluded | None] = field(default_factory=dict)
 
-    def why_not(self, sample: Sample) -> str | None:
+    def why_not(self, conversation: Conversation) -> str | None:
         """The reason why a conversation is refused, counted. One that names no task is not compared."""
-        found = self._of(sample.world) if sample.task_hash else None
+        found = self._of(conversation.world) if conversation.task_hash else None
         if found is None:
             return None
-        forms = sample.metadata.get("task_forms")
+        forms = conversation.metadata.get("task_forms")
         known = [form for form in forms if isinstance(form, str)] if isinstance(forms, list) else []
         self.by_hash_alone += not known
-        if (suite := found.reason(sample.task_hash, known)) is None:
+        if (suite := found.reason(conversation.task_hash, known)) is None:
             return None
         reason = REASON.format(suite)
         self.refused[reason] += 1

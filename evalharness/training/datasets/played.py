@@ -8,11 +8,11 @@ from typing import Any, cast
 
 from evalharness.records.episode import Episode
 from evalharness.results.exports.conversation import USUAL, Protocol, conversation, opening
+from evalharness.training.datasets.conversation import Conversation, MarkedMessage, Role
 from evalharness.training.datasets.modes import marked
-from evalharness.training.datasets.sample import Role, Sample, SampleMessage
 
 
-def played_sample(
+def played_conversation(
     name: str,
     source: str,
     episode: Episode,
@@ -23,17 +23,17 @@ def played_sample(
     untrained: int = 0,
     protocol: Protocol = USUAL,
     **facts: Any,
-) -> Sample:
+) -> Conversation:
     """As many turns as there are `errors`, up to the last reply: what the world answered to that one nobody reads. The
     first `untrained` turns are not trained; `facts` become metadata."""
     head = len(opening(episode, protocol)[0])
     chat = conversation(episode, protocol)[: head + 2 * len(errors) - 1]
-    messages = [SampleMessage(cast(Role, message["role"]), message["content"]) for message in chat]
+    messages = [MarkedMessage(cast(Role, message["role"]), message["content"]) for message in chat]
     for number, error in enumerate(errors):
         at = head + 2 * number
         messages[at] = replace(messages[at], loss=number >= untrained, error=error)
     kept = episode.turns[: len(errors)]
-    return Sample(
+    return Conversation(
         id=name,
         source=source,
         world=episode.family,

@@ -9,19 +9,19 @@ from rich.padding import Padding
 from rich.text import Text
 
 from evalharness.base.text import printable
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.conversation import Conversation, MarkedMessage
 
 _STYLES = {"system": "magenta", "user": "cyan", "assistant": "green"}
 
 
-def sample_lines(sample: Sample) -> Iterator[RenderableType]:
-    yield Text(printable(sample.id, single_line=True), style="bold")
-    for message in sample.messages:
+def conversation_lines(conversation: Conversation) -> Iterator[RenderableType]:
+    yield Text(printable(conversation.id, single_line=True), style="bold")
+    for message in conversation.messages:
         yield Text(f"{message.role}{_marks(message)}", style=_STYLES[message.role])
         yield Padding(Text(printable(message.content)), (0, 0, 0, 2))
 
 
-def _marks(message: SampleMessage) -> str:
+def _marks(message: MarkedMessage) -> str:
     """What is said of an assistant's turn beside its words."""
     if message.role != "assistant":
         return ""

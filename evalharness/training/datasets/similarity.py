@@ -22,8 +22,8 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.results.diversity import embed, labels_of_paths
 from evalharness.suites.open import FROZEN_SEED
+from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.layouts import Unfit, read_any
-from evalharness.training.datasets.sample import Sample
 
 OF_DATA, OF_FAMILY = 50, 10
 PUBLISHED = "agentboard"
@@ -31,10 +31,10 @@ FLAG = 0.5
 _EXAMPLE = re.compile(r"\n*Here is an example\.\n.*?(?=\n\nNow it is your turn\.|\Z)", re.DOTALL)
 
 
-def opening(sample: Sample) -> str:
+def opening(conversation: Conversation) -> str:
     """What a conversation begins with, up to the first reply, our prompts' worked example left out."""
     texts = []
-    for message in sample.messages:
+    for message in conversation.messages:
         if message.role == "assistant":
             break
         texts.append(message.content)
@@ -44,8 +44,8 @@ def opening(sample: Sample) -> str:
 def of_data(path: Path, seed: int) -> list[str]:
     """Raises UserError where the file holds no conversation."""
     unfit = Unfit()
-    samples = list(read_any(path, unfit))
-    chosen = Random(f"environments/{seed}").sample(samples, min(OF_DATA, len(samples)))
+    conversations = list(read_any(path, unfit))
+    chosen = Random(f"environments/{seed}").sample(conversations, min(OF_DATA, len(conversations)))
     texts = [text for text in map(opening, chosen) if text]
     if not texts:
         raise UserError(f"{path} holds no conversation that begins with anything; {'; '.join(unfit.lines())}")

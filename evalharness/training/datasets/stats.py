@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalharness.results.behaviour.turns import runs_of
-from evalharness.training.datasets.sample import Sample
+from evalharness.training.datasets.conversation import Conversation
 
 LENGTHS = ("1", "2", "3", "more")
 
@@ -22,19 +22,19 @@ class ErrorTurns:
 
     turns: int = 0
     player_turns: int = 0
-    samples: int = 0
+    conversations: int = 0
     without_errors: int = 0
-    """Samples without any error."""
+    """Conversations without any error."""
     runs: Counter[str] = field(default_factory=Counter)
     """Length (`1`, `2`, `3`, `more`) -> runs."""
     in_runs: Counter[str] = field(default_factory=Counter)
     """Length -> turns in such runs."""
 
-    def add(self, sample: Sample) -> None:
-        self.samples += 1
-        self.turns += sum(message.role != "system" for message in sample.messages)
-        self.player_turns += len(sample.player_turns)
-        lengths = runs_of(bool(turn.error) for turn in sample.player_turns)
+    def add(self, conversation: Conversation) -> None:
+        self.conversations += 1
+        self.turns += sum(message.role != "system" for message in conversation.messages)
+        self.player_turns += len(conversation.player_turns)
+        lengths = runs_of(bool(turn.error) for turn in conversation.player_turns)
         self.without_errors += not lengths
         for length in lengths:
             name = str(length) if length <= 3 else "more"
@@ -56,7 +56,7 @@ class ErrorTurns:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "samples": self.samples,
+            "samples": self.conversations,
             "samples_without_errors": self.without_errors,
             "turns": self.turns,
             "player_turns": self.player_turns,
@@ -64,8 +64,8 @@ class ErrorTurns:
         }
 
 
-def error_turns(samples: Iterable[Sample]) -> ErrorTurns:
+def error_turns(conversations: Iterable[Conversation]) -> ErrorTurns:
     found = ErrorTurns()
-    for sample in samples:
-        found.add(sample)
+    for conversation in conversations:
+        found.add(conversation)
     return found

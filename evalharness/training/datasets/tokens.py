@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.find import server_python
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.sample import Counted, Sample
+from evalharness.training.datasets.conversation import Conversation, Counted
 
 IGNORED = -100
 """The label of a token that is not trained."""
@@ -56,7 +56,7 @@ class TokenCounts(Counted):
 
 
 def tokenize(
-    samples: Iterable[Sample],
+    conversations: Iterable[Conversation],
     model: Path,
     counts: TokenCounts,
     *,
@@ -65,7 +65,7 @@ def tokenize(
     python: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Tokens]:
-    """Tokens and labels of each sample that can be had; `counts` says what became of the others.
+    """Tokens and labels of each conversation that can be had; `counts` says what became of the others.
 
     `model` is a checkpoint folder, `python` an interpreter with transformers (default: the private environment's).
     `template` is a chat template's file, used instead of the model's own.
@@ -80,8 +80,8 @@ def tokenize(
     with tempfile.TemporaryDirectory(prefix="evalharness-tokens-") as name:
         source, target = Path(name, "in.jsonl"), Path(name, "out.jsonl")
         with source.open("w", encoding="ascii") as file:
-            for sample in samples:
-                file.write(json.dumps(formats.messages(formats.trimmed(sample))) + "\n")
+            for conversation in conversations:
+                file.write(json.dumps(formats.messages(formats.trimmed(conversation))) + "\n")
         try:
             given = [] if template is None else [template]
             run_streaming(
@@ -125,21 +125,21 @@ class Lengths(Counted):
     """Kind of task -> conversations over the limit."""
 
 
-def lengths_of(samples: Sequence[Sample], model: Path, max_length: int = 0) -> dict[str, Lengths]:
+def lengths_of(conversations: Sequence[Conversation], model: Path, max_length: int = 0) -> dict[str, Lengths]:
     """Family -> lengths by the template of `model`, a checkpoint folder. `max_length` in tokens; 0: no limit.
 
     Raises UserError.
     """
     found: dict[str, Lengths] = {}
-    for row in tokenize(samples, model, TokenCounts()):
-        sample = samples[row.number]
-        family = found.setdefault(sample.world, Lengths())
+    for row in tokenize(conversations, model, TokenCounts()):
+        conversation = conversations[row.number]
+        family = found.setdefault(conversation.world, Lengths())
         family.conversations += 1
         family.tokens += len(row.input_ids)
         family.trained_tokens += row.trained_tokens
         family.longest = max(family.longest, len(row.input_ids))
         if 0 < max_length < len(row.input_ids):
-            family.too_long[str(sample.metadata.get("kind") or "no kind")] += 1
+            family.too_long[str(conversation.metadata.get("kind") or "no kind")] += 1
     return dict(sorted(found.items()))
 
 

@@ -22,7 +22,7 @@ from evalharness.models.openenv.wire import (
     unknown_type,
 )
 from evalharness.training.envserver import messages
-from evalharness.training.envserver.group import Group, GroupTooLargeError, Outcome, UnknownPlaceError
+from evalharness.training.envserver.group import Group, GroupTooLargeError, Outcome, UnknownIndexError
 from evalharness.training.envserver.pools import BusyError
 from evalharness.training.envserver.service import ClientSession, NoEpisodeOpenError, Service
 from evalharness.training.envserver.tasks import UnknownTaskError
@@ -30,7 +30,7 @@ from evalharness.training.envserver.tasks import UnknownTaskError
 
 def _refused(error: Exception) -> RefusedError | None:
     match error:
-        case UnknownTaskError() | UnknownPlaceError() | GroupTooLargeError():
+        case UnknownTaskError() | UnknownIndexError() | GroupTooLargeError():
             return RefusedError("VALIDATION_ERROR", str(error), 400)
         case NoEpisodeOpenError():
             return RefusedError("EXECUTION_ERROR", str(error), 409)
@@ -66,7 +66,7 @@ async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
 
 
 def _observations(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """One entry for each place: an observation, or the error of this place alone."""
+    """One entry for each episode: an observation, or the error of this one alone."""
     return [
         {"error": refused(each, _refused).message["data"]} if isinstance(each, Exception) else each
         for each in outcomes

@@ -1,7 +1,4 @@
-"""Many episodes on one connection: a group, whose episodes have places 0, 1, 2, ...
-
-A client that plays one episode at a time has the place 0 and need not know of the others.
-"""
+"""Many episodes on one connection: a group, with indices from 0. A client of single episodes has index 0 alone."""
 
 from __future__ import annotations
 
@@ -19,11 +16,11 @@ _UNDER_WAY = 64
 out to its end, so a client that vanishes is waited for by these and not by thousands."""
 
 Outcome = dict[str, Any] | Exception
-"""Of one place: an observation, or why there is none. No episode of a group is lost silently."""
+"""Of one episode: an observation, or why there is none. None of a group is lost silently."""
 
 
-class UnknownPlaceError(Exception):
-    """A message names a place that the group does not have, one twice, or not as many as it has entries."""
+class UnknownIndexError(Exception):
+    """A message names an index that the group does not have, one twice, or not as many as it has entries."""
 
 
 class GroupTooLargeError(Exception):
@@ -42,18 +39,16 @@ class Group:
         return self._sessions[0]
 
     async def reset(self, asked: ResetManyRequest) -> list[Outcome]:
-        """Raises FullError, GroupTooLargeError, UnknownPlaceError; nothing has been done then."""
+        """Raises FullError, GroupTooLargeError, UnknownIndexError; nothing has been done then."""
         if asked.places is None:
             await self._resize(len(asked.episodes))
-        places = self._places(asked.places, len(asked.episodes))
-        pairs = zip(places, asked.episodes, strict=True)
-        return await _outcomes([partial(self._sessions[place].reset, episode) for place, episode in pairs])
+        pairs = zip(self._named(asked.places, len(asked.episodes)), asked.episodes, strict=True)
+        return await _outcomes([partial(session.reset, episode) for session, episode in pairs])
 
     async def step(self, asked: StepManyRequest) -> list[Outcome]:
-        """Raises UnknownPlaceError; nothing has been done then."""
-        places = self._places(asked.places, len(asked.replies))
-        pairs = zip(places, asked.replies, strict=True)
-        return await _outcomes([partial(self._sessions[place].step, reply) for place, reply in pairs])
+        """Raises UnknownIndexError; nothing has been done then."""
+        pairs = zip(self._named(asked.places, len(asked.replies)), asked.replies, strict=True)
+        return await _outcomes([partial(session.step, reply) for session, reply in pairs])
 
     def states(self) -> list[dict[str, Any]]:
         return [session.state() for session in self._sessions]
@@ -81,15 +76,15 @@ class Group:
         self._claimed -= too_many
         await self._gate.give_back(too_many)
 
-    def _places(self, named: Sequence[int] | None, count: int) -> Sequence[int]:
-        places = range(len(self._sessions)) if named is None else named
-        if len(places) != count:
-            raise UnknownPlaceError(f"{count} entries for {len(places)} places: give one for each place")
-        if len(set(places)) < count:
-            raise UnknownPlaceError("a place is named twice")
-        if max(places) >= len(self._sessions):
-            raise UnknownPlaceError(f"no place {max(places)}: the group has 0-{len(self._sessions) - 1}")
-        return places
+    def _named(self, places: Sequence[int] | None, count: int) -> list[ClientSession]:
+        indices = range(len(self._sessions)) if places is None else places
+        if len(indices) != count:
+            raise UnknownIndexError(f"{count} entries for {len(indices)} episodes: give one for each")
+        if len(set(indices)) < count:
+            raise UnknownIndexError("an episode is named twice")
+        if max(indices) >= len(self._sessions):
+            raise UnknownIndexError(f"no episode {max(indices)}: the group has 0-{len(self._sessions) - 1}")
+        return [self._sessions[i] for i in indices]
 
 
 async def _outcomes(calls: Sequence[Callable[[], Awaitable[dict[str, Any]]]]) -> list[Outcome]:

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MOST_CHARACTERS = 400_000
 """Of a reply: four times what a model with 32,768 tokens of output writes."""
-MOST_PLACES = 8192
+MOST_EPISODES = 8192
 """Episodes that one connection may have, where there are as many sessions."""
-Place = Annotated[int, Field(ge=0, strict=True)]
+Index = Annotated[int, Field(ge=0, strict=True)]
 Metadata = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
@@ -104,18 +104,18 @@ class ResetRequest(_Strict):
 
 
 class ResetManyRequest(_Strict):
-    """A group of episodes on one connection. Without `places` the group is new: one place for each entry. With them
-    these places of the group begin again, and the others go on."""
+    """A group of episodes on one connection. `places` are indices in the group: these episodes begin again, and the
+    others go on. Without them the group is new."""
 
-    episodes: list[ResetRequest] = Field(min_length=1, max_length=MOST_PLACES, fail_fast=True)
-    places: list[Place] | None = Field(default=None, max_length=MOST_PLACES, fail_fast=True)
+    episodes: list[ResetRequest] = Field(min_length=1, max_length=MOST_EPISODES, fail_fast=True)
+    places: list[Index] | None = Field(default=None, max_length=MOST_EPISODES, fail_fast=True)
 
 
 class StepManyRequest(_Strict):
-    """Replies to the episodes at `places`; without them, one for each place of the group."""
+    """Replies to the episodes with the indices `places`; without them, one for each of the group."""
 
-    replies: list[TextAction] = Field(min_length=1, max_length=MOST_PLACES, fail_fast=True)
-    places: list[Place] | None = Field(default=None, max_length=MOST_PLACES, fail_fast=True)
+    replies: list[TextAction] = Field(min_length=1, max_length=MOST_EPISODES, fail_fast=True)
+    places: list[Index] | None = Field(default=None, max_length=MOST_EPISODES, fail_fast=True)
 
 
 class SplitRequest(_Strict):

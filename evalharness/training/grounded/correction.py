@@ -17,9 +17,9 @@ from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
 from evalharness.results.tables import sorted_episodes
+from evalharness.training.datasets.conversation import Conversation, write_data
 from evalharness.training.datasets.from_runs import run_folder
 from evalharness.training.datasets.overlap import Exclusion, PlayedTasks, task_forms
-from evalharness.training.datasets.sample import Sample, write_samples
 from evalharness.training.grounded.draft import NoTrajectoryError
 from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
 from evalharness.training.grounded.takeover import Correction, Taught, corrected, faults, takeovers
@@ -95,7 +95,7 @@ def _require_react(folder: Path, manifest: Manifest) -> None:
 
 def _evaluated(task: Task, spec: EnvSpec, exclusion: Exclusion) -> str | None:
     world = teaching_of(spec)
-    probe = Sample("", "", task.family, task.content_hash, (), {"task_forms": task_forms(world, task)})
+    probe = Conversation("", "", task.family, task.content_hash, (), {"task_forms": task_forms(world, task)})
     return exclusion.why_not(probe)
 
 
@@ -135,9 +135,9 @@ async def correct(
         _Family(making, specs[family], progress[family], jobs, plan.exclusion.data, workers)
         for family, jobs in sorted(plan.jobs.items())
     ]
-    samples = await making.run()
+    conversations = await making.run()
     not_made = sum((family.count.refused for family in making.families), Counter[str]())
-    if not samples:
+    if not conversations:
         reasons = ", ".join(f"{n:,} {why}" for why, n in sorted(not_made.items()))
         raise UserError(f"no correction could be made ({reasons})")
     tally = {
@@ -145,7 +145,7 @@ async def correct(
         "left_out": dict(sorted(plan.left_out.items())),
         "not_made": dict(sorted(not_made.items())),
     }
-    manifest = write_samples(output, samples, {**made, "tally": tally})
+    manifest = write_data(output, conversations, {**made, "tally": tally})
     making.journal.remove()
     return manifest
 
@@ -169,16 +169,16 @@ class _Family(FamilyMaking):
         """In the order of the jobs."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._job(job)) for job in self.jobs]
-        self.samples = [sample for task in tasks if (sample := task.result()) is not None]
+        self.conversations = [made for task in tasks if (made := task.result()) is not None]
 
-    async def _job(self, job: _Job) -> Sample | None:
+    async def _job(self, job: _Job) -> Conversation | None:
         result = await self.once(job.key, lambda environment: self._made(environment, job))
         self.count.tasks += 1
         if "refused" in result:
             self.count.refused[result["refused"]] += 1
             return None
         self.count.made += 1
-        return Sample.from_json(result["sample"])
+        return Conversation.from_json(result["sample"])
 
     async def _made(self, environment: Environment, job: _Job) -> dict[str, Any]:
         stage = self.stage(environment, job.task, MAX_TURNS)

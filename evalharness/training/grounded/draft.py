@@ -220,7 +220,7 @@ class _Trial:
             said = self.stage.surface.action(step.action)
             observation, terminated, info = await self.stage.step(said)
             expected = at == len(self.clean.steps) - 1
-            # The last answer is in no sample, and some games count the turns in it.
+            # The last answer is in no conversation, and some games count the turns in it.
             same = observation == step.observation or self.stage.world.clock or expected
             if not (
                 same

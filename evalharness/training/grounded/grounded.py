@@ -25,13 +25,13 @@ from evalharness.protocol.drawn import draw_name, fixed_name, surface_named
 from evalharness.protocol.perturb import RANDOM, PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.open import FROZEN_SEED
+from evalharness.training.datasets.conversation import Conversation, manifest_path, read_manifest, write_data
 from evalharness.training.datasets.decisions import balanced, decisions_of
 from evalharness.training.datasets.distractors import check_distractors
 from evalharness.training.datasets.overlap import excluded
-from evalharness.training.datasets.sample import Sample, manifest_path, read_manifest, write_samples
 from evalharness.training.grounded.draft import ErrorPlan, NoTrajectoryError
 from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
-from evalharness.training.grounded.replayed import Recipe, Thinker, make_sample
+from evalharness.training.grounded.replayed import Recipe, Thinker, make_conversation
 from evalharness.training.grounded.source import TaskSource
 
 _POOL = 8
@@ -44,7 +44,7 @@ class Order:
 
     families: tuple[str, ...]
     suite_seed: int
-    samples: int
+    samples: int  # conversations, under the name that manifests have for them
     seed: int = 0
     per_task: int | None = None
     """None: the family's own number."""
@@ -116,13 +116,13 @@ async def make(
         for family, count in progress.items()
     ]
     making.families += makers
-    samples = await making.run()
+    conversations = await making.run()
     made = {
         "command": "refine grounded",
         **fingerprint,
         "families": {maker.spec.family: maker.manifest() for maker in makers},
     }
-    manifest = write_samples(output, samples, made)
+    manifest = write_data(output, conversations, made)
     making.journal.remove()
     return manifest
 
@@ -175,7 +175,7 @@ class _Family(FamilyMaking):
         )
 
     def _tasks_needed(self) -> int:
-        return -(-(self.most - len(self.samples)) // self.per_task)
+        return -(-(self.most - len(self.conversations)) // self.per_task)
 
     def _note(self, text: str) -> None:
         self.count.status = text
@@ -185,7 +185,7 @@ class _Family(FamilyMaking):
         flying: deque[asyncio.Task[dict[str, Any]]] = deque()
         async with aclosing(self.source.tasks()) as tasks:
             try:
-                while len(self.samples) < self.most:
+                while len(self.conversations) < self.most:
                     while len(flying) < min(self._tasks_needed(), self.pool.most):
                         flying.append(asyncio.create_task(self._job(*(await anext(tasks)))))
                     self._take(await flying.popleft())
@@ -194,15 +194,15 @@ class _Family(FamilyMaking):
                     job.cancel()
                 await asyncio.gather(*flying, return_exceptions=True)
         if self.order.balance:
-            self.samples = balanced(self.samples, self.count.wanted)
+            self.conversations = balanced(self.conversations, self.count.wanted)
 
     def _take(self, result: dict[str, Any]) -> None:
         self.count.status = ""
         self.count.tasks += 1
         self.count.refused.update(result["refused"])
-        room = self.most - len(self.samples)
-        self.samples += [Sample.from_json(data) for data in result["samples"][:room]]
-        self.count.made = len(self.samples) * self.count.wanted // self.most
+        room = self.most - len(self.conversations)
+        self.conversations += [Conversation.from_json(data) for data in result["samples"][:room]]
+        self.count.made = len(self.conversations) * self.count.wanted // self.most
 
     async def _job(self, suite_seed: int, task: Task) -> dict[str, Any]:
         """The trajectories of one task, as JSON."""
@@ -214,7 +214,7 @@ class _Family(FamilyMaking):
         stage = self.stage(environment, task, self.order.max_turns)
         order = self.order
         recipe = Recipe(self.prompt, order.errors, order.seed, suite_seed, self.think, order.wordings)
-        samples: list[dict[str, Any]] = []
+        conversations: list[dict[str, Any]] = []
         refused: Counter[str] = Counter()
         try:
             seeker = self.world.seeker(task) if self.order.search else None
@@ -224,10 +224,10 @@ class _Family(FamilyMaking):
         for variant in range(self.per_task):
             try:
                 worded = replace(stage, surface=self._surface(f"{suite_seed}/{task.id}/{variant}"))
-                samples.append((await make_sample(worded, clean, recipe, variant)).to_json())
+                conversations.append((await make_conversation(worded, clean, recipe, variant)).to_json())
             except NoTrajectoryError as reason:
                 refused[str(reason)] += 1
-        return {"samples": samples, "refused": dict(refused)}
+        return {"samples": conversations, "refused": dict(refused)}
 
     def _surface(self, trajectory: str) -> PlayedSurface:
         if self.order.perturb != RANDOM:
@@ -235,14 +235,15 @@ class _Family(FamilyMaking):
         return surface_named(self.spec, draw_name(self.order.seed, trajectory))
 
     def manifest(self) -> dict[str, Any]:
-        by_model = sum(sample.metadata.get("thoughts_by_model", 0) for sample in self.samples)
-        turns = sum(len(sample.player_turns) for sample in self.samples)
+        by_model = sum(each.metadata.get("thoughts_by_model", 0) for each in self.conversations)
+        turns = sum(len(each.player_turns) for each in self.conversations)
+        decisions = decisions_of(self.conversations).get(self.spec.family)
         return {
-            "samples": len(self.samples),
-            "decisions": decisions_of(self.samples)[self.spec.family].to_json() if self.samples else {},
+            "samples": len(self.conversations),
+            "decisions": decisions.to_json() if decisions else {},
             "tasks": self.count.tasks,
             "per_task": self.per_task,
-            "suite_seeds": sorted({sample.metadata["suite_seed"] for sample in self.samples}),
+            "suite_seeds": sorted({each.metadata["suite_seed"] for each in self.conversations}),
             "not_made": dict(sorted(self.count.refused.items())),
             "overlap_refused": dict(sorted(self.excluded.refused.items())),
             "compared_with": self.excluded.compared,

@@ -29,8 +29,8 @@ from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import despite_others
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
+from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.journal import Journal
-from evalharness.training.datasets.sample import Sample
 from evalharness.training.grounded.draft import Stage
 
 EPISODES_PER_WORKER = 8
@@ -63,7 +63,7 @@ class Making:
             _ATTEMPTS, _end_where_given_up, at_once=lambda: sum(family.pool.most for family in self.families)
         )
 
-    async def run(self) -> list[Sample]:
+    async def run(self) -> list[Conversation]:
         """In the order of the families. Raises UserError, InfrastructureError."""
         try:
             async with asyncio.TaskGroup() as group:
@@ -74,7 +74,7 @@ class Making:
         finally:
             self.journal.close()
             await asyncio.gather(*(family.close() for family in self.families))
-        return [sample for family in self.families for sample in family.samples]
+        return [each for family in self.families for each in family.conversations]
 
 
 def _end_where_given_up(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
@@ -83,7 +83,7 @@ def _end_where_given_up(key: str, attempt: int, error: InfrastructureError, fina
 
 
 class FamilyMaking(ABC):
-    """The making of one family's samples."""
+    """The making of one family's conversations."""
 
     def __init__(
         self,
@@ -100,11 +100,11 @@ class FamilyMaking(ABC):
         self.pool = EnvironmentPool(
             spec, data, workers or usable_cores(), episodes_per_worker=EPISODES_PER_WORKER
         )
-        self.samples: list[Sample] = []
+        self.conversations: list[Conversation] = []
 
     @abstractmethod
     async def run(self) -> None:
-        """Fill `samples`."""
+        """Fill `conversations`."""
 
     async def once(
         self, key: str, make: Callable[[Environment], Awaitable[dict[str, Any]]]

@@ -1,4 +1,4 @@
-"""From a draft to a sample: thoughts are written, the whole is played once more as a run would play it, and checked.
+"""From a draft to a conversation: thoughts are written, all is played once more as a run would play it, and checked.
 
 The last playing is `episode.play`, the harness's own loop: what is trained is letter by letter what is evaluated.
 """
@@ -15,9 +15,9 @@ from evalharness.play.loop import play
 from evalharness.protocol.drawn import words_of
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
+from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.overlap import task_forms
-from evalharness.training.datasets.played import played_sample
-from evalharness.training.datasets.sample import Sample
+from evalharness.training.datasets.played import played_conversation
 from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
 from evalharness.training.grounded.thoughts import Thought, thoughts
 
@@ -57,7 +57,7 @@ class Recipe:
     """Of each thought, at most. None: all there are."""
 
 
-async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) -> Sample:
+async def make_conversation(stage: Stage, clean: Clean, recipe: Recipe, variant: int) -> Conversation:
     """One trajectory of a task. Raises NoTrajectoryError."""
     task = stage.task
     key = f"grounded/{recipe.seed}/{task.content_hash}/{variant}"
@@ -89,7 +89,7 @@ async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) 
         max_turns=stage.max_turns,
     )
     _check(episode, turns)
-    return _sample(episode, turns, written, script, recipe, variant, stage)
+    return _conversation(episode, turns, written, script, recipe, variant, stage)
 
 
 def _check(episode: Episode, turns: Sequence[DraftedTurn]) -> None:
@@ -106,7 +106,7 @@ def _check(episode: Episode, turns: Sequence[DraftedTurn]) -> None:
             raise NoTrajectoryError("the replay differs from the draft")
 
 
-def _sample(
+def _conversation(
     episode: Episode,
     turns: Sequence[DraftedTurn],
     written: Sequence[Thought],
@@ -114,7 +114,7 @@ def _sample(
     recipe: Recipe,
     variant: int,
     stage: Stage,
-) -> Sample:
+) -> Conversation:
     errors = [() if turn.injected is None else (turn.injected.kind,) for turn in turns]
     facts: dict[str, Any] = {}
     if (words := words_of(stage.surface)) is not None:
@@ -123,7 +123,7 @@ def _sample(
         facts["thoughts_by_model"] = script.rewritten
     task = stage.task
     family, suite, index = task.id.split("/")
-    sample = played_sample(
+    conversation = played_conversation(
         f"grounded/{family}/{suite}-{recipe.suite_seed}/{index}/{variant}",
         "grounded",
         episode,
@@ -136,7 +136,7 @@ def _sample(
         rules=[_rule(turn) for turn in turns],
         **facts,
     )
-    first = len(sample.messages) - 2 * len(turns) + 1
+    first = len(conversation.messages) - 2 * len(turns) + 1
     without: dict[str, str | None] = {}
     for number, turn in enumerate(turns):
         if turn.injected is not None or turn.takes_back:
@@ -144,7 +144,7 @@ def _sample(
         elif turn.after:
             clean = stage.surface.names(written[number].clean)
             without[str(first + 2 * number)] = f"Thought: {clean}\nAction: {turn.said}"
-    return replace(sample, metadata={**sample.metadata, "without_errors": without})
+    return replace(conversation, metadata={**conversation.metadata, "without_errors": without})
 
 
 def _rule(turn: DraftedTurn) -> str:

@@ -20,9 +20,9 @@ from evalharness.play.loop import play
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
 from evalharness.results.behaviour.turns import moves
+from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.overlap import task_forms
-from evalharness.training.datasets.played import played_sample
-from evalharness.training.datasets.sample import Sample
+from evalharness.training.datasets.played import played_conversation
 from evalharness.training.grounded.draft import Clean, NoTrajectoryError, Stage, step_of
 from evalharness.training.grounded.replayed import Script
 from evalharness.training.grounded.thoughts import base_thought
@@ -59,7 +59,7 @@ class Taught:
     prompt: PromptFile
     model: str
     run: int
-    """Number of the run, from 1; names the samples."""
+    """Number of the run, from 1; names the conversations."""
     suite_seed: int
     how: Correction
 
@@ -114,7 +114,7 @@ def takeovers(found: Sequence[str | None], most: int, row: int) -> list[int]:
     return after[:most]
 
 
-async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) -> Sample:
+async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) -> Conversation:
     """The first `after` turns of `episode`, which are not trained and whose faults are marked, then the teacher's;
     without errors the teacher's alone. Raises NoTrajectoryError."""
     name = f"correct-{taught.run}/{stage.task.id}/{episode.sample}/{after}"
@@ -151,7 +151,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     kept = None if taught.how.turns is None else after + taught.how.turns
     errors = [() if fault is None else (fault,) for fault in (*found, *[None] * len(teacher))][:kept]
     rules = ["the model's"] * after + [step.rule for step in steps[len(own) :]]
-    return played_sample(
+    return played_conversation(
         name,
         "correct",
         replayed,

@@ -13,12 +13,12 @@ from evalharness.envs import specs
 from evalharness.models.event_loop import run_to_end
 from evalharness.protocol import react
 from evalharness.protocol.prompt import Message, load_prompt
-from evalharness.training.datasets.sample import (
+from evalharness.training.datasets.conversation import (
     BrokenLine,
-    Sample,
-    SampleMessage,
-    iter_samples,
-    no_samples,
+    Conversation,
+    MarkedMessage,
+    none_found,
+    read_data,
     read_manifest,
 )
 from evalharness.training.grounded.draft import ErrorPlan
@@ -49,29 +49,30 @@ class Prefix:
     """The right actions of the whole trajectory, in order."""
 
 
-def prefix_of(sample: Sample) -> Prefix | None:
+def prefix_of(conversation: Conversation) -> Prefix | None:
     """None where the conversation has no correction, or does not say what it was played on."""
-    at = next((i for i, message in enumerate(sample.messages) if message.refine), None)
-    seed, task_id = sample.metadata.get("suite_seed"), sample.metadata.get("task_id")
-    if at is None or sample.task_hash is None or not isinstance(seed, int) or not isinstance(task_id, str):
+    at = next((i for i, message in enumerate(conversation.messages) if message.refine), None)
+    facts, task_hash = conversation.metadata, conversation.task_hash
+    seed, task_id = facts.get("suite_seed"), facts.get("task_id")
+    if at is None or task_hash is None or not isinstance(seed, int) or not isinstance(task_id, str):
         return None
-    turns = [message for message in sample.messages[:at] if message.role == "assistant"]
+    turns = [message for message in conversation.messages[:at] if message.role == "assistant"]
     said = _actions(turns)
-    plan = _actions([turn for turn in sample.player_turns if not turn.error])
+    plan = _actions([turn for turn in conversation.player_turns if not turn.error])
     if said is None or plan is None:
         return None
     run = 0
     while run < len(turns) and turns[-1 - run].error:
         run += 1
     messages: list[Message] = [
-        {"role": message.role, "content": message.content} for message in sample.messages[:at]
+        {"role": message.role, "content": message.content} for message in conversation.messages[:at]
     ]
     return Prefix(
-        key=sample.id,
-        family=sample.world,
+        key=conversation.id,
+        family=conversation.world,
         error=turns[-1].error[0] if turns[-1].error else "",
         task_id=task_id,
-        task_hash=sample.task_hash,
+        task_hash=task_hash,
         suite_seed=seed,
         messages=tuple(messages),
         said=said,
@@ -80,7 +81,7 @@ def prefix_of(sample: Sample) -> Prefix | None:
     )
 
 
-def _actions(turns: Sequence[SampleMessage]) -> tuple[str, ...] | None:
+def _actions(turns: Sequence[MarkedMessage]) -> tuple[str, ...] | None:
     """None where a turn has none."""
     found = [action for turn in turns if (action := react.parse(turn.content).action) is not None]
     return tuple(found) if len(found) == len(turns) else None
@@ -89,10 +90,10 @@ def _actions(turns: Sequence[SampleMessage]) -> tuple[str, ...] | None:
 def read_prefixes(path: Path) -> list[Prefix]:
     """Those of the families that are installed. Raises UserError where there is none."""
     broken: list[BrokenLine] = []
-    samples = list(iter_samples(path, broken))
-    if not samples:
-        raise no_samples(path, broken)
-    found = [prefix for sample in samples if (prefix := prefix_of(sample)) is not None]
+    conversations = list(read_data(path, broken))
+    if not conversations:
+        raise none_found(path, broken)
+    found = [prefix for conversation in conversations if (prefix := prefix_of(conversation)) is not None]
     found = [prefix for prefix in found if prefix.family in specs() and prefix.errors]
     if not found:
         raise UserError(

@@ -1,4 +1,4 @@
-"""`evalharness probe`: one reply to each prefix, judged by the simulators: is it another action, does the world take
+"""`evalharness probe`: one reply to each prefix, checked by the simulators: is it another action, does the world take
 it, can the task still be solved? In one folder that can be continued."""
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Probe:
 
 
 def run_probe(what: Probe, *, watch: Watch = nullcontext) -> Outcome:
-    """Ask and judge, or go on with that.
+    """Ask and check, or go on with that.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
     """
@@ -238,7 +238,7 @@ class _Simulators:
     data: Path | None
     pools: dict[str, EnvironmentPool] = field(default_factory=dict)
 
-    async def judge(self, prefix: Prefix, task: Task, action: str | None) -> tuple[Recovery, Recovery]:
+    async def recoveries(self, prefix: Prefix, task: Task, action: str | None) -> tuple[Recovery, Recovery]:
         """Of the action, and of a random valid action. Raises UserError, InfrastructureError."""
         spec = specs()[prefix.family]
         if spec.family not in self.pools:
@@ -278,7 +278,7 @@ async def _ask(
             messages: list[Message] = list(prefix.messages)
             answer = await model.answer(prefix.key, messages, number=len(prefix.said) + 1)
             action = None if answer.refusal else react.parse(answer.reply).action
-            store.add(prefix, answer, *await simulators.judge(prefix, tasks[prefix.key], action))
+            store.add(prefix, answer, *await simulators.recoveries(prefix, tasks[prefix.key], action))
             progress.finish()
 
         model.answered_before = bool(store.verdicts)

@@ -125,7 +125,7 @@ Sections = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 SECTIONS: Sections = {
     "tune": (("tune",), ("model", "data", "output", "mode", "seed", "prepare", "dry_run")),
     "run": (("run",), ("model", "output", "label", "dry_run")),
-    "data.grounded": (("refine", "grounded"), ("samples", "n", "output", "thoughts", "force")),
+    "data.grounded": (("refine", "grounded"), ("conversations", "n", "output", "thoughts", "force")),
     "data.played": (("run",), ("output", "label", "dry_run", "seeds")),
     "data.corrected": (("refine", "correct"), ("output", "errors")),
     "data.scripts": (("refine", "scripts"), ("output", "model", "model_name", "api_key_env")),

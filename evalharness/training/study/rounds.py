@@ -17,7 +17,7 @@ from evalharness.results.kept_summary import KeptSummary, read_summary
 from evalharness.results.report.score_table import brief
 from evalharness.results.score import MEASURES
 from evalharness.runs.study import read_study
-from evalharness.training.datasets import sample
+from evalharness.training.datasets import conversation as data
 from evalharness.training.study.jobs import read_ledger
 from evalharness.training.tune import plan
 
@@ -55,7 +55,7 @@ def read_rounds(folder: Path) -> list[Round]:
         jobs = [f"data {name}-{number}" for name in ("played", "new", "all")]
         jobs += [f"training round-{number}", f"run round-{number}"]
         run = folder / "runs" / f"round-{number}"
-        new = _inside(sample.read_manifest(folder / "data" / f"new-{number}.jsonl"), "counts")
+        new = _inside(data.read_manifest(folder / "data" / f"new-{number}.jsonl"), "counts")
         trained = plan.read_manifest(folder / "models" / f"round-{number}")
         kinds = _inside(new, "errors")
         errors = {str(kind): count for kind in kinds if (count := _count(kinds, kind)) is not None}

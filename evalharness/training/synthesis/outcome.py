@@ -11,8 +11,8 @@ from evalharness.base.errors import UserError
 from evalharness.records.cost import Prices
 from evalharness.records.store import SUMMARY, write_atomically
 from evalharness.records.stored import SCHEMA
-from evalharness.training.datasets.sample import Sample, read_manifest, write_samples
-from evalharness.training.synthesis.conversation import sample_of
+from evalharness.training.datasets.conversation import Conversation, read_manifest, write_data
+from evalharness.training.synthesis.dialogue import conversation_of
 from evalharness.training.synthesis.script import KeysError, Script, read_script
 from evalharness.training.synthesis.signals import Tally
 from evalharness.training.synthesis.synthesis_store import (
@@ -82,13 +82,13 @@ def write_outcome(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
     manifest = read_synthesis_manifest(folder)
     if manifest["identity"]["kind"] == "trajectories":
         made = {"command": "refine trajectories", "digest": manifest["digest"], **manifest["identity"]}
-        write_samples(folder / DATA, _samples(folder), made)
+        write_data(folder / DATA, _conversations(folder), made)
     summary = summarize(folder, prices)
     write_atomically(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
 
 
-def _samples(folder: Path) -> Iterator[Sample]:
+def _conversations(folder: Path) -> Iterator[Conversation]:
     for line in finished_lines(folder / PASSED):
         record = line.read()
-        yield sample_of(record, stored_turns(folder, record), stored_script(folder, record))
+        yield conversation_of(record, stored_turns(folder, record), stored_script(folder, record))

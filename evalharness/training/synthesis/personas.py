@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import open_file
-from evalharness.training.datasets.sample import BrokenLine, SampleError, parse_json
+from evalharness.training.datasets.conversation import BrokenLine, UnfitError, parse_json
 
 LONGEST = 5_000
 """Characters of a persona: it stands in every prompt."""
@@ -57,10 +57,10 @@ def _persona(line: bytes) -> Persona:
     value = parse_json(line)
     if not isinstance(value, dict) or not isinstance(value.get("persona"), str):
         keys = ", ".join(map(repr, list(value)[:4])) if isinstance(value, dict) else type(value).__name__
-        raise SampleError(f'not {{"persona": "..."}} (found: {keys})')
+        raise UnfitError(f'not {{"persona": "..."}} (found: {keys})')
     text = value["persona"].strip()
     if not text or len(text) > LONGEST:
-        raise SampleError("the persona is empty" if not text else f"longer than {LONGEST:,} characters")
+        raise UnfitError("the persona is empty" if not text else f"longer than {LONGEST:,} characters")
     digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
     return Persona(f"persona-{digest[:12]}", text)
 
@@ -80,7 +80,7 @@ def read_personas(path: Path | None = None) -> Personas:
                 continue
             try:
                 persona = _persona(line)
-            except SampleError as error:
+            except UnfitError as error:
                 broken.append(BrokenLine(number, str(error)))
                 continue
             repeated += persona.key in found

@@ -32,7 +32,7 @@ class Signal(StrEnum):
     ERRS = "ERRS"
     """Ours: the player errs in a game that was to have no errors."""
     CONTEXT = "CONTEXT"
-    """Ours: the conversation no longer fits the model's context."""
+    """Ours: the dialogue no longer fits the model's context."""
     REFUSED = "REFUSED"
     """Ours: the server refuses this request and answers others (a content filter, say)."""
     NO_CALLS = "NO_CALLS"

@@ -24,12 +24,7 @@ from evalharness.records.answers import make_manifest
 from evalharness.records.cost import prices_of
 from evalharness.records.files import MANIFEST
 from evalharness.training.synthesis import schemas
-from evalharness.training.synthesis.conversation import (
-    MOST_CALLS,
-    Conversation,
-    ScriptConversation,
-    TrajectoryConversation,
-)
+from evalharness.training.synthesis.dialogue import MOST_CALLS, Dialogue, ScriptDialogue, TrajectoryDialogue
 from evalharness.training.synthesis.outcome import count_finished, stored_script, write_outcome
 from evalharness.training.synthesis.personas import draw, read_personas
 from evalharness.training.synthesis.signals import Tally
@@ -66,34 +61,34 @@ class SynthesisProgress(WorkProgress):
 
 @dataclass
 class Job:
-    """A persona that is not finished. Its conversation is made when its turn comes: not all fit into memory."""
+    """A persona that is not finished. Its dialogue is made when its turn comes: not all fit into memory."""
 
     key: str
-    make: Callable[[], Conversation]
-    _conversation: Conversation | None = None
+    make: Callable[[], Dialogue]
+    _dialogue: Dialogue | None = None
     """Where an earlier try has left it."""
 
     async def run(self, model: AskedModel, store: SynthesisStore, progress: SynthesisProgress) -> None:
-        conversation = self._conversation
-        if conversation is None:
+        dialogue = self._dialogue
+        if dialogue is None:
             # In a thread, as every verification: it may take the time limit of untrusted expressions.
-            conversation = self._conversation = await asyncio.to_thread(self._begin, store)
-        while not conversation.finished:
-            messages, number = conversation.messages(), conversation.calls + 1
+            dialogue = self._dialogue = await asyncio.to_thread(self._begin, store)
+        while not dialogue.finished:
+            messages, number = dialogue.messages(), dialogue.calls + 1
             answer = await model.answer(self.key, messages, number=number)
             store.add_call(answer)
-            await asyncio.to_thread(conversation.take, answer)
-        store.add_finished(conversation)
-        progress.tally.add(conversation.record())
+            await asyncio.to_thread(dialogue.take, answer)
+        store.add_finished(dialogue)
+        progress.tally.add(dialogue.record())
         progress.finish()
-        self._conversation = None
+        self._dialogue = None
 
-    def _begin(self, store: SynthesisStore) -> Conversation:
+    def _begin(self, store: SynthesisStore) -> Dialogue:
         """From its beginning, or from where an earlier start left it."""
-        conversation = self.make()
+        dialogue = self.make()
         for call in store.calls.get(self.key, ()):
-            conversation.take(call)
-        return conversation
+            dialogue.take(call)
+        return dialogue
 
 
 @dataclass(frozen=True)
@@ -141,7 +136,7 @@ def make_scripts(
         Job(
             persona.key,
             partial(
-                ScriptConversation,
+                ScriptDialogue,
                 persona.key,
                 index,
                 persona.text,
@@ -184,12 +179,12 @@ def make_trajectories(
             f"-n {count}: {scripts} holds {len(passed)} scripts; make more with a larger -n there"
         )
 
-    def play(line: FinishedLine) -> TrajectoryConversation:
+    def play(line: FinishedLine) -> TrajectoryDialogue:
         record = line.read()
         script = stored_script(scripts, record)
         if mistakes := script_mistakes(script):  # as good as when it passed
             raise UserError(f"{scripts}: the script of {record['key']} does not pass any more: {mistakes[0]}")
-        return TrajectoryConversation(
+        return TrajectoryDialogue(
             record["key"],
             record["index"],
             record["persona"],
@@ -232,7 +227,7 @@ def _synthesise(
 
 
 def _with_context(config: PolicyConfig) -> PolicyConfig:
-    """A server that we start takes longer conversations than for episodes, where the model allows it."""
+    """A server that we start takes longer dialogues than for episodes, where the model allows it."""
     from evalharness.models.serving.demo import is_demo
 
     if config.is_endpoint or "--max-model-len" in config.vllm_args or is_demo(config.model):

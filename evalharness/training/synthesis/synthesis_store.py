@@ -28,7 +28,7 @@ from evalharness.records.cost import Prices
 from evalharness.records.files import ERRORS, MANIFEST
 from evalharness.records.lines import located_lines, read_lines
 from evalharness.records.stored import Count, Stored, refuse_later
-from evalharness.training.synthesis.conversation import Conversation
+from evalharness.training.synthesis.dialogue import Dialogue
 from evalharness.training.synthesis.signals import Signal
 
 
@@ -178,8 +178,8 @@ class SynthesisStore(AnswerFolder):
         refusal = call.refusal and call.refusal.upper()
         self.append_line(CALLS, {"key": call.key, "call": call.number, **call.to_json(), "refusal": refusal})
 
-    def add_finished(self, conversation: Conversation) -> None:
-        if conversation.key in self.done:
-            raise ValueError(f"{conversation.key} is already stored")
-        self.append_line(PASSED if conversation.passed else REJECTED, conversation.record())
-        self.done.add(conversation.key)
+    def add_finished(self, dialogue: Dialogue) -> None:
+        if dialogue.key in self.done:
+            raise ValueError(f"{dialogue.key} is already stored")
+        self.append_line(PASSED if dialogue.passed else REJECTED, dialogue.record())
+        self.done.add(dialogue.key)

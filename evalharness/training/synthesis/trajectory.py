@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from evalharness.training.datasets.conversation import MarkedMessage
 from evalharness.training.datasets.modes import marked
-from evalharness.training.datasets.sample import SampleMessage
 from evalharness.training.synthesis.script import KeysError, mistakes_of
 
 KINDS = ("parameter", "place", "logic")
@@ -89,19 +89,19 @@ def reply_text(turn: PlayerTurn) -> str:
     return f"Thought: {thought}\nAction: {action}"
 
 
-def sample_messages(turns: Sequence[Turn]) -> tuple[SampleMessage, ...]:
+def marked_messages(turns: Sequence[Turn]) -> tuple[MarkedMessage, ...]:
     """The conversation to train on: the Dungeon Master's observations are the user's.
 
     A player's turn is trained when the turn after it has no error flag (the paper's section 3.3). The last
     observation answers the last action and nobody reads it: it is left out.
     """
-    messages: list[SampleMessage] = []
+    messages: list[MarkedMessage] = []
     for turn, following in pairwise(turns):
         if isinstance(turn, MasterTurn):
             # As in an episode: the first message says the task, the later ones are observations.
             text = f"Observation: {turn.observation}" if messages else turn.observation
-            messages.append(SampleMessage("user", text))
+            messages.append(MarkedMessage("user", text))
             continue
         assert isinstance(following, MasterTurn)
-        messages.append(SampleMessage("assistant", reply_text(turn), error=following.errors))
+        messages.append(MarkedMessage("assistant", reply_text(turn), error=following.errors))
     return marked(messages)

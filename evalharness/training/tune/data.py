@@ -13,9 +13,9 @@ from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import sha256_of
 from evalharness.training.datasets import formats
 from evalharness.training.datasets.chat_templates import template_file
+from evalharness.training.datasets.conversation import BrokenLine, Conversation, read_data
 from evalharness.training.datasets.modes import Mode
 from evalharness.training.datasets.order import OrderCheck
-from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples
 from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, write_parquet
 from evalharness.training.tune.settings import Settings
 
@@ -83,15 +83,15 @@ def make_rows(
     """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
     made = Made(order=OrderCheck(settings.bad_order))
     template = None if settings.chat_template is None else template_file(settings.chat_template)
-    samples = _chosen(files, settings.mode, made)
-    tokens = tokenize(samples, model, made.counts, template=template, python=python, on_line=on_line)
+    conversations = _chosen(files, settings.mode, made)
+    tokens = tokenize(conversations, model, made.counts, template=template, python=python, on_line=on_line)
     write_parquet(target, _fitting(tokens, made, settings))
     made.left_out.update(made.counts.refused)
     if not made.rows:
         why = ", ".join(f"{count:,} {reason}" for reason, count in made.left_out.items())
         broken = next((f"; {lines[0]}" for lines in made.broken.values() if lines), "")
         raise UserError(
-            f"{', '.join(map(str, files))}: no conversation to train on ({why or 'no sample of training data'}"
+            f"{', '.join(map(str, files))}: no conversation to train on ({why or 'none in our layout'}"
             f"{broken}); see: evalharness refine --help"
         )
     return made
@@ -103,14 +103,14 @@ def data_sha256(path: Path) -> str:
         return sha256_of(path)
 
 
-def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
+def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Conversation]:
     read = chain.from_iterable(
-        made.order.of(iter_samples(path, made.broken.setdefault(path, []))) for path in files
+        made.order.of(read_data(path, made.broken.setdefault(path, []))) for path in files
     )
-    for sample in formats.trainable(read, mode, made.left_out):
-        kind = sample.metadata.get("kind")
-        made.kinds.append((sample.world or sample.source, kind if isinstance(kind, str) else ""))
-        yield sample
+    for conversation in formats.trainable(read, mode, made.left_out):
+        kind = conversation.metadata.get("kind")
+        made.kinds.append((conversation.world or conversation.source, kind if isinstance(kind, str) else ""))
+        yield conversation
 
 
 def _fitting(rows: Iterable[Tokens], made: Made, settings: Settings) -> Iterator[Tokens]:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
+from evalharness.training.datasets.conversation import write_data
 from evalharness.training.datasets.export import export
-from evalharness.training.datasets.sample import write_samples
 from evalharness.training.datasets.tokens import IGNORED
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -28,7 +28,7 @@ _THINKING = (
     "{{ m['content'] | trim }}<|end|>\n{% endfor %}"
 )
 """As Qwen3's: the last reply alone gets an empty reasoning block, so that turns cannot be rendered one by one."""
-SAMPLES = [erring_sample("a"), erring_sample("b", system=False), clean_sample()]
+CONVERSATIONS = [erring_conversation("a"), erring_conversation("b", system=False), clean_conversation()]
 
 
 @pytest.mark.parametrize("template", ["plain", "thinking"])
@@ -46,9 +46,9 @@ def test_trained_tokens_are_the_trained_turns_and_their_ends(
         config.pop("chat_template", None)
         (model / "tokenizer_config.json").write_text(json.dumps(config))
     data = tmp_path / "data.jsonl"
-    write_samples(data, SAMPLES, {})
+    write_data(data, CONVERSATIONS, {})
     done = export([data], "tokens", "full", tmp_path / "out", model=model, python=server_python)
-    wanted = [[m.content for m in sample.messages if m.trained] for sample in SAMPLES]
+    wanted = [[m.content for m in conversation.messages if m.trained] for conversation in CONVERSATIONS]
     assert done.tokens is not None
     assert not done.tokens.refused
     assert done.tokens.ended_turns == done.trained_turns == sum(map(len, wanted))

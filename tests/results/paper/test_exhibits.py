@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from made_runs import made_study, make_run
-from refine_samples import erring_sample
+from refine_conversations import erring_conversation
 
 from evalharness.cli import main
 from evalharness.envs import specs
@@ -322,7 +322,7 @@ def test_data_sets_are_rows_of_the_exhibits_about_training_data(
 ) -> None:
     """One conversation with a run of two errors among five turns of the player, ten in all."""
     data = tmp_path / "train.jsonl"
-    data.write_text(json.dumps(erring_sample().to_json()) + "\n")
+    data.write_text(json.dumps(erring_conversation().to_json()) + "\n")
     own = rows("figure11", data, capsys=capsys)[-1]
     assert float(own["2_share_of_turns"]) == pytest.approx(100 * 2 / 10)
     assert float(own["2_share_of_player_turns"]) == pytest.approx(100 * 2 / 5)

@@ -16,8 +16,13 @@ from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.envs.base import Task
 from evalharness.suites import open as suites
+from evalharness.training.datasets.conversation import (
+    Conversation,
+    read_data,
+    read_manifest,
+    write_data,
+)
 from evalharness.training.datasets.overlap import EVALUATED
-from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest, write_samples
 from evalharness.training.grounded.grounded import Order, check, make
 
 pytestmark = pytest.mark.slow
@@ -54,7 +59,7 @@ def refine(command: str, source: Path, target: Path, *options: str) -> set[str]:
     """The ids of the tasks that get through."""
     target.unlink(missing_ok=True)
     assert main(["refine", command, str(source), "-o", str(target), *options]) == 0
-    return {sample.metadata["task_id"][-3:] for sample in iter_samples(target, [])}
+    return {conversation.metadata["task_id"][-3:] for conversation in read_data(target, [])}
 
 
 @pytest.fixture(scope="module")
@@ -128,11 +133,13 @@ def test_a_run_whose_suite_is_another_version_now_cannot_be_compared(
 def test_data_without_forms_is_compared_by_hash_and_that_is_said(
     home: Path, all_four: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def bare(sample: Sample) -> Sample:
-        return replace(sample, metadata={k: v for k, v in sample.metadata.items() if k != "task_forms"})
+    def bare(conversation: Conversation) -> Conversation:
+        return replace(
+            conversation, metadata={k: v for k, v in conversation.metadata.items() if k != "task_forms"}
+        )
 
     frozen = specs()["alfworld"].suites.load_tasks("open", None, 0)[5].content_hash
-    old = [bare(sample) for sample in iter_samples(all_four, [])]
-    write_samples(tmp_path / "old.jsonl", [*old[:3], replace(old[3], task_hash=frozen)], {})
+    old = [bare(conversation) for conversation in read_data(all_four, [])]
+    write_data(tmp_path / "old.jsonl", [*old[:3], replace(old[3], task_hash=frozen)], {})
     assert refine("mix", tmp_path / "old.jsonl", tmp_path / "out.jsonl") == {"000", "001", "002"}
     assert "4 compared by the task's content hash alone" in capsys.readouterr().err

@@ -11,41 +11,41 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
+from evalharness.training.datasets.conversation import (
+    BrokenLine,
+    Conversation,
+    MarkedMessage,
+    manifest_path,
+    read_data,
+    read_manifest,
+    write_data,
+)
 from evalharness.training.datasets.export import export
 from evalharness.training.datasets.make_tokens import NotTokenizedError, convert
 from evalharness.training.datasets.modes import in_mode
-from evalharness.training.datasets.sample import (
-    BrokenLine,
-    Sample,
-    SampleMessage,
-    iter_samples,
-    manifest_path,
-    read_manifest,
-    write_samples,
-)
 from evalharness.training.datasets.stats import error_turns
 from evalharness.training.datasets.tokens import IGNORED, TokenCounts, _read
 
-SAMPLES = [erring_sample("a"), erring_sample("b", system=False), clean_sample()]
+CONVERSATIONS = [erring_conversation("a"), erring_conversation("b", system=False), clean_conversation()]
 ANY_TEXT = st.text(st.characters(codec=None), max_size=60)
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     path = tmp_path / "data.jsonl"
-    write_samples(path, SAMPLES, {"command": "test"})
+    write_data(path, CONVERSATIONS, {"command": "test"})
     return path
 
 
-def trained(sample: Sample) -> list[str]:
-    return [message.content for message in sample.messages if message.trained]
+def trained(conversation: Conversation) -> list[str]:
+    return [message.content for message in conversation.messages if message.trained]
 
 
-WANTED = {sample.id: trained(sample) for sample in SAMPLES}
+WANTED = {conversation.id: trained(conversation) for conversation in CONVERSATIONS}
 
 
 # --- the canonical format --------------------------------------------------------------------------------------------
@@ -58,27 +58,27 @@ WANTED = {sample.id: trained(sample) for sample in SAMPLES}
     ),
 )
 def test_any_text_survives_a_line(text: str, turns: list[tuple[str, bool, list[str], bool]]) -> None:
-    messages = [SampleMessage("user", text)]
+    messages = [MarkedMessage("user", text)]
     for content, loss, error, refine in turns:
-        messages.append(SampleMessage("assistant", content, loss, tuple(error), refine))
-    sample = Sample("id", "s", text, None, tuple(messages), {"text": text})
-    line = sample.line()
+        messages.append(MarkedMessage("assistant", content, loss, tuple(error), refine))
+    conversation = Conversation("id", "s", text, None, tuple(messages), {"text": text})
+    line = conversation.line()
     assert line.isascii()
     assert line.count("\n") == 1
-    assert Sample.from_json(json.loads(line)) == sample
+    assert Conversation.from_json(json.loads(line)) == conversation
 
 
 @given(st.binary(max_size=300))
 def test_whatever_is_in_a_file_is_named_and_counted(content: bytes) -> None:
     import tempfile
 
-    good = clean_sample().line().encode()
+    good = clean_conversation().line().encode()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x.jsonl")
         path.write_bytes(good + content + b"\n" + good)
         broken: list[BrokenLine] = []
-        found = list(iter_samples(path, broken))
-    assert found[0] == found[-1] == clean_sample()
+        found = list(read_data(path, broken))
+    assert found[0] == found[-1] == clean_conversation()
     lines = [line for line in (content + b"\n").split(b"\n") if line.strip()]
     assert len(found) + len(broken) == len(lines) + 2
     assert all(line.number > 1 for line in broken)
@@ -86,11 +86,11 @@ def test_whatever_is_in_a_file_is_named_and_counted(content: bytes) -> None:
 
 def test_a_torn_line_a_deep_one_and_wrong_keys_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    good = clean_sample().line()
-    wrong = json.dumps({**clean_sample().to_json(), "messages": [{"role": "tool", "content": "x"}]})
+    good = clean_conversation().line()
+    wrong = json.dumps({**clean_conversation().to_json(), "messages": [{"role": "tool", "content": "x"}]})
     path.write_text(f'{good}{"[" * 100_000}\n{wrong}\n{{"id": NaN}}\n{good[:40]}', encoding="utf-8")
     broken: list[BrokenLine] = []
-    assert len(list(iter_samples(path, broken))) == 1
+    assert len(list(read_data(path, broken))) == 1
     assert [line.number for line in broken] == [2, 3, 4, 5]
     assert "not JSON" in broken[0].why
     assert "role" in broken[1].why
@@ -99,9 +99,9 @@ def test_a_torn_line_a_deep_one_and_wrong_keys_are_told_apart(tmp_path: Path) ->
 
 def test_a_number_that_cannot_be_written_again_is_no_sample(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
-    path.write_text(erring_sample().line().replace('"metadata":{', '"metadata":{"x":1e999,'))
+    path.write_text(erring_conversation().line().replace('"metadata":{', '"metadata":{"x":1e999,'))
     broken: list[BrokenLine] = []
-    assert list(iter_samples(path, broken)) == []
+    assert list(read_data(path, broken)) == []
     assert "too large a number" in str(broken[0])
 
 
@@ -120,7 +120,7 @@ def test_the_manifest_counts_and_hashes(data: Path) -> None:
 
 
 def test_error_turns_are_counted_by_run() -> None:
-    found = error_turns(SAMPLES)
+    found = error_turns(CONVERSATIONS)
     assert found.runs == {"2": 2}
     assert (found.turns, found.player_turns, found.without_errors) == (10 + 10 + 7, 13, 1)
     assert found.rows()[1]["share_of_player_turns"] == pytest.approx(4 / 13)
@@ -197,7 +197,7 @@ def test_all_formats_train_the_same_turns(data: Path, tmp_path: Path) -> None:
 
 
 def test_every_mode_trains_what_it_says(data: Path, tmp_path: Path) -> None:
-    first = SAMPLES[0]
+    first = CONVERSATIONS[0]
     turns = [turn.content for turn in first.player_turns]
     wanted = {
         "full": [turns[0], turns[3], turns[4]],
@@ -215,18 +215,18 @@ def test_every_mode_trains_what_it_says(data: Path, tmp_path: Path) -> None:
 
 
 def test_errors_that_cannot_be_taken_out_leave_the_sample_out() -> None:
-    sample = erring_sample()
-    bare = Sample(sample.id, sample.source, sample.world, None, sample.messages)
+    conversation = erring_conversation()
+    bare = Conversation(conversation.id, conversation.source, conversation.world, None, conversation.messages)
     assert in_mode(bare, "no_refine_data") is None
-    assert in_mode(clean_sample(), "no_refine_data") == clean_sample()
+    assert in_mode(clean_conversation(), "no_refine_data") == clean_conversation()
 
 
 def test_a_long_conversation_ends_with_the_last_whole_turn_that_fits(data: Path, tmp_path: Path) -> None:
     export([data], "messages", "full", tmp_path)
     whole = dict(by_tokens(tmp_path / "train.jsonl"))
-    text = toy_render([m.to_json() for m in SAMPLES[0].messages])
+    text = toy_render([m.to_json() for m in CONVERSATIONS[0].messages])
     cut = dict(by_tokens(tmp_path / "train.jsonl", max_length=text.index("I misspelt")))
-    assert cut[SAMPLES[0].id] == whole[SAMPLES[0].id][:1]
+    assert cut[CONVERSATIONS[0].id] == whole[CONVERSATIONS[0].id][:1]
 
 
 def test_a_template_without_a_system_role_gets_the_text_with_the_first_message() -> None:
@@ -235,18 +235,18 @@ def test_a_template_without_a_system_role_gets_the_text_with_the_first_message()
             raise ValueError("System role not supported")
         return toy_render(messages)
 
-    record = {"id": "x", "messages": [m.to_json() for m in SAMPLES[0].messages]}
+    record = {"id": "x", "messages": [m.to_json() for m in CONVERSATIONS[0].messages]}
     row = convert(record, strict, toy_encode, frozenset({END}), 0)
     tokens = _read(0, row, TokenCounts())
     assert tokens is not None
-    assert spoken(tokens.labels) == WANTED[SAMPLES[0].id]
+    assert spoken(tokens.labels) == WANTED[CONVERSATIONS[0].id]
 
 
 def test_a_template_that_rewrites_a_reply_is_refused() -> None:
     def loud(messages: list[dict[str, str]]) -> str:
         return toy_render([{**m, "content": m["content"].upper()} for m in messages])
 
-    record = {"id": "x", "messages": [m.to_json() for m in SAMPLES[0].messages]}
+    record = {"id": "x", "messages": [m.to_json() for m in CONVERSATIONS[0].messages]}
     with pytest.raises(NotTokenizedError, match="changes message 1"):
         convert(record, loud, toy_encode, frozenset({END}), 0)
 

@@ -20,9 +20,14 @@ from evalharness.protocol import react
 from evalharness.records.store import EPISODES, read_episodes
 from evalharness.suites import open as suites
 from evalharness.training.datasets.as_run import opened
+from evalharness.training.datasets.conversation import (
+    Conversation,
+    read_data,
+    read_manifest,
+    write_data,
+)
 from evalharness.training.datasets.from_runs import Keep, parse_keep
-from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest, write_samples
-from evalharness.training.synthesis.conversation import sample_of
+from evalharness.training.synthesis.dialogue import conversation_of
 from evalharness.training.synthesis.script import read_script
 from evalharness.training.synthesis.trajectory import read_turn
 
@@ -86,15 +91,17 @@ async def test_good_episodes_become_samples_with_their_errors_marked(home: Path,
     run = await played(home, tmp_path / "run", SEED)
     path = tmp_path / "good.jsonl"
     assert main(["refine", "from-runs", str(run), "-o", str(path)]) == 0
-    samples = list(iter_samples(path, []))
-    assert len(samples) == 3
-    for sample, episode in zip(samples, sorted(read_episodes(run), key=lambda e: e.task_id), strict=True):
-        turns = sample.player_turns
+    conversations = list(read_data(path, []))
+    assert len(conversations) == 3
+    for conversation, episode in zip(
+        conversations, sorted(read_episodes(run), key=lambda e: e.task_id), strict=True
+    ):
+        turns = conversation.player_turns
         assert [turn.error for turn in turns[:3]] == [("invalid",), ("format",), ()]
         assert [turn.loss for turn in turns[:3]] == [False, False, True]
         assert [turn.refine for turn in turns[:4]] == [False, False, True, False]
-        assert sample.task_hash == episode.task_hash
-        assert sample.messages[-1].role == "assistant"
+        assert conversation.task_hash == episode.task_hash
+        assert conversation.messages[-1].role == "assistant"
         assert [react.parse(turn.content).action for turn in turns] == [turn.action for turn in episode.turns]
     manifest = read_manifest(path)
     assert manifest is not None
@@ -106,8 +113,8 @@ async def test_an_acts_conversation_is_the_one_that_was_played_and_what_is_no_ch
 ) -> None:
     run, path = await played(home, tmp_path / "run", SEED, "--agent", "act"), tmp_path / "good.jsonl"
     assert main(["refine", "from-runs", str(run), "-o", str(path)]) == 0
-    (sample, *_) = iter_samples(path, [])
-    assert "Thought:" not in "".join(m.content for m in sample.messages if m.role != "assistant")
+    (conversation, *_) = read_data(path, [])
+    assert "Thought:" not in "".join(m.content for m in conversation.messages if m.role != "assistant")
     other = await played(home, tmp_path / "other", SEED, "--agent", "summary")
     assert main(["refine", "from-runs", str(other), "-o", str(path)]) == 2
     assert "of the agents react and act become data" in capsys.readouterr().err
@@ -135,8 +142,8 @@ async def test_a_valid_turn_without_effect_is_a_logic_error(home: Path, tmp_path
     (run / EPISODES).write_text("".join(lines))
     path = tmp_path / "good.jsonl"
     assert main(["refine", "from-runs", str(run), "-o", str(path)]) == 0
-    for sample in iter_samples(path, []):
-        turns = sample.player_turns
+    for conversation in read_data(path, []):
+        turns = conversation.player_turns
         assert [turn.error for turn in turns[:4]] == [("invalid",), ("format",), ("logic",), ()]
         assert [turn.loss for turn in turns[:4]] == [False, False, False, True]
         assert [turn.refine for turn in turns[:5]] == [False, False, False, True, False]
@@ -186,11 +193,13 @@ async def test_a_model_writes_thoughts_and_its_prophecies_are_not_taken(home: Pa
         ]
         words += ["--thoughts", server.url, "--model-name", "toy"]
         assert await asyncio.to_thread(main, words) == 0
-    samples = list(iter_samples(path, []))
+    conversations = list(read_data(path, []))
     manifest = read_manifest(path)
     assert manifest is not None
     counted = manifest["made"]["families"]["alfworld"]["thoughts"]
-    texts = [react.parse(turn.content) for sample in samples for turn in sample.player_turns]
+    texts = [
+        react.parse(turn.content) for conversation in conversations for turn in conversation.player_turns
+    ]
     by_model = [text for text in texts if text.thought == "I have to look somewhere, so I go there."]
     assert by_model
     assert all(str(text.action).startswith("go to") for text in by_model)
@@ -220,8 +229,8 @@ def test_a_played_trajectory_opens_with_its_own_progress(tmp_path: Path) -> None
     turns = [read_turn(value, place) for place, value in enumerate(TRAJECTORY)]
     script = read_script(SCRIPT)
     path = tmp_path / "data.jsonl"
-    made = sample_of({"key": "persona-1", "persona": "p", "calls": 1}, turns, script)
-    write_samples(path, [made], {})
+    made = conversation_of({"key": "persona-1", "persona": "p", "calls": 1}, turns, script)
+    write_data(path, [made], {})
     with opened([path], {}) as (folder,):
         (episode,) = read_episodes(folder)
     assert [turn.progress for turn in episode.turns] == [each["progress_rate"] for each in TRAJECTORY[2::2]]
@@ -248,24 +257,26 @@ def test_a_data_set_opens_like_a_run(home: Path, tmp_path: Path) -> None:
         )
         == 0
     )
-    samples = list(iter_samples(path, []))
-    hostile = Sample(
+    conversations = list(read_data(path, []))
+    hostile = Conversation(
         "x",
         "general",
         "</script><b>",
         None,
-        samples[0].messages,
+        conversations[0].messages,
         {"kind": "<i>"},
     )
-    write_samples(path, [*samples, hostile], (read_manifest(path) or {})["made"])
+    write_data(path, [*conversations, hostile], (read_manifest(path) or {})["made"])
     with opened([path], {}) as (folder,):
         episodes = list(read_episodes(folder))
     assert len(episodes) == 5
-    for sample, episode in zip(samples, episodes, strict=False):
+    for conversation, episode in zip(conversations, episodes, strict=False):
         assert [t.thought for t in episode.turns] == [
-            react.parse(m.content).thought for m in sample.player_turns
+            react.parse(m.content).thought for m in conversation.player_turns
         ]
-        assert [bool(t.format_errors) for t in episode.turns] == [bool(m.error) for m in sample.player_turns]
+        assert [bool(t.format_errors) for t in episode.turns] == [
+            bool(m.error) for m in conversation.player_turns
+        ]
         assert episode.success
     page = tmp_path / "page.html"
     assert main(["report", str(path), "-o", str(page)]) == 0
@@ -276,4 +287,4 @@ def test_a_file_that_is_no_data_set_is_no_report(tmp_path: Path, capsys: pytest.
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps({"a": 1}) + "\n")
     assert main(["report", str(path), "-o", str(tmp_path / "page.html")]) == 2
-    assert "no sample of training data" in capsys.readouterr().err
+    assert "no conversation in our layout" in capsys.readouterr().err

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refine_samples import erring_sample
+from refine_conversations import erring_conversation
 
 from evalharness.base.errors import UserError
 from evalharness.records.lines import StoreError
+from evalharness.training.datasets.conversation import write_data
 from evalharness.training.datasets.journal import Journal
-from evalharness.training.datasets.sample import write_samples
 from evalharness.training.grounded.grounded import Order, is_made
 
 
@@ -75,7 +75,7 @@ def test_a_full_disk_is_said_and_loses_no_whole_line(tmp_path: Path) -> None:
 def test_a_file_that_was_changed_is_not_taken_for_made(tmp_path: Path) -> None:
     order = Order(("pddl",), 100, 1)
     path = tmp_path / "data.jsonl"
-    write_samples(path, [erring_sample()], {"order": asdict(order)})
+    write_data(path, [erring_conversation()], {"order": asdict(order)})
     assert is_made(order, path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(UserError, match="changed after it was made"):

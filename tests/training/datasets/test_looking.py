@@ -8,20 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from refine_samples import clean_sample, erring_sample, said, user
+from refine_conversations import clean_conversation, erring_conversation, said, user
 
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.records.store import read_episodes
 from evalharness.results.diversity import Source, pooled, read_thoughts
 from evalharness.training.datasets.as_run import write_run
-from evalharness.training.datasets.sample import Sample, write_samples
+from evalharness.training.datasets.conversation import Conversation, write_data
 from evalharness.training.datasets.similarity import OF_FAMILY, of_data, of_family, opening
 
 
 def test_only_labelled_thoughts_are_thoughts(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
-    write_samples(path, [erring_sample(), clean_sample()], {})
+    write_data(path, [erring_conversation(), clean_conversation()], {})
     assert read_thoughts(path).texts == (
         "The box is there.", "I open it.", "Perhaps from the door.", "I misspelt open. I open it.", "a",
     )  # fmt: skip
@@ -39,8 +39,8 @@ def test_the_pool_is_drawn_by_seed_and_keeps_equal_thoughts() -> None:
 
 def test_worked_examples_are_left_out() -> None:
     head = "Rules.\n\nHere is an example.\nGoal: x\nObservation: y\n\nNow it is your turn.\nGoal: z\nObservation: w"
-    sample = Sample("i", "s", "w", None, (user(head), said("t", "a"), user("Observation: v")))
-    assert opening(sample) == "Rules.\n\nNow it is your turn.\nGoal: z\nObservation: w"
+    conversation = Conversation("i", "s", "w", None, (user(head), said("t", "a"), user("Observation: v")))
+    assert opening(conversation) == "Rules.\n\nNow it is your turn.\nGoal: z\nObservation: w"
     texts = of_family("alfworld", 0)
     assert len(texts) == OF_FAMILY
     assert len(set(texts)) > 1
@@ -49,8 +49,8 @@ def test_worked_examples_are_left_out() -> None:
 
 def test_a_variant_that_is_no_number_of_one_opens_all_the_same(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
-    odd = [replace(erring_sample(str(n)), metadata={"variant": n}) for n in (-1, 10**12, 3)]
-    write_samples(path, odd, {})
+    odd = [replace(erring_conversation(str(n)), metadata={"variant": n}) for n in (-1, 10**12, 3)]
+    write_data(path, odd, {})
     write_run(path, tmp_path / "run", [])
     assert [episode.sample for episode in read_episodes(tmp_path / "run")] == [0, 0, 3]
 
@@ -63,10 +63,10 @@ def test_data_like_a_family_is_flagged(
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     near, far = tmp_path / "near.jsonl", tmp_path / "far.json"
-    write_samples(
+    write_data(
         near,
         [
-            Sample(str(i), "s", "w", None, (user(t), said("t", "a")))
+            Conversation(str(i), "s", "w", None, (user(t), said("t", "a")))
             for i, t in enumerate(of_family("pddl", 3))
         ],
         {},
@@ -87,7 +87,7 @@ def test_data_like_a_family_is_flagged(
 def test_the_figure_of_error_turns_has_its_numbers_beside_it(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path = tmp_path / "data.jsonl"
-    write_samples(path, [erring_sample(), clean_sample()], {})
+    write_data(path, [erring_conversation(), clean_conversation()], {})
     assert (
         main(
             ["refine", "stats", str(path), "-o", str(tmp_path / "plots"), "--json", str(tmp_path / "s.json")]

@@ -9,20 +9,20 @@ from typing import Any
 import pyarrow
 import pyarrow.parquet
 import pytest
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.training.datasets.export import export
-from evalharness.training.datasets.layouts import MaskedTurns, SampleError, Unfit, read_any, to_sample
-from evalharness.training.datasets.modes import Mode, in_mode, is_trained
-from evalharness.training.datasets.sample import (
-    Sample,
-    SampleMessage,
-    iter_samples,
+from evalharness.training.datasets.conversation import (
+    Conversation,
+    MarkedMessage,
+    read_data,
     read_manifest,
-    write_samples,
+    write_data,
 )
+from evalharness.training.datasets.export import export
+from evalharness.training.datasets.layouts import MaskedTurns, Unfit, UnfitError, read_any, to_conversation
+from evalharness.training.datasets.modes import Mode, in_mode, is_trained
 
 # One conversation, as AgentGym's data has them: an acknowledgement, then a right turn, two errors, the correction, the
 # end. (who, text); what stands beside the replies is the layouts'.
@@ -145,14 +145,14 @@ TABLE: dict[str, tuple[Any, list[Any]]] = {
 }  # fmt: skip
 
 
-def marks(sample: Sample) -> list[tuple[bool, tuple[str, ...], bool]]:
-    return [(turn.trained, turn.error, turn.refine) for turn in sample.player_turns]
+def marks(conversation: Conversation) -> list[tuple[bool, tuple[str, ...], bool]]:
+    return [(turn.trained, turn.error, turn.refine) for turn in conversation.player_turns]
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_every_layout_keeps_what_its_masks_and_marks_say(name: str) -> None:
     record, wanted = TABLE[name]
-    assert marks(to_sample(record, "x", "y")) == wanted
+    assert marks(to_conversation(record, "x", "y")) == wanted
 
 
 @pytest.mark.parametrize("name", ["ShareGPT, loss", "error, a name", "separate fields"])
@@ -161,27 +161,29 @@ def test_parquet_says_the_same(name: str, tmp_path: Path) -> None:
     record, wanted = TABLE[name]
     path = tmp_path / "x.parquet"
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([record]), path)
-    (sample,) = read_any(path, Unfit())
-    assert marks(sample) == wanted
+    (conversation,) = read_any(path, Unfit())
+    assert marks(conversation) == wanted
 
 
 def test_our_own_layout_is_taken_as_it_is(tmp_path: Path) -> None:
-    own = [erring_sample(), clean_sample()]
-    write_samples(tmp_path / "x.jsonl", own, {})
+    own = [erring_conversation(), clean_conversation()]
+    write_data(tmp_path / "x.jsonl", own, {})
     unfit = Unfit()
-    assert [sample.messages for sample in read_any(tmp_path / "x.jsonl", unfit)] == [s.messages for s in own]
+    assert [conversation.messages for conversation in read_any(tmp_path / "x.jsonl", unfit)] == [
+        s.messages for s in own
+    ]
     assert unfit.masked_errors == 0
 
 
 def test_a_mask_can_be_taken_for_a_mask_alone() -> None:
     unfit = Unfit()
-    assert marks(to_sample(TABLE["ShareGPT, loss"][0], "x", "y", unfit, "ignore")) == MASK_ALONE
+    assert marks(to_conversation(TABLE["ShareGPT, loss"][0], "x", "y", unfit, "ignore")) == MASK_ALONE
     assert unfit.masked_lines() == []
 
 
 def test_a_last_turn_that_nobody_answers_is_no_error() -> None:
     record = messages(loss=[True, True, True, True, True, False])
-    assert marks(to_sample(record, "x", "y"))[-1] == (False, NO, False)
+    assert marks(to_conversation(record, "x", "y"))[-1] == (False, NO, False)
 
 
 @pytest.mark.parametrize(
@@ -193,8 +195,8 @@ def test_a_last_turn_that_nobody_answers_is_no_error() -> None:
     ],
 )  # fmt: skip
 def test_what_says_two_things_or_none_is_refused_by_name(record: Any, why: str) -> None:
-    with pytest.raises(SampleError, match=why):
-        to_sample(record, "x", "y")
+    with pytest.raises(UnfitError, match=why):
+        to_conversation(record, "x", "y")
 
 
 def written(path: Path, name: str) -> Path:
@@ -213,8 +215,8 @@ def test_one_line_says_how_many_masked_turns_were_read_as_errors(
     assert ("2 masked turns" in said and "1 trained turn after them as correction;" in said) == (
         masked == "errors"
     )
-    (sample,) = iter_samples(out, [])
-    assert marks(sample) == (BY_MASK if masked == "errors" else MASK_ALONE)
+    (conversation,) = read_data(out, [])
+    assert marks(conversation) == (BY_MASK if masked == "errors" else MASK_ALONE)
     manifest = read_manifest(out)
     assert manifest is not None
     assert manifest["made"]["masked_turns"] == masked
@@ -222,10 +224,10 @@ def test_one_line_says_how_many_masked_turns_were_read_as_errors(
 
 
 def test_the_modes_of_masked_data_differ(tmp_path: Path) -> None:
-    sample = to_sample(TABLE["ShareGPT, loss"][0], "x", "y")
+    conversation = to_conversation(TABLE["ShareGPT, loss"][0], "x", "y")
     trained: dict[Mode, list[bool] | None] = {}
     for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns"):
-        chosen = in_mode(sample, mode)
+        chosen = in_mode(conversation, mode)
         trained[mode] = None if chosen is None else [turn.trained for turn in chosen.player_turns]
     assert trained == {
         "full": [False, True, False, False, True, True],
@@ -236,8 +238,8 @@ def test_the_modes_of_masked_data_differ(tmp_path: Path) -> None:
 
 
 def test_one_function_decides_what_marks_and_mode_make_of_a_turn() -> None:
-    def turn(loss: bool | None, error: bool = False, refine: bool = False) -> SampleMessage:
-        return SampleMessage("assistant", "a", loss, ("place",) if error else (), refine)
+    def turn(loss: bool | None, error: bool = False, refine: bool = False) -> MarkedMessage:
+        return MarkedMessage("assistant", "a", loss, ("place",) if error else (), refine)
 
     table = {
         # loss, error, refine: full, no_refine_loss, no_refine_data, all_turns
@@ -262,12 +264,12 @@ def test_a_mode_that_needs_marks_refuses_data_without_any(mode: Mode, tmp_path: 
         export([tmp_path / "bare.jsonl"], "messages", mode, tmp_path / "out")
     assert not (tmp_path / "out" / "train.jsonl").exists()
     export([tmp_path / "bare.jsonl"], "messages", "full", tmp_path / "full")
-    write_samples(tmp_path / "marked.jsonl", [erring_sample()], {})
+    write_data(tmp_path / "marked.jsonl", [erring_conversation()], {})
     # Marks in one of several files are enough: general conversations have none.
     export([tmp_path / "bare.jsonl", tmp_path / "marked.jsonl"], "messages", mode, tmp_path / "both")
 
 
-def loaded(path: Path, *records: object) -> tuple[list[Sample], Unfit]:
+def loaded(path: Path, *records: object) -> tuple[list[Conversation], Unfit]:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     unfit = Unfit()
     return list(read_any(path, unfit)), unfit
@@ -279,8 +281,8 @@ def test_marks_in_one_conversation_are_the_marks_of_the_data(marked_last: bool, 
     by_mask = {"messages": messages(loss=MASK)}
     named = {"messages": messages(loss=MASK, error=["none", "none", "place", "place", "none", "none"])}
     records = [by_mask, named] if marked_last else [named, by_mask]
-    samples, unfit = loaded(tmp_path / "x.jsonl", *records)
-    masked, own = samples if marked_last else samples[::-1]
+    conversations, unfit = loaded(tmp_path / "x.jsonl", *records)
+    masked, own = conversations if marked_last else conversations[::-1]
     assert marks(masked) == MASK_ALONE
     assert marks(own) == MASK_AND_NAMED
     assert unfit.masked_lines() == [
@@ -319,7 +321,7 @@ def test_an_opening_acknowledgement_that_quotes_the_form_is_no_error(text: str) 
     rows = messages(loss=MASK)
     rows[REPLIES[0]]["content"] = text
     unfit = Unfit()
-    assert marks(to_sample({"messages": rows}, "x", "y", unfit)) == BY_MASK
+    assert marks(to_conversation({"messages": rows}, "x", "y", unfit)) == BY_MASK
     assert unfit.masked_alone == 1
 
 

@@ -9,13 +9,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.training.datasets.layouts import Unfit, read_any, to_sample
+from evalharness.training.datasets.conversation import (
+    Conversation,
+    UnfitError,
+    read_manifest,
+    write_data,
+)
+from evalharness.training.datasets.layouts import Unfit, read_any, to_conversation
 from evalharness.training.datasets.mix import Part, amounts, parse_part
-from evalharness.training.datasets.sample import Sample, SampleError, read_manifest, write_samples
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 10), st.integers(1, 50)), min_size=1, max_size=4))
@@ -31,7 +36,9 @@ def test_amounts_keep_the_ratio_and_what_is_there(table: list[tuple[float, int]]
 
 def test_mix_draws_by_ratio_and_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = tmp_path / "data.jsonl"
-    write_samples(data, [erring_sample("a"), erring_sample("b", system=False), clean_sample()], {})
+    write_data(
+        data, [erring_conversation("a"), erring_conversation("b", system=False), clean_conversation()], {}
+    )
     general = tmp_path / "general.json"
     talk = [
         {"conversations": [{"from": "human", "value": str(i)}, {"from": "gpt", "value": "yes"}]}
@@ -52,13 +59,18 @@ def test_mix_draws_by_ratio_and_seed(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_all_of_several_data_sets_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, other, mixed = (tmp_path / f"{name}.jsonl" for name in ("one", "other", "mixed"))
-    samples = [[erring_sample("a"), erring_sample("b"), clean_sample("c")], [clean_sample("d")]]
-    for path, listed in zip((one, other), samples, strict=True):
-        write_samples(path, listed, {})
+    conversations = [
+        [erring_conversation("a"), erring_conversation("b"), clean_conversation("c")],
+        [clean_conversation("d")],
+    ]
+    for path, listed in zip((one, other), conversations, strict=True):
+        write_data(path, listed, {})
     words = ["refine", "mix", str(one), str(other), "--all", "-o", str(mixed)]
     assert main(words) == 0
     names = {json.loads(line)["id"] for line in mixed.read_text().splitlines()}
-    assert names == {f"{n}:{sample.id}" for n, listed in enumerate(samples, 1) for sample in listed}
+    assert names == {
+        f"{n}:{conversation.id}" for n, listed in enumerate(conversations, 1) for conversation in listed
+    }
     assert main([*words, "-n", "2"]) == 2
     assert "leave -n out" in capsys.readouterr().err
 
@@ -91,12 +103,12 @@ def test_layouts_of_others_are_read_with_their_loss(tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_text(json.dumps({"messages": json.dumps(chat), "score": 1.5}) + "\n")
     for name in ("x.parquet", "x.json", "x.jsonl"):
         unfit = Unfit()
-        (sample,) = read_any(tmp_path / name, unfit)
+        (conversation,) = read_any(tmp_path / name, unfit)
         assert not unfit.reasons
-        assert [message.content for message in sample.messages if message.trained] == [
+        assert [message.content for message in conversation.messages if message.trained] == [
             "Thought: t\nAction: b"
         ], name
-        assert sample.metadata == {"score": 1.5}
+        assert conversation.metadata == {"score": 1.5}
 
 
 JSON = st.recursive(
@@ -130,10 +142,10 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_record_is_a_sample_or_is_refused_by_name(record: Any) -> None:
     try:
-        sample = to_sample(record, "name", "general")
-    except SampleError:
+        conversation = to_conversation(record, "name", "general")
+    except UnfitError:
         return
-    assert Sample.from_json(json.loads(sample.line())).messages == sample.messages
+    assert Conversation.from_json(json.loads(conversation.line())).messages == conversation.messages
 
 
 def test_what_does_not_fit_is_said_plainly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,26 +11,32 @@ from hypothesis import strategies as st
 
 from evalharness.cli import main
 from evalharness.training.datasets import order
+from evalharness.training.datasets.conversation import (
+    Conversation,
+    MarkedMessage,
+    Role,
+    read_data,
+    read_manifest,
+)
 from evalharness.training.datasets.order import faults, repaired
-from evalharness.training.datasets.sample import Role, Sample, SampleMessage, iter_samples, read_manifest
 
 SPEAKERS: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant"}
 
 
-def alternates(sample: Sample) -> bool:
+def alternates(conversation: Conversation) -> bool:
     """Whether user and assistant take turns after the system's text, the user first: what ShareGPT readers demand."""
-    roles = [message.role for message in sample.messages]
+    roles = [message.role for message in conversation.messages]
     if roles and roles[0] == "system":
         roles = roles[1:]
     return bool(roles) and all(role == ("user", "assistant")[i % 2] for i, role in enumerate(roles))
 
 
-def conversation(text: str) -> list[SampleMessage]:
+def conversation(text: str) -> list[MarkedMessage]:
     """`s:be kind|u:hello|a:hi` as messages."""
-    return [SampleMessage(SPEAKERS[part[0]], part[2:]) for part in text.split("|")]
+    return [MarkedMessage(SPEAKERS[part[0]], part[2:]) for part in text.split("|")]
 
 
-def written(messages: tuple[SampleMessage, ...]) -> str:
+def written(messages: tuple[MarkedMessage, ...]) -> str:
     return "|".join(f"{message.role[0]}:{message.content}" for message in messages)
 
 
@@ -55,7 +61,7 @@ def test_each_kind_of_bad_order_and_its_repair(text: str, kinds: list[str], afte
 
 messages = st.lists(
     st.builds(
-        SampleMessage,
+        MarkedMessage,
         st.sampled_from(sorted(SPEAKERS.values())),
         st.text(max_size=6),
     ),
@@ -64,12 +70,12 @@ messages = st.lists(
 
 
 @given(messages)
-def test_what_was_repaired_takes_turns_and_loses_no_word_of_the_users(found: list[SampleMessage]) -> None:
+def test_what_was_repaired_takes_turns_and_loses_no_word_of_the_users(found: list[MarkedMessage]) -> None:
     done = repaired(found)
     assert faults(done) == []
     assert repaired(done) == done
     if any(message.role == "assistant" for message in done):
-        assert alternates(Sample("x", "y", "", None, done))
+        assert alternates(Conversation("x", "y", "", None, done))
     kept = "\n\n".join(message.content for message in done if message.role == "user")
     assert all(
         message.content in kept for message in found if message.role == "user" and message.content.strip()
@@ -77,12 +83,12 @@ def test_what_was_repaired_takes_turns_and_loses_no_word_of_the_users(found: lis
 
 
 def test_a_joined_turn_keeps_its_marks_and_is_trained_where_all_of_it_is() -> None:
-    wrong = SampleMessage("assistant", "Action: a", loss=False, error=("place",))
-    right = SampleMessage("assistant", "Action: b", refine=True)
-    (_, joined) = repaired([SampleMessage("user", "go"), wrong, right])
+    wrong = MarkedMessage("assistant", "Action: a", loss=False, error=("place",))
+    right = MarkedMessage("assistant", "Action: b", refine=True)
+    (_, joined) = repaired([MarkedMessage("user", "go"), wrong, right])
     assert (joined.trained, joined.error, joined.refine) == (False, ("place",), True)
-    empty = SampleMessage("assistant", "", loss=False, error=("format",))
-    assert faults([SampleMessage("user", "go"), empty]) == []
+    empty = MarkedMessage("assistant", "", loss=False, error=("format",))
+    assert faults([MarkedMessage("user", "go"), empty]) == []
 
 
 SHAREGPT = [
@@ -110,9 +116,9 @@ def test_sharegpt_is_read_as_it_is(
     output = tmp_path / "out.jsonl"
     assert main(["refine", "read", str(sharegpt), "-o", str(output), "--bad-order", how]) == 0
     assert f"{kept - 1} conversations repaired and {5 - kept} dropped" in capsys.readouterr().err
-    samples = list(iter_samples(output, []))
-    assert len(samples) == kept
-    assert all(alternates(sample) for sample in samples)
+    conversations = list(read_data(output, []))
+    assert len(conversations) == kept
+    assert all(alternates(conversation) for conversation in conversations)
     manifest = read_manifest(output)
     assert manifest is not None
     assert manifest["made"]["order"] == {
@@ -133,7 +139,7 @@ def test_mix_takes_it_too(sharegpt: Path, tmp_path: Path) -> None:
     for share, wanted in ((0.2, 4), (0.4, 4), (0.5, 8), (0.6, 5), (0.8, 5)):
         output = tmp_path / f"mixed-{share}.jsonl"
         assert main(["refine", "mix", f"{agent}:{1 - share}", f"{sharegpt}:{share}", "-o", str(output)]) == 0
-        assert len(list(iter_samples(output, []))) >= wanted
+        assert len(list(read_data(output, []))) >= wanted
 
 
 def test_refusing_names_kinds_and_conversations(

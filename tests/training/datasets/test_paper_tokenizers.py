@@ -14,8 +14,8 @@ from paper_tokenizers import MISTRAL, NAMES, make_tokenizer
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.chat_templates import template_file
+from evalharness.training.datasets.conversation import Conversation, MarkedMessage
 from evalharness.training.datasets.modes import in_mode, marked
-from evalharness.training.datasets.sample import Sample, SampleMessage
 from evalharness.training.datasets.tokens import TokenCounts, tokenize
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow(250)]
@@ -60,12 +60,12 @@ def _text(draw: random.Random) -> str:
     return "".join(draw.choice(_PIECES) for _ in range(draw.randint(0, 9)))
 
 
-def conversations(count: int, *, reasoning: bool = False) -> list[Sample]:
+def conversations(count: int, *, reasoning: bool = False) -> list[Conversation]:
     """With errors and corrections, so that every mode trains something else. The same ones every time."""
     draw = random.Random(7)
     made = []
     for number in range(count):
-        messages = [SampleMessage("system", f"Rules {_text(draw)}.")] if draw.random() < 0.5 else []
+        messages = [MarkedMessage("system", f"Rules {_text(draw)}.")] if draw.random() < 0.5 else []
         for turn in range(draw.randint(1, 5)):
             thought = _text(draw) if draw.random() < 0.8 else ""
             if reasoning and draw.random() < 0.5:
@@ -75,11 +75,11 @@ def conversations(count: int, *, reasoning: bool = False) -> list[Sample]:
                 if draw.random() < 0.3
                 else f"Thought: {thought}\nAction: {_text(draw)}"
             )
-            messages.append(SampleMessage("user", f"Observation {turn}: {_text(draw)}"))
+            messages.append(MarkedMessage("user", f"Observation {turn}: {_text(draw)}"))
             error = ("place",) if draw.random() < 0.3 else ()
-            messages.append(SampleMessage("assistant", reply, error=error))
-        messages += [SampleMessage("user", "And?"), SampleMessage("assistant", f"{_text(draw)}Action: look")]
-        made.append(Sample(f"x/{number}", "x", "script", None, marked(messages), {}))
+            messages.append(MarkedMessage("assistant", reply, error=error))
+        messages += [MarkedMessage("user", "And?"), MarkedMessage("assistant", f"{_text(draw)}Action: look")]
+        made.append(Conversation(f"x/{number}", "x", "script", None, marked(messages), {}))
     return made
 
 
@@ -134,13 +134,13 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
         file.write_text(TEMPLATES[template])
     ends = {"llama3": "<|end_of_text|>", "smollm2": "<|im_end|>"}
     end = "<|eot_id|>" if file.name == "llama3.jinja" else ends.get(tokenizer.name, "</s>")
-    samples = {
-        f"{mode}-{sample.id}": (mode, changed)
-        for sample in conversations(12, reasoning=template == "dropping")
+    chosen = {
+        f"{mode}-{each.id}": (mode, changed)
+        for each in conversations(12, reasoning=template == "dropping")
         for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns")
-        if (changed := in_mode(sample, mode)) is not None and any(m.trained for m in changed.messages)
+        if (changed := in_mode(each, mode)) is not None and any(m.trained for m in changed.messages)
     }
-    given = [Sample(name, "x", "script", None, sample.messages, {}) for name, (_, sample) in samples.items()]
+    given = [Conversation(name, "x", "script", None, each.messages, {}) for name, (_, each) in chosen.items()]
     counts = TokenCounts()
     rows = list(tokenize(given, tokenizer, counts, template=file, python=server_python))
     rewritten = {
@@ -152,7 +152,7 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
     assert counts.ended_turns == counts.trained_turns
     decoded = decode([runs_of(row.input_ids, row.labels) for row in rows])
     for row, texts in zip(rows, decoded, strict=True):
-        wanted = [m.content for m in samples[row.id][1].messages if m.role == "assistant" and m.trained]
+        wanted = [m.content for m in chosen[row.id][1].messages if m.role == "assistant" and m.trained]
         assert all(text.endswith(end) for text in texts)
         found = [text.removesuffix(end) for text in texts]
         if template == "raw":

@@ -7,19 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
 from evalharness.cli import main
-from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.conversation import write_data
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    hostile = clean_sample("c")
+    hostile = clean_conversation("c")
     hostile = replace(
         hostile, messages=(*hostile.messages[:-1], replace(hostile.messages[-1], content="a\x1b[2Jb"))
     )
-    write_samples(tmp_path / "data.jsonl", [erring_sample("a"), hostile], {})
+    write_data(tmp_path / "data.jsonl", [erring_conversation("a"), hostile], {})
     return tmp_path / "data.jsonl"
 
 

@@ -16,11 +16,11 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from refine_samples import erring_sample
+from refine_conversations import erring_conversation
 
 from evalharness.models.serving.demo import ensure_demo
+from evalharness.training.datasets.conversation import write_data
 from evalharness.training.datasets.export import export
-from evalharness.training.datasets.sample import write_samples
 from evalharness.training.tune.install import TuneInstall
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -78,7 +78,7 @@ def test_the_trainer_trains_the_turns_that_the_export_says(
     overlay = overlaid(tmp_path / "overlay", packages)
     model = ensure_demo(print, server_python)
     data = tmp_path / "data.jsonl"
-    write_samples(data, [erring_sample("a"), erring_sample("b")], {})
+    write_data(data, [erring_conversation("a"), erring_conversation("b")], {})
     export([data], form, "full", tmp_path / "out")
     export([data], "tokens", "full", tmp_path / "tokens", model=model, python=server_python)
     ours = pyarrow.parquet.read_table(tmp_path / "tokens" / "train.parquet").to_pylist()

@@ -12,7 +12,7 @@ from small_suites import first_tasks, freeze, home_at
 
 from evalharness.cli import main
 from evalharness.records.store import EPISODES
-from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest
+from evalharness.training.datasets.conversation import Conversation, read_data, read_manifest
 from evalharness.training.grounded.takeover import WHY, takeovers
 
 pytestmark = pytest.mark.slow(15)
@@ -33,11 +33,11 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 _PLAY = ("run", "--model", "random", "--suite", "open", "--tasks", "alfworld", "--max-turns", "12")
 
 
-def corrected(run: Path, name: str, *options: object, runs: Sequence[Path] = ()) -> list[Sample]:
+def corrected(run: Path, name: str, *options: object, runs: Sequence[Path] = ()) -> list[Conversation]:
     path = run.parent / name
     words = ["refine", "correct", run, *runs, "-o", path, *options]
     assert main([*map(str, words)]) == 0
-    return list(iter_samples(path, []))
+    return list(read_data(path, []))
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_the_teacher_takes_over_after_a_run_of_faults_or_two_of_them(found: str,
 
 
 def test_the_teacher_goes_on_from_the_models_own_errors(run: Path) -> None:
-    samples = corrected(run, "all.jsonl", "--per-episode", 3)
-    assert samples
-    for sample in samples:
-        turns, after = sample.player_turns, sample.metadata["taken_over_after"]
+    conversations = corrected(run, "all.jsonl", "--per-episode", 3)
+    assert conversations
+    for conversation in conversations:
+        turns, after = conversation.player_turns, conversation.metadata["taken_over_after"]
         own, taught = turns[:after], turns[after:]
         assert not any(turn.loss for turn in own)
         assert own[-1].error
@@ -69,11 +69,11 @@ def test_the_teacher_goes_on_from_the_models_own_errors(run: Path) -> None:
         assert all(turn.loss and not turn.error for turn in taught)
         assert not any(turn.refine for turn in taught[1:])
         assert taught[0].content.startswith(f"Thought: {WHY[own[-1].error[0]]} ")
-        assert sample.metadata["progress"][-1] == 1.0
+        assert conversation.metadata["progress"][-1] == 1.0
     manifest = read_manifest(run.parent / "all.jsonl")
     assert manifest is not None
     assert manifest["made"]["models"] == ["random"]
-    assert len({sample.id for sample in samples}) == len(samples)
+    assert len({conversation.id for conversation in conversations}) == len(conversations)
 
 
 def test_the_same_command_gives_the_same_bytes(run: Path) -> None:
@@ -89,7 +89,7 @@ def test_runs_in_folders_of_one_name_are_told_apart(run: Path) -> None:
     manifest = read_manifest(run.parent / "twice.jsonl")
     assert manifest is not None
     assert list(manifest["made"]["runs"]) == ["1/run", "2/run"]
-    assert len({sample.id for sample in twice}) == len(twice)
+    assert len({conversation.id for conversation in twice}) == len(twice)
 
 
 def test_the_models_turns_stand_there_as_an_evaluation_goes_on_with_them(run: Path) -> None:
@@ -101,12 +101,14 @@ def test_the_models_turns_stand_there_as_an_evaluation_goes_on_with_them(run: Pa
         turn["reply"] = f"<think>\nHm.\n</think>\n\n{turn['reply']}\nObservation: You win."
     (thinking / EPISODES).write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
     plain, thought = corrected(run, "plain.jsonl"), corrected(thinking, "thought.jsonl")
-    assert [sample.messages for sample in thought] == [sample.messages for sample in plain]
+    assert [conversation.messages for conversation in thought] == [
+        conversation.messages for conversation in plain
+    ]
 
 
 def test_the_teachers_turns_can_be_cut(run: Path) -> None:
     whole, cut = corrected(run, "whole.jsonl"), corrected(run, "cut.jsonl", "--turns", 1)
-    assert [sample.id for sample in whole] == [sample.id for sample in cut]
+    assert [conversation.id for conversation in whole] == [conversation.id for conversation in cut]
     for long, short in zip(whole, cut, strict=True):
         assert short.messages == long.messages[: len(short.messages)]
         assert short.messages[-1].refine
@@ -114,15 +116,15 @@ def test_the_teachers_turns_can_be_cut(run: Path) -> None:
 
 def test_without_errors_the_teacher_plays_the_same_tasks_from_their_first_turn(run: Path) -> None:
     own, none = corrected(run, "own.jsonl"), corrected(run, "without.jsonl", "--errors", "none")
-    assert {sample.id for sample in own} <= {sample.id for sample in none}
-    hashes = {sample.id: sample.task_hash for sample in own}
-    for sample in none:
-        turns = sample.player_turns
-        assert sample.metadata["taken_over_after"] == 0
+    assert {conversation.id for conversation in own} <= {conversation.id for conversation in none}
+    hashes = {conversation.id: conversation.task_hash for conversation in own}
+    for conversation in none:
+        turns = conversation.player_turns
+        assert conversation.metadata["taken_over_after"] == 0
         assert not any(turn.error or turn.refine for turn in turns)
         assert all(turn.loss for turn in turns)
-        assert sample.metadata["progress"][-1] == 1.0
-        assert hashes.get(sample.id, sample.task_hash) == sample.task_hash
+        assert conversation.metadata["progress"][-1] == 1.0
+        assert hashes.get(conversation.id, conversation.task_hash) == conversation.task_hash
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

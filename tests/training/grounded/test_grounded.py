@@ -25,10 +25,15 @@ from evalharness.protocol.drawn import surface_named, words_of
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites import open as suites
+from evalharness.training.datasets.conversation import (
+    Conversation,
+    MarkedMessage,
+    read_data,
+    read_manifest,
+)
 from evalharness.training.datasets.decisions import decisions_of, rules_of
 from evalharness.training.datasets.modes import in_mode
 from evalharness.training.datasets.overlap import EVALUATED, task_forms
-from evalharness.training.datasets.sample import Sample, SampleMessage, iter_samples, read_manifest
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
 
@@ -66,18 +71,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def made(home: Path, name: str, *families: str, **options: Any) -> list[Sample]:
+def made(home: Path, name: str, *families: str, **options: Any) -> list[Conversation]:
     order = Order(families=families, suite_seed=SEED, samples=options.pop("samples", 3), **options)
     path = home / f"{name}.jsonl"
     asyncio.run(make(order, dict(specs()), path, workers=1))
     broken: list[Any] = []
-    samples = list(iter_samples(path, broken))
+    conversations = list(read_data(path, broken))
     assert not broken
-    return samples
+    return conversations
 
 
 @pytest.fixture(scope="module")
-def samples(home: Path) -> dict[str, list[Sample]]:
+def conversations(home: Path) -> dict[str, list[Conversation]]:
     """Three trajectories of each family."""
     return {family: made(home, family, family, per_task=2, seed=3) for family in FAMILIES}
 
@@ -87,20 +92,20 @@ def family(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def task_of(sample: Sample) -> Task:
-    spec = specs()[sample.world]
-    rows = suites.read_frozen(spec, sample.metadata["suite_seed"])
+def task_of(conversation: Conversation) -> Task:
+    spec = specs()[conversation.world]
+    rows = suites.read_frozen(spec, conversation.metadata["suite_seed"])
     assert rows is not None
-    (task,) = [row.task for row in rows if row.task.id == sample.metadata["task_id"]]
-    assert task.content_hash == sample.task_hash
+    (task,) = [row.task for row in rows if row.task.id == conversation.metadata["task_id"]]
+    assert task.content_hash == conversation.task_hash
     return task
 
 
-def replayed(sample: Sample, environment: TextEnv) -> list[tuple[str, dict[str, Any]]]:
-    """(observation, info) of each action that the sample's replies hold, in a fresh episode."""
-    environment.reset(options={"task": task_of(sample)})
+def replayed(conversation: Conversation, environment: TextEnv) -> list[tuple[str, dict[str, Any]]]:
+    """(observation, info) of each action that the conversation's replies hold, in a fresh episode."""
+    environment.reset(options={"task": task_of(conversation)})
     found = []
-    for turn in sample.player_turns:
+    for turn in conversation.player_turns:
         parsed = react.parse(turn.content)
         assert parsed.action is not None
         assert not parsed.errors
@@ -111,20 +116,20 @@ def replayed(sample: Sample, environment: TextEnv) -> list[tuple[str, dict[str, 
 
 
 def test_a_trajectory_is_what_the_world_says_and_succeeds(
-    samples: dict[str, list[Sample]], family: str
+    conversations: dict[str, list[Conversation]], family: str
 ) -> None:
     environment = specs()[family].make(None)
     world = teaching_of(specs()[family])
     try:
-        assert len(samples[family]) == 3
-        for sample in samples[family]:
-            found = replayed(sample, environment)
+        assert len(conversations[family]) == 3
+        for conversation in conversations[family]:
+            found = replayed(conversation, environment)
             assert found[-1][1]["success"]
             assert len(found) <= 30
-            said = [m.content for m in sample.messages if m.role == "user"][1:]
+            said = [m.content for m in conversation.messages if m.role == "user"][1:]
             assert said == [f"Observation: {observation}" for observation, _ in found[:-1]]
             before = 0.0
-            for (observation, info), turn in zip(found, sample.player_turns, strict=True):
+            for (observation, info), turn in zip(found, conversation.player_turns, strict=True):
                 if turn.error:
                     assert info["progress"] == before
                     assert turn.loss is False
@@ -137,10 +142,10 @@ def test_a_trajectory_is_what_the_world_says_and_succeeds(
 
 
 def test_every_trajectory_errs_and_the_first_right_turn_is_the_correction(
-    samples: dict[str, list[Sample]], family: str
+    conversations: dict[str, list[Conversation]], family: str
 ) -> None:
-    for sample in samples[family]:
-        turns = sample.player_turns
+    for conversation in conversations[family]:
+        turns = conversation.player_turns
         assert any(turn.error for turn in turns)
         for before, turn in zip((None, *turns), turns, strict=False):
             assert turn.refine == (before is not None and bool(before.error) and not turn.error)
@@ -148,17 +153,17 @@ def test_every_trajectory_errs_and_the_first_right_turn_is_the_correction(
         assert max(lengths) <= 4
 
 
-def test_the_prompt_is_the_one_of_a_run(samples: dict[str, list[Sample]], family: str) -> None:
+def test_the_prompt_is_the_one_of_a_run(conversations: dict[str, list[Conversation]], family: str) -> None:
     spec = specs()[family]
     environment = spec.make(None)
     try:
-        for sample in samples[family]:
-            task = task_of(sample)
+        for conversation in conversations[family]:
+            task = task_of(conversation)
             observation, _ = environment.reset(options={"task": task})
             surface = ActionSurface(spec.actions.templates)
             prompt = load_prompt(spec).for_kind(task.kind)
             head = prompt.messages(surface, environment.goal, observation)
-            assert [{"role": m.role, "content": m.content} for m in sample.messages[:2]] == head
+            assert [{"role": m.role, "content": m.content} for m in conversation.messages[:2]] == head
     finally:
         environment.close()
 
@@ -173,13 +178,15 @@ def test_what_is_taken_back_was_done_and_no_correction_is_refused(home: Path, fa
     )
     environment, world, seen = specs()[family].make(None), teaching_of(specs()[family]), 0
     try:
-        for sample in found:
-            environment.reset(options={"task": task_of(sample)})
-            places = [at for at, message in enumerate(sample.messages) if message.role == "assistant"]
-            cut = sample.metadata["without_errors"]
-            back = {n for n, at in enumerate(places) if sample.messages[at].refine and cut[str(at)] is None}
+        for conversation in found:
+            environment.reset(options={"task": task_of(conversation)})
+            places = [at for at, message in enumerate(conversation.messages) if message.role == "assistant"]
+            cut = conversation.metadata["without_errors"]
+            back = {
+                n for n, at in enumerate(places) if conversation.messages[at].refine and cut[str(at)] is None
+            }
             seen += len(back)
-            for number, turn in enumerate(sample.player_turns):
+            for number, turn in enumerate(conversation.player_turns):
                 involved = bool({number, number + 1} & back)
                 before = environment.valid_actions() if involved else []
                 action = react.parse(turn.content).action
@@ -195,12 +202,12 @@ def test_what_is_taken_back_was_done_and_no_correction_is_refused(home: Path, fa
 
 
 def test_without_its_errors_a_trajectory_still_solves_the_task(
-    samples: dict[str, list[Sample]], family: str
+    conversations: dict[str, list[Conversation]], family: str
 ) -> None:
     environment = specs()[family].make(None)
     try:
-        for sample in samples[family]:
-            clean = in_mode(sample, "no_refine_data")
+        for conversation in conversations[family]:
+            clean = in_mode(conversation, "no_refine_data")
             assert clean is not None
             assert not any(turn.error or turn.refine for turn in clean.player_turns)
             found = replayed(clean, environment)
@@ -212,7 +219,7 @@ def test_without_its_errors_a_trajectory_still_solves_the_task(
         environment.close()
 
 
-def foretold(messages: Sequence[SampleMessage], surface: ActionSurface) -> list[tuple[int, str]]:
+def foretold(messages: Sequence[MarkedMessage], surface: ActionSurface) -> list[tuple[int, str]]:
     """(message, name) of each thought that names what only a later message brings: a numbered thing that the
     environment shows, or what an action is about. What a thought quotes is a wrong action."""
     replies = {at: react.parse(m.content) for at, m in enumerate(messages) if m.role == "assistant"}
@@ -231,12 +238,14 @@ def foretold(messages: Sequence[SampleMessage], surface: ActionSurface) -> list[
     return found
 
 
-def test_no_thought_names_what_only_later_turns_bring(samples: dict[str, list[Sample]], family: str) -> None:
+def test_no_thought_names_what_only_later_turns_bring(
+    conversations: dict[str, list[Conversation]], family: str
+) -> None:
     """By another road than the maker's: from the conversation alone. One that foretells is put in, and is found."""
     surface = ActionSurface(specs()[family].actions.templates)
-    for sample in samples[family]:
-        assert foretold(sample.messages, surface) == []
-        *before, answer, last = sample.messages
+    for conversation in conversations[family]:
+        assert foretold(conversation.messages, surface) == []
+        *before, answer, last = conversation.messages
         first = replace(before[2], content=f"Thought: I need lantern 99.\n{before[2].content}")
         brought = replace(answer, content=f"{answer.content} You see a lantern 99.")
         assert foretold([*before[:2], first, *before[3:], brought, last], surface) == [(2, "lantern 99")]
@@ -251,7 +260,7 @@ def test_the_same_order_makes_the_same_bytes(home: Path) -> None:
         texts.append((path.read_bytes(), manifest["made"], manifest["counts"]))
     assert texts[0] == texts[1]
     other = made(home, "other", "alfworld", "pddl", samples=8, seed=1)
-    assert "".join(sample.line() for sample in other).encode() != texts[0][0]
+    assert "".join(conversation.line() for conversation in other).encode() != texts[0][0]
 
 
 def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
@@ -261,18 +270,18 @@ def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
     surface = PlayedSurface(specs()["alfworld"], "P2")
     environment = specs()["alfworld"].make(None)
     refused_old_words = 0
-    for sample in found:
-        assert sample.metadata["perturbation"] == "P2"
-        environment.reset(options={"task": task_of(sample)})
+    for conversation in found:
+        assert conversation.metadata["perturbation"] == "P2"
+        environment.reset(options={"task": task_of(conversation)})
         info: dict[str, Any] = {}
-        for turn in sample.player_turns:
+        for turn in conversation.player_turns:
             action = react.parse(turn.content).action
             assert action is not None
             info = environment.step(surface.to_world(action))[4]
             old = surface.canonical.parse(action)
             refused_old_words += bool(turn.error) and old is not None and old.name in surface.changed
         assert info["success"]
-        assert [t.content for t in sample.player_turns if not t.error]
+        assert [t.content for t in conversation.player_turns if not t.error]
     environment.close()
     assert refused_old_words
 
@@ -283,42 +292,42 @@ def test_drawn_words_and_distractors_make_trajectories_that_succeed(home: Path, 
     options: dict[str, Any] = {"perturb": "random", "distractors": 2, "per_task": 2, "samples": 4, "seed": 9}
     found = made(home, f"{family}-varied", family, **options)
     again = made(home, f"{family}-varied-again", family, **options)
-    assert [sample.line() for sample in found] == [sample.line() for sample in again]
+    assert [conversation.line() for conversation in found] == [conversation.line() for conversation in again]
     spec = specs()[family]
     rows = suites.read_frozen(spec, SEED, home / "training-suites" / f"open-{SEED}-distractors-2")
     assert rows is not None
     environment = spec.make(None)
     try:
-        for sample in found:
-            surface = surface_named(spec, sample.metadata["perturbation"])
-            assert sample.metadata["words"] == words_of(surface)
-            assert sample.metadata["distractors"] == 2
-            (task,) = [row.task for row in rows if row.task.id == sample.metadata["task_id"]]
+        for conversation in found:
+            surface = surface_named(spec, conversation.metadata["perturbation"])
+            assert conversation.metadata["words"] == words_of(surface)
+            assert conversation.metadata["distractors"] == 2
+            (task,) = [row.task for row in rows if row.task.id == conversation.metadata["task_id"]]
             (base,) = [t for t in suites.load_open(spec, SEED, print) if t.id == task.id]
-            assert set(task_forms(teaching_of(spec), base)) <= set(sample.metadata["task_forms"])
+            assert set(task_forms(teaching_of(spec), base)) <= set(conversation.metadata["task_forms"])
             environment.reset(options={"task": task})
-            said = [str(react.parse(turn.content).action) for turn in sample.player_turns]
+            said = [str(react.parse(turn.content).action) for turn in conversation.player_turns]
             ends = [environment.step(surface.to_world(action)) for action in said]
             assert ends[-1][4]["success"]
     finally:
         environment.close()
-    assert len({sample.metadata["perturbation"] for sample in found}) == len(found)
+    assert len({conversation.metadata["perturbation"] for conversation in found}) == len(found)
 
 
 def test_no_errors_on_request(home: Path) -> None:
     found = made(home, "clean", "pddl", errors=None)
-    assert not any(turn.error or turn.refine for sample in found for turn in sample.player_turns)
+    assert not any(turn.error or turn.refine for conversation in found for turn in conversation.player_turns)
 
 
 def test_a_thing_in_an_unknown_place_is_looked_for(home: Path) -> None:
     """In the order of the room, each place once and none that was seen into; the first one seen is taken."""
     found = made(home, "looking", "alfworld", errors=None, samples=4, per_task=1)
     vain = 0
-    for sample in found:
-        thing = str(task_of(sample).payload["object"])
-        answers = [m.content for m in sample.messages if m.role == "user"][1:]
+    for conversation in found:
+        thing = str(task_of(conversation).payload["object"])
+        answers = [m.content for m in conversation.messages if m.role == "user"][1:]
         gone: list[str] = []
-        for turn, answer in zip(sample.player_turns, answers, strict=False):
+        for turn, answer in zip(conversation.player_turns, answers, strict=False):
             action = react.parse(turn.content).action or ""
             if action.startswith("take "):
                 break
@@ -341,7 +350,7 @@ def test_one_wording_of_each_thought_where_one_is_asked_for(home: Path) -> None:
     def openings(wordings: int | None) -> set[str]:
         name = f"wordings-{wordings}"
         found = made(home, name, "alfworld", errors=None, samples=16, per_task=4, wordings=wordings)
-        return {" ".join(sample.player_turns[0].content.split()[:3]) for sample in found}
+        return {" ".join(conversation.player_turns[0].content.split()[:3]) for conversation in found}
 
     assert openings(1) == {"Thought: I look"}
     assert len(openings(None)) > 1
@@ -349,7 +358,7 @@ def test_one_wording_of_each_thought_where_one_is_asked_for(home: Path) -> None:
 
 def test_tasks_of_some_kinds_alone(home: Path) -> None:
     found = made(home, "kinds", "pddl", errors=None, samples=12, per_task=1, kinds=("gripper", "blockworld"))
-    assert {sample.metadata["kind"] for sample in found} == {"gripper", "blockworld"}
+    assert {conversation.metadata["kind"] for conversation in found} == {"gripper", "blockworld"}
     with pytest.raises(UserError, match=r"has none of grippers, but .*gripper"):
         made(home, "no-kinds", "pddl", errors=None, kinds=("grippers",))
 
@@ -368,15 +377,15 @@ def test_balanced_data_holds_more_of_the_rare_decisions(home: Path) -> None:
         name = f"balance-{balance}"
         found = made(home, name, "babyai", errors=None, samples=4, per_task=1, balance=balance)
         assert len(found) == 4
-        return len({rule for sample in found for rule in rules_of(sample)})
+        return len({rule for conversation in found for rule in rules_of(conversation)})
 
     assert rare(True) >= rare(False)
 
 
 def test_runs_of_errors_are_as_many_as_asked_for(home: Path) -> None:
     found = made(home, "many", "alfworld", errors=ErrorPlan(runs=(2, 2)), samples=4)
-    for sample in found:
-        runs = "".join("e" if turn.error else " " for turn in sample.player_turns).split()
+    for conversation in found:
+        runs = "".join("e" if turn.error else " " for turn in conversation.player_turns).split()
         assert len(runs) == 2
 
 

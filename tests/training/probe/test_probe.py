@@ -17,7 +17,7 @@ from command_line import evalharness
 from small_suites import first_tasks, freeze, home_at
 
 from evalharness.envs import specs
-from evalharness.training.datasets.sample import Sample, iter_samples
+from evalharness.training.datasets.conversation import Conversation, read_data
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
 from evalharness.training.probe.prefixes import prefix_of, shares
@@ -36,8 +36,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
-def samples(path: Path) -> list[Sample]:
-    return list(iter_samples(path, []))
+def conversations(path: Path) -> list[Conversation]:
+    return list(read_data(path, []))
 
 
 def end(request: dict[str, Any]) -> str:
@@ -48,9 +48,11 @@ def end(request: dict[str, Any]) -> str:
 def corrections(path: Path) -> dict[str, str]:
     """Last message of a prefix -> the correction that the data has."""
     found = {}
-    for sample in samples(path):
-        at = next(i for i, message in enumerate(sample.messages) if message.refine)
-        found[sample.messages[at - 2].content + sample.messages[at - 1].content] = sample.messages[at].content
+    for conversation in conversations(path):
+        at = next(i for i, message in enumerate(conversation.messages) if message.refine)
+        found[conversation.messages[at - 2].content + conversation.messages[at - 1].content] = (
+            conversation.messages[at].content
+        )
     return found
 
 
@@ -84,17 +86,17 @@ async def probed(
 
 
 def test_a_prefix_ends_where_the_correction_begins(made: Path) -> None:
-    for sample in samples(made):
-        prefix = prefix_of(sample)
+    for conversation in conversations(made):
+        prefix = prefix_of(conversation)
         assert prefix is not None
         assert prefix.errors
         assert prefix.said[-len(prefix.errors) :] == prefix.errors
         assert prefix.messages[-1]["role"] == "user"
-        assert sample.messages[len(prefix.messages)].refine
+        assert conversation.messages[len(prefix.messages)].refine
 
 
 def test_a_part_of_the_prefixes_is_of_all_families_in_equal_shares(made: Path) -> None:
-    own = [prefix for sample in samples(made) if (prefix := prefix_of(sample)) is not None]
+    own = [prefix for conversation in conversations(made) if (prefix := prefix_of(conversation)) is not None]
     others = [replace(own[0], key=f"other {n}", family="babyai") for n in range(2)]
     assert [p.family for p in shares([*own, *others], 3)] == ["alfworld", "babyai", "alfworld"]
     assert len(shares([*own, *others], 9)) == 6

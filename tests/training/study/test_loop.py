@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import study_program
 from made_runs import make_run
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
 from evalharness.cli import main
 from evalharness.cli.study import known_options
 from evalharness.runs.study import LOOP, run_folders
-from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.conversation import write_data
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import read_progress, work
 from evalharness.training.study.loop import plan_loop, read_loop
@@ -200,8 +200,8 @@ def loop(tmp_path: Path) -> Path:
     for number, solved in enumerate((1, 3)):
         outcomes = [(task < solved, float(task < solved)) for task in range(4)]
         make_run(folder / "runs" / f"round-{number}", {"alfworld": outcomes}, label={"round": str(number)})
-    samples = [erring_sample("a"), clean_sample("b")]
-    write_samples(folder / "data" / "new-1.jsonl", samples, {})
+    conversations = [erring_conversation("a"), clean_conversation("b")]
+    write_data(folder / "data" / "new-1.jsonl", conversations, {})
     manifest = {
         "kind": "evalharness tuning",
         "data": {"conversations": 7},

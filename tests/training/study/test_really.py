@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from command_line import EXAMPLE, command
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
 from evalharness.cli import main
-from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.conversation import write_data
 from evalharness.training.tune.install import read_tune_install
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow(180)]
@@ -27,8 +27,8 @@ def test_a_study_that_is_killed_ends_with_its_exhibit(
     install = read_tune_install()
     if install is None or install.server != server_python:
         pytest.skip("no training environment; install it with: evalharness tune install")
-    write_samples(tmp_path / "agent.jsonl", [*(erring_sample(f"a{n}") for n in range(6))], {})
-    write_samples(tmp_path / "general.jsonl", [*(clean_sample(f"c{n}") for n in range(6))], {})
+    write_data(tmp_path / "agent.jsonl", [*(erring_conversation(f"a{n}") for n in range(6))], {})
+    write_data(tmp_path / "general.jsonl", [*(clean_conversation(f"c{n}") for n in range(6))], {})
     (tmp_path / "s.yaml").write_text(
         json.dumps(
             {

@@ -20,7 +20,7 @@ from evalharness.cli import main
 from evalharness.models.endpoint import request_seed
 from evalharness.models.work import watch_work
 from evalharness.records.cost import Prices
-from evalharness.training.datasets.sample import BrokenLine, iter_samples
+from evalharness.training.datasets.conversation import BrokenLine, read_data
 from evalharness.training.synthesis.synthesis import SynthesisProgress
 from evalharness.training.synthesis.synthesis_store import _Start
 
@@ -60,10 +60,10 @@ async def test_each_mistake_is_made_once_and_corrected(
     assert counts["cost"] == pytest.approx(56 * (11 + 14) / 1e6)
     assert summary(out)["passed_at_call"] == {"2": 1, "3": 3 + 7, "4": 21}
     broken: list[BrokenLine] = []
-    samples = list(iter_samples(out / "data.jsonl", broken))
-    assert (len(samples), broken) == (32, [])
-    assert {sample.source for sample in samples} == {"trajectories"}
-    assert len({sample.task_hash for sample in samples}) == 32
+    conversations = list(read_data(out / "data.jsonl", broken))
+    assert (len(conversations), broken) == (32, [])
+    assert {conversation.source for conversation in conversations} == {"trajectories"}
+    assert len({conversation.task_hash for conversation in conversations}) == 32
     assert summary(out)["data"]["error_turns"] == 2 * 32
     printed = capsys.readouterr()
     assert "32 of 32 personas passed (100.0 %)" in printed.out

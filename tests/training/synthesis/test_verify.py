@@ -25,7 +25,7 @@ from scripted_model import (
 from evalharness.base.reading import whole_characters
 from evalharness.training.synthesis.script import read_script
 from evalharness.training.synthesis.signals import Signal
-from evalharness.training.synthesis.trajectory import MasterTurn, error_turns, read_turn, sample_messages
+from evalharness.training.synthesis.trajectory import MasterTurn, error_turns, marked_messages, read_turn
 from evalharness.training.synthesis.verify import Readings, verify_script, verify_trajectory
 
 WORLD = read_script(SCRIPT)
@@ -201,7 +201,7 @@ def test_nul_and_direction_marks_survive_and_do_not_matter() -> None:
 def test_messages_to_train_on() -> None:
     """The error turns are masked, the turns after them marked as refining."""
     turns = [read_turn(value, place) for place, value in enumerate(TRAJECTORY)]
-    messages = sample_messages(turns)
+    messages = marked_messages(turns)
     assert [m.role for m in messages] == ["user", "assistant"] * 14
     players = messages[1::2]
     assert [m.error for m in players if m.error] == [("logic",), ("parameter",)]
@@ -250,7 +250,7 @@ def test_a_label_that_the_model_wrote_is_not_written_twice() -> None:
             trajectory(turn_1={"Thought": "Thought: I look.", "Action": "Action: open cabinet"})
         )
     ]
-    assert sample_messages(turns)[1].content == "Thought: I look.\nAction: open cabinet"
+    assert marked_messages(turns)[1].content == "Thought: I look.\nAction: open cabinet"
 
 
 _json = st.recursive(

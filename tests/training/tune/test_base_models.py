@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from paper_tokenizers import make_tokenizer
-from refine_samples import clean_sample, erring_sample
+from refine_conversations import clean_conversation, erring_conversation
 
 from evalharness.base.errors import UserError
 from evalharness.models.serving.checkpoint import check_checkpoint
-from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.conversation import write_data
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.settings import make_settings, with_template
 
@@ -44,7 +44,7 @@ def test_a_base_model_is_tuned_with_the_template_of_its_vocabulary(
     subprocess.run([server_python, "-I", "-c", _WEIGHTS, base, kind], check=True, capture_output=True)
     assert check_checkpoint(base).has_chat_template is False
     data, out = tmp_path / "data.jsonl", tmp_path / "out"
-    write_samples(data, [erring_sample("a"), clean_sample("b")], {})
+    write_data(data, [erring_conversation("a"), clean_conversation("b")], {})
     words = [
         "--model",
         base,

@@ -8,31 +8,35 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from refine_samples import clean_sample, erring_sample, user
+from refine_conversations import clean_conversation, erring_conversation, user
 
 from evalharness.base.errors import UserError
-from evalharness.training.datasets.sample import Sample, write_samples
+from evalharness.training.datasets.conversation import Conversation, write_data
 from evalharness.training.tune.data import Made, make_rows
 from evalharness.training.tune.settings import Settings
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 
-def rows_of(samples: list[Sample], model: Path, python: Path, folder: Path, **settings: Any) -> Made:
+def rows_of(
+    conversations: list[Conversation], model: Path, python: Path, folder: Path, **settings: Any
+) -> Made:
     data = folder / "data.jsonl"
-    write_samples(data, samples, {})
+    write_data(data, conversations, {})
     return make_rows([data], model, folder / "rows.parquet", replace(Settings(), **settings), python=python)
 
 
 def test_longer_conversations_are_refused_or_dropped_and_never_cut(
     tiny_checkpoint: Path, server_python: Path, tmp_path: Path
 ) -> None:
-    samples = [erring_sample("a"), clean_sample(), erring_sample("b")]
+    conversations = [erring_conversation("a"), clean_conversation(), erring_conversation("b")]
     with pytest.raises(
         UserError, match=r"2 conversations of 3 have more than 200 tokens \(x/a: \d+ tokens; x/b"
     ):
-        rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200)
-    made = rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200, too_long="drop-any")
+        rows_of(conversations, tiny_checkpoint, server_python, tmp_path, max_length=200)
+    made = rows_of(
+        conversations, tiny_checkpoint, server_python, tmp_path, max_length=200, too_long="drop-any"
+    )
     assert (made.rows, dict(made.left_out)) == (1, {"more than 200 tokens": 2})
     rows = pyarrow.parquet.read_table(tmp_path / "rows.parquet").to_pylist()
     assert [row["id"] for row in rows] == ["y/c"]
@@ -43,11 +47,11 @@ def test_longer_conversations_are_refused_or_dropped_and_never_cut(
 def test_the_modes_train_other_turns_of_the_same_data(
     tiny_checkpoint: Path, server_python: Path, tmp_path: Path
 ) -> None:
-    samples = [erring_sample("a")]
+    conversations = [erring_conversation("a")]
     turns = {"full": 3, "no_refine_loss": 2, "all_turns": 5, "no_refine_data": 3}
     tokens = {}
     for mode, wanted in turns.items():
-        made = rows_of(samples, tiny_checkpoint, server_python, tmp_path, mode=mode)
+        made = rows_of(conversations, tiny_checkpoint, server_python, tmp_path, mode=mode)
         assert made.trained_turns == wanted
         tokens[mode] = (made.tokens, made.trained_tokens)
     assert tokens["full"][0] == tokens["no_refine_loss"][0] > tokens["no_refine_data"][0]
@@ -57,17 +61,23 @@ def test_the_modes_train_other_turns_of_the_same_data(
 def test_data_that_cannot_be_trained_is_refused(
     tiny_checkpoint: Path, server_python: Path, tmp_path: Path
 ) -> None:
-    sample = erring_sample("a")
-    twice = replace(sample, messages=(sample.messages[0], user("one"), *sample.messages[1:]))
+    conversation = erring_conversation("a")
+    twice = replace(
+        conversation, messages=(conversation.messages[0], user("one"), *conversation.messages[1:])
+    )
     with pytest.raises(UserError, match=r"in 1 conversation user and assistant do not take turns \(.*x/a\)"):
-        rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path, bad_order="refuse")
-    made = rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path, bad_order="drop")
+        rows_of([twice, clean_conversation()], tiny_checkpoint, server_python, tmp_path, bad_order="refuse")
+    made = rows_of([twice, clean_conversation()], tiny_checkpoint, server_python, tmp_path, bad_order="drop")
     assert (made.rows, made.order.dropped) == (1, 1)
-    made = rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path, bad_order="repair")
+    made = rows_of(
+        [twice, clean_conversation()], tiny_checkpoint, server_python, tmp_path, bad_order="repair"
+    )
     assert (made.rows, made.order.repaired) == (2, 1)
     masked = replace(
-        sample,
-        messages=tuple(replace(m, loss=False if m.role == "assistant" else None) for m in sample.messages),
+        conversation,
+        messages=tuple(
+            replace(m, loss=False if m.role == "assistant" else None) for m in conversation.messages
+        ),
     )
     with pytest.raises(UserError, match=r"no conversation to train on.*no turn is trained"):
         rows_of([masked], tiny_checkpoint, server_python, tmp_path)
@@ -84,30 +94,32 @@ def test_a_base_without_a_chat_template_is_refused(
         if file.name != "chat_template.jinja":
             (model / file.name).write_bytes(file.read_bytes())
     with pytest.raises(UserError, match="the model has no chat template"):
-        rows_of([clean_sample()], model, server_python, tmp_path)
+        rows_of([clean_conversation()], model, server_python, tmp_path)
 
 
 def test_a_family_that_would_lose_more_than_a_tenth_is_named(
     tiny_checkpoint: Path, server_python: Path, tmp_path: Path
 ) -> None:
-    short = [replace(clean_sample(f"s{n}"), world="alfworld") for n in range(11)]
-    long = replace(erring_sample("l"), world="alfworld")
+    short = [replace(clean_conversation(f"s{n}"), world="alfworld") for n in range(11)]
+    long = replace(erring_conversation("l"), world="alfworld")
     lengths = {
-        name: rows_of([sample], tiny_checkpoint, server_python, tmp_path).longest
-        for name, sample in (("short", short[0]), ("long", long))
+        name: rows_of([conversation], tiny_checkpoint, server_python, tmp_path).longest
+        for name, conversation in (("short", short[0]), ("long", long))
     }
     assert lengths["short"] < lengths["long"]
 
-    def made(samples: list[Sample], how: str) -> Made:
+    def made(conversations: list[Conversation], how: str) -> Made:
         limit = lengths["long"] - 1
-        return rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=limit, too_long=how)
+        return rows_of(
+            conversations, tiny_checkpoint, server_python, tmp_path, max_length=limit, too_long=how
+        )
 
     dropped = made([*short, long], "drop")
     assert (dropped.rows, dropped.losses()) == (11, ["alfworld: 1 of 12 too long"])
     one_id = [replace(long, world="babyai"), *short, replace(long, world="alfworld")]
     with pytest.raises(UserError, match=r"with more than .* left out babyai loses 1 of 1 "):
         made(one_id, "drop")
-    gripper = [replace(erring_sample("g"), world="pddl", metadata={"kind": "gripper"})]
+    gripper = [replace(erring_conversation("g"), world="pddl", metadata={"kind": "gripper"})]
     with pytest.raises(UserError, match=r"pddl loses 1 of 1 .*pddl gripper: 1 of 1 too long.*drop-any"):
         made([*short, *gripper], "drop")
     assert made([*short, *gripper], "drop-any").rows == 11

@@ -12,14 +12,14 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from adapters import read_tensors
-from refine_samples import erring_sample
+from refine_conversations import erring_conversation
 from tune_commands import steps
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.models.serving.checkpoint import check_checkpoint
 from evalharness.models.serving.lora import check_adapter
-from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.conversation import write_data
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.plan import Plan, plan
 from evalharness.training.tune.progress import TuningProgress
@@ -147,12 +147,12 @@ def test_a_shared_prompt_gives_the_same_loss_and_lower_layers_stay(
     data = tmp_path / "long.jsonl"
     instruction = "Act in this world, one action a turn. " * 60
     long = []
-    for sample in (erring_sample(f"a{n}") for n in range(8)):
-        system, goal, *rest = sample.messages
+    for conversation in (erring_conversation(f"a{n}") for n in range(8)):
+        system, goal, *rest = conversation.messages
         long.append(
-            replace(sample, messages=(system, replace(goal, content=instruction + goal.content), *rest))
+            replace(conversation, messages=(system, replace(goal, content=instruction + goal.content), *rest))
         )
-    write_samples(data, long, {})
+    write_data(data, long, {})
     own = planned(tuning, tiny_checkpoint, data, tmp_path / "own")
     shared = planned(
         tuning, tiny_checkpoint, data, tmp_path / "shared", shared_prompt=4, top_layers=1, max_steps=4

@@ -1,6 +1,6 @@
-"""One persona's conversation with the model: what is asked next, and what a reply makes of it.
+"""One persona's dialogue with the model: what is asked next, and what a reply makes of it.
 
-A conversation is what it was asked and answered so far, nothing else: put back together from the calls on record, it
+A dialogue is what it was asked and answered so far, nothing else: put back together from the calls on record, it
 goes on as if it had never been interrupted. Pure but for the time limits of verification.
 """
 
@@ -13,11 +13,11 @@ from typing import Any
 
 from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
-from evalharness.training.datasets.sample import Sample
+from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.synthesis.script import Script
 from evalharness.training.synthesis.signals import ReplyCheck, Signal
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts
-from evalharness.training.synthesis.trajectory import Turn, error_turns, progress_of, sample_messages
+from evalharness.training.synthesis.trajectory import Turn, error_turns, marked_messages, progress_of
 from evalharness.training.synthesis.verify import Readings, verify_script, verify_trajectory
 
 MOST_CALLS = 4
@@ -27,7 +27,7 @@ _FINAL = (Signal.OK, Signal.CONTEXT, Signal.REFUSED, Signal.NO_CALLS)
 
 
 @dataclass
-class Conversation(ABC):
+class Dialogue(ABC):
     """Call `messages`, ask the model, `take` its answer, until `finished`."""
 
     key: str
@@ -71,7 +71,7 @@ class Conversation(ABC):
         """What is asked next."""
 
     @abstractmethod
-    def judge(self, reply: str) -> ReplyCheck:
+    def verify(self, reply: str) -> ReplyCheck:
         """Verify a reply and keep what is to be kept of it."""
 
     def take(self, answer: Answer) -> ReplyCheck:
@@ -80,7 +80,7 @@ class Conversation(ABC):
         if answer.refusal is not None:
             verdict = ReplyCheck(Signal(answer.refusal.upper()), (answer.reply,))
         else:
-            verdict = self.judge(answer.reply)
+            verdict = self.verify(answer.reply)
             if verdict.signal is Signal.JSON and answer.finish_reason == "length":
                 cut = "the reply was cut off at the token limit; be shorter"
                 verdict = ReplyCheck(Signal.JSON, (*verdict.mistakes, cut))
@@ -88,7 +88,7 @@ class Conversation(ABC):
         return verdict
 
     def record(self) -> dict[str, Any]:
-        """The line of a finished conversation."""
+        """The line of a finished dialogue."""
         return {
             "key": self.key,
             "index": self.index,
@@ -102,7 +102,7 @@ class Conversation(ABC):
 
 
 @dataclass
-class ScriptConversation(Conversation):
+class ScriptDialogue(Dialogue):
     """A persona becomes a script."""
 
     script: Script | None = None
@@ -112,7 +112,7 @@ class ScriptConversation(Conversation):
     def messages(self) -> list[Message]:
         return self.prompts.ask_script(self.persona, self._rejected, self.mistakes)
 
-    def judge(self, reply: str) -> ReplyCheck:
+    def verify(self, reply: str) -> ReplyCheck:
         self.script, verdict = verify_script(reply, bare_names=self.bare_names)
         self._rejected = None if self.script else reply
         return verdict
@@ -122,7 +122,7 @@ class ScriptConversation(Conversation):
 
 
 @dataclass
-class TrajectoryConversation(Conversation):
+class TrajectoryDialogue(Dialogue):
     """A script becomes a trajectory."""
 
     script: Script = field(kw_only=True)
@@ -136,7 +136,7 @@ class TrajectoryConversation(Conversation):
             self.script, self.kept, self.mistakes, self.rejected, errors=self.readings.errors == "some"
         )
 
-    def judge(self, reply: str) -> ReplyCheck:
+    def verify(self, reply: str) -> ReplyCheck:
         self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.readings)
         # What is rejected for good is shown with the turns it had.
         if verdict.signal is Signal.TOO_FEW and self.calls + 1 < self.most_calls:
@@ -152,14 +152,14 @@ class TrajectoryConversation(Conversation):
         }
 
 
-def sample_of(record: Mapping[str, Any], turns: list[Turn], script: Script) -> Sample:
+def conversation_of(record: Mapping[str, Any], turns: list[Turn], script: Script) -> Conversation:
     """A passed trajectory in the format of training data."""
-    return Sample(
+    return Conversation(
         id=f"trajectories/{record['key']}",
         source="trajectories",
         world="script",
         task_hash=script.content_hash,
-        messages=sample_messages(turns),
+        messages=marked_messages(turns),
         metadata={
             "persona": record["persona"],
             "goal": script.goal,

@@ -31,12 +31,12 @@ KIND = "evalharness training data"
 Role = Literal["system", "user", "assistant"]
 
 
-class SampleError(ValueError):
-    """Not a sample; the message says what does not fit."""
+class UnfitError(ValueError):
+    """Does not fit the format; the message says how."""
 
 
 @dataclass(frozen=True)
-class SampleMessage:
+class MarkedMessage:
     role: Role
     content: str
     loss: StrictBool | None = None
@@ -56,49 +56,49 @@ class SampleMessage:
             return {"role": self.role, "content": self.content}
         return {**vars(self), "loss": self.trained, "error": list(self.error)}
 
-    def checked(self) -> SampleMessage:
+    def checked(self) -> MarkedMessage:
         """As it is stored: an assistant's message says whether it is trained, another says nothing of it. Raises
-        SampleError."""
+        UnfitError."""
         if self.role == "assistant":
             return self if self.loss is not None else replace(self, loss=True)
         if self.loss or self.error or self.refine:
-            raise SampleError(f"a message of role {self.role} has loss, error or refine")
+            raise UnfitError(f"a message of role {self.role} has loss, error or refine")
         return self if self.loss is None else replace(self, loss=None)
 
 
 @dataclass(frozen=True)
-class Sample:
+class Conversation:
     """One conversation. Frozen; `metadata` is JSON data that nobody changes."""
 
     id: str
-    """Names the sample within its data set: `grounded/babyai/open-100/017/0`."""
+    """Names the conversation within its data set: `grounded/babyai/open-100/017/0`."""
     source: str
     """What made it: `grounded`, `from-runs`, `trajectories`, `general`, or a name the user gave."""
     world: str
     """The environment's family, or the persona's world; `` for general conversations."""
     task_hash: Annotated[str | None, Field(default=None)]
     """Content hash of the task it was played on; None where there is no task."""
-    messages: Annotated[tuple[SampleMessage, ...], Field(min_length=1)]
+    messages: Annotated[tuple[MarkedMessage, ...], Field(min_length=1)]
     metadata: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def player_turns(self) -> tuple[SampleMessage, ...]:
+    def player_turns(self) -> tuple[MarkedMessage, ...]:
         return tuple(message for message in self.messages if message.role == "assistant")
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "messages": [message.to_json() for message in self.messages]}
 
     @classmethod
-    def from_json(cls, data: object) -> Sample:
-        """Raises SampleError."""
+    def from_json(cls, data: object) -> Conversation:
+        """Raises UnfitError."""
         try:
-            sample = _SAMPLE.validate_python(data)
+            conversation = _CONVERSATION.validate_python(data)
         except ValidationError as error:
             # Without the message's number: what is wrong is counted by its name.
-            raise SampleError(re.sub(r"\.\d+", "", why(error))) from None
-        return replace(sample, messages=tuple(message.checked() for message in sample.messages))
+            raise UnfitError(re.sub(r"\.\d+", "", why(error))) from None
+        return replace(conversation, messages=tuple(message.checked() for message in conversation.messages))
 
-    def retold(self, messages: tuple[SampleMessage, ...]) -> Sample:
+    def retold(self, messages: tuple[MarkedMessage, ...]) -> Conversation:
         """With other messages, and without the metadata by turn, which is not true of them."""
         by_turn = ("without_errors", "progress", "valid")
         kept = {key: value for key, value in self.metadata.items() if key not in by_turn}
@@ -108,7 +108,7 @@ class Sample:
         return json.dumps(self.to_json(), ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
-_SAMPLE = TypeAdapter(Sample)
+_CONVERSATION = TypeAdapter(Conversation)
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -125,15 +125,15 @@ class BrokenLine:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """`reading.parse_json`. Raises SampleError where that raises ValueError."""
+    """`reading.parse_json`. Raises UnfitError where that raises ValueError."""
     try:
         return reading.parse_json(text)
     except ValueError as error:
-        raise SampleError(f"not JSON ({str(error).splitlines()[0][:120]})") from None
+        raise UnfitError(f"not JSON ({str(error).splitlines()[0][:120]})") from None
 
 
-def iter_samples(path: Path, broken: list[BrokenLine]) -> Iterator[Sample]:
-    """The samples of a data set in the file's order, one at a time; lines that hold none go to `broken`.
+def read_data(path: Path, broken: list[BrokenLine]) -> Iterator[Conversation]:
+    """The conversations of a data set in the file's order, one at a time; lines that hold none go to `broken`.
 
     A last line without its end that does not parse was torn by a kill and is named so. Raises UserError where the
     file cannot be read.
@@ -143,17 +143,17 @@ def iter_samples(path: Path, broken: list[BrokenLine]) -> Iterator[Sample]:
             if not line.strip():
                 continue
             try:
-                yield Sample.from_json(parse_json(line))
-            except SampleError as error:
+                yield Conversation.from_json(parse_json(line))
+            except UnfitError as error:
                 why = str(error) if line.endswith(b"\n") else f"torn: the file ends in it ({error})"
                 broken.append(BrokenLine(number, why))
 
 
-def no_samples(path: Path, broken: list[BrokenLine]) -> UserError:
+def none_found(path: Path, broken: list[BrokenLine]) -> UserError:
     """Of a data set all of whose lines are broken, or that has none."""
     first = f" ({broken[0]})" if broken else ""
     return UserError(
-        f"{path} holds no sample of training data in our layout{first}; data in another layout is taken by: "
+        f"{path} holds no conversation in our layout{first}; data in another layout is taken by: "
         f"evalharness refine read {path} -o data.jsonl"
     )
 
@@ -186,7 +186,7 @@ def _in_order(value: object) -> object:
 class Counts(Counted):
     """What a data set holds, counted while it is written."""
 
-    samples: int = 0
+    samples: int = 0  # conversations, under the name that manifests have for them
     messages: int = 0
     player_turns: int = 0
     trained_turns: int = 0
@@ -199,18 +199,18 @@ class Counts(Counted):
     sources: Counter[str] = field(default_factory=Counter)
     worlds: Counter[str] = field(default_factory=Counter)
 
-    def add(self, sample: Sample) -> None:
-        turns = sample.player_turns
+    def add(self, conversation: Conversation) -> None:
+        turns = conversation.player_turns
         self.samples += 1
-        self.messages += len(sample.messages)
+        self.messages += len(conversation.messages)
         self.player_turns += len(turns)
         self.trained_turns += sum(turn.trained for turn in turns)
         self.trained_characters += sum(len(turn.content) for turn in turns if turn.trained)
         self.error_turns += sum(bool(turn.error) for turn in turns)
         self.refine_turns += sum(turn.refine for turn in turns)
         self.errors.update(kind for turn in turns for kind in turn.error)
-        self.sources[sample.source] += 1
-        self.worlds[sample.world] += 1
+        self.sources[conversation.source] += 1
+        self.worlds[conversation.world] += 1
 
 
 def manifest_path(path: Path) -> Path:
@@ -218,7 +218,7 @@ def manifest_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.manifest.json")
 
 
-def write_samples(path: Path, samples: Iterable[Sample], made: Mapping[str, Any]) -> dict[str, Any]:
+def write_data(path: Path, conversations: Iterable[Conversation], made: Mapping[str, Any]) -> dict[str, Any]:
     """Write a data set and its manifest, at once or not at all; returns the manifest.
 
     `made` says how it was made (command, seeds, hashes, what was refused); no time and no machine, so that the same
@@ -230,11 +230,11 @@ def write_samples(path: Path, samples: Iterable[Sample], made: Mapping[str, Any]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
-            for sample in samples:
-                line = sample.line().encode()
+            for conversation in conversations:
+                line = conversation.line().encode()
                 file.write(line)
                 digest.update(line)
-                counts.add(sample)
+                counts.add(conversation)
         manifest = {
             "schema": SCHEMA,
             "kind": KIND,

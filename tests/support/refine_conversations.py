@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.conversation import Conversation, MarkedMessage
 
 
-def said(thought: str, action: str, *, error: tuple[str, ...] = (), refine: bool = False) -> SampleMessage:
-    return SampleMessage("assistant", f"Thought: {thought}\nAction: {action}", not error, error, refine)
+def said(thought: str, action: str, *, error: tuple[str, ...] = (), refine: bool = False) -> MarkedMessage:
+    return MarkedMessage("assistant", f"Thought: {thought}\nAction: {action}", not error, error, refine)
 
 
-def user(text: str) -> SampleMessage:
-    return SampleMessage("user", text)
+def user(text: str) -> MarkedMessage:
+    return MarkedMessage("user", text)
 
 
-def erring_sample(name: str = "a", *, system: bool = True) -> Sample:
+def erring_conversation(name: str = "a", *, system: bool = True) -> Conversation:
     """A right turn, two errors in a row, the correction, the end."""
     messages = (
-        *([SampleMessage("system", "You act in a world.")] if system else []),
+        *([MarkedMessage("system", "You act in a world.")] if system else []),
         user("Goal: open the box\nObservation: a room with a box"),
         said("The box is there.", "go to box"),
         user("Observation: You are at the box."),
@@ -34,18 +34,18 @@ def erring_sample(name: str = "a", *, system: bool = True) -> Sample:
         str(first + 3): None,
         str(first + 5): "Thought: I open it.\nAction: open box",
     }
-    return Sample(f"x/{name}", "grounded", "made", None, messages, {"without_errors": without})
+    return Conversation(f"x/{name}", "grounded", "made", None, messages, {"without_errors": without})
 
 
-def clean_sample(name: str = "c") -> Sample:
+def clean_conversation(name: str = "c") -> Conversation:
     """Replies of one letter, which also stand in the template's own words."""
     messages = (
         user("Which one?"),
-        SampleMessage("assistant", "a", True),
+        MarkedMessage("assistant", "a", True),
         user("s"),
-        SampleMessage("assistant", "t", False),
+        MarkedMessage("assistant", "t", False),
         user("And now?"),
-        SampleMessage("assistant", "sis", True),
+        MarkedMessage("assistant", "sis", True),
         user("Nobody reads this."),
     )
-    return Sample(f"y/{name}", "general", "", None, messages)
+    return Conversation(f"y/{name}", "general", "", None, messages)

@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt, field_validator
 from evalharness.config.option import Option, Part
 
 
-class PlaceConfig(Part):
+class ExecutionConfig(Part):
     output: Annotated[Path | None, Option(short="-o", operational=True)] = None
     """run folder (default: one under results/)"""
     workers: Annotated[dict[str, PositiveInt], Option("FAMILY=N", operational=True)] = Field(default={})
