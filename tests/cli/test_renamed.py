@@ -28,6 +28,10 @@ RANDOM = ["run", "--model", "random", "--suite", "open", "--tasks", "babyai", "-
             ["refine", "mix", "a.jsonl", "-o", "b.jsonl", "--samples", "2"],
             "--samples is called --conversations here",
         ),
+        (
+            ["refine", "grounded", "--suite-seed", "101", "--samples=2", "-o", "b.jsonl"],
+            "--samples is called --conversations here",
+        ),
     ],
 )
 def test_a_flag_of_another_name(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
