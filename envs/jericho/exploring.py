@@ -63,13 +63,16 @@ class Room:
     """What a room's description says."""
 
     title: str = ""
-    ways: list[str] = field(default_factory=list)
-    """The exits, then the closed ways."""
     exits: list[str] = field(default_factory=list)
     gates: dict[str, Gate] = field(default_factory=dict)
     """Direction -> what closes it."""
     jobs: list[str] = field(default_factory=list)
     """Commands for what is listed, in the order of the text."""
+
+    @property
+    def ways(self) -> list[str]:
+        """The exits, then the closed ways."""
+        return list(dict.fromkeys([*self.exits, *self.gates]))
 
 
 def read_room(text: str) -> Room | None:
@@ -77,8 +80,8 @@ def read_room(text: str) -> Room | None:
     room = Room()
     for match in _EXITS.finditer(text):
         room.exits += [match[1]] if match[1] else re.findall(_WAY, match[2])
-        for title in _TITLE.findall(text[: match.start()])[-1:]:
-            room.title = title
+    if (first := _EXITS.search(text)) and (titles := _TITLE.findall(text[: first.start()])):
+        room.title = titles[-1]
     guard = _GUARD.search(text)
     closed: list[tuple[int, str, Gate]] = [
         (m.start(), m[2], Gate("door", m[1])) for m in _DOOR.finditer(text)
@@ -94,7 +97,6 @@ def read_room(text: str) -> Room | None:
         room.gates[way] = gate
     if not room.exits and not room.gates:
         return None
-    room.ways = [*room.exits, *(way for way in room.gates if way not in room.exits)]
     jobs: list[tuple[int, str]] = []
     for match in _THINGS.finditer(text):
         for thing in named(match[1]):
