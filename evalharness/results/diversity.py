@@ -237,11 +237,12 @@ def _unit(matrix: Matrix) -> Matrix:
     return np.asarray(matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12))
 
 
-def mean_similarity(vectors: Matrix) -> float:
-    """Mean cosine similarity of two different texts: 1 where all are the same, near 0 where none are alike."""
+def mean_similarity(vectors: Matrix) -> float | None:
+    """Mean cosine similarity of two different texts: 1 where all are the same, near 0 where none are alike; None where
+    there are no two."""
     n = len(vectors)
     if n < 2:
-        return 1.0
+        return None
     total = float(np.square(vectors.sum(axis=0)).sum()) - float(np.square(vectors).sum())
     return total / (n * (n - 1))
 
@@ -274,15 +275,13 @@ class Mapped:
     total: int
     """How many thoughts there were before some were drawn."""
     different: int
-    similarity: float
-    """Mean cosine similarity of its thoughts, each as often as it was thought."""
+    similarity: float | None
+    """Mean cosine similarity of its thoughts, each as often as it was thought; None of one thought."""
 
     def __str__(self) -> str:
         of = "" if self.total == self.drawn else f" of {self.total:,}"
-        return (
-            f"{self.label}: {self.drawn:,}{of}, {self.different:,} different, "
-            f"mean similarity {self.similarity:.2f}"
-        )
+        similar = "" if self.similarity is None else f", mean similarity {self.similarity:.2f}"
+        return f"{self.label}: {self.drawn:,}{of}, {self.different:,} different{similar}"
 
 
 def thought_map(
@@ -301,7 +300,7 @@ def thought_map(
     for source in sources:
         counts = Counter(source.texts)
         similarity = mean_similarity(vectors[[index[text] for text in source.texts]])
-        mapped.append(Mapped(source.name, len(source.texts), source.total, len(counts), float(similarity)))
+        mapped.append(Mapped(source.name, len(source.texts), source.total, len(counts), similarity))
         for text, count in counts.items():
             x, y = points[index[text]]
             rows.append({"source": source.name, "x": float(x), "y": float(y), "count": count, "text": text})

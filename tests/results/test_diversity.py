@@ -77,6 +77,18 @@ def test_mean_similarity_is_over_pairs_of_different_texts() -> None:
     assert diversity.mean_similarity(np.array([[1.0, 0.0], [1.0, 0.0]])) == pytest.approx(1)
     assert diversity.mean_similarity(np.array([[1.0, 0.0], [0.0, 1.0]])) == pytest.approx(0)
     assert diversity.mean_similarity(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])) == pytest.approx(1 / 3)
+    assert diversity.mean_similarity(np.array([[1.0, 0.0]])) is None
+
+
+@pytest.mark.slow
+def test_a_data_set_of_one_text_has_no_similarity_with_itself(tmp_path: Path, clean_home: Path) -> None:
+    path = training_file(tmp_path / "one.jsonl", ["I go"])
+    out = tmp_path / "out"
+    assert main(["diversity", "environments", str(path), "-o", str(out), "--embedding", "tfidf"]) == 0
+    rows = csv.DictReader((out / "environments.csv").open(encoding="utf-8"))
+    found = {(row["first"], row["second"]): row["similarity"] for row in rows}
+    assert found["one.jsonl", "one.jsonl"] == ""
+    assert 0 < float(found["BabyAI", "BabyAI"]) < 1
 
 
 def test_tfidf_finds_the_texts_that_share_words() -> None:

@@ -145,11 +145,12 @@ def _fill_similarity(given: Given) -> Filled:
         except UserError as error:
             problems.append(str(error))
         else:
-            for label, path in zip(diversity.labels_of_paths(given.data), given.data, strict=True):
+            groups = dict.fromkeys(row["first"] for row in found)  # the data sets, then the families
+            for label, path in zip(groups, given.data, strict=False):
                 cells = {
                     row["second"]: Cell(row["similarity"], marks="\u2021" if row["similarity"] >= 0.5 else "")
                     for row in found
-                    if row["first"] == label
+                    if row["first"] == label and row["second"] in titles
                 }
                 rows.append(Row(label, cells, source="data", folder=str(path)))
             name = str(found[0]["embedding"])

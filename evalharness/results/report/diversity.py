@@ -51,11 +51,11 @@ def draw_similarity(rows: Sequence[Mapping[str, Any]], embedding: str) -> Figure
 
     names = list(dict.fromkeys(row["first"] for row in rows))
     n = len(names)
-    values = np.array([row["similarity"] for row in rows]).reshape(n, n)
+    values = np.array([row["similarity"] for row in rows], dtype=float).reshape(n, n)  # None is NaN
     side = float(np.clip(2.6 + 0.42 * n, 4, 11))
     figure = Figure(figsize=(side + 0.8, side), layout="constrained")
     axes = figure.subplots()
-    image = axes.imshow(values, cmap="cividis", vmin=min(0.0, float(values.min())), vmax=1)
+    image = axes.imshow(values, cmap="cividis", vmin=min(0.0, float(np.nanmin(values))), vmax=1)
     labels = [shown(name, 28) for name in names]
     if n <= 40:
         axes.set_xticks(range(n), labels, rotation=90)
@@ -64,7 +64,8 @@ def draw_similarity(rows: Sequence[Mapping[str, Any]], embedding: str) -> Figure
         for i in range(n):
             for j in range(n):
                 colour = "black" if values[i, j] > 0.5 else "white"
-                axes.text(j, i, f"{values[i, j]:.2f}", ha="center", va="center", color=colour, fontsize=7)
+                text = "-" if np.isnan(values[i, j]) else f"{values[i, j]:.2f}"
+                axes.text(j, i, text, ha="center", va="center", color=colour, fontsize=7)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     figure.colorbar(image, shrink=0.7, label="cosine similarity")

@@ -82,7 +82,7 @@ def block_means(
 ) -> tuple[list[dict[str, Any]], str, list[dict[str, Any]]]:
     """(a row a pair of groups, name of the embedding, the pairs of data and family that are not below `FLAG`).
 
-    Within a group a text is not compared with itself.
+    Within a group a text is not compared with itself; None is the similarity of a group of one with itself.
     """
     titles = {
         family: spec.title for family, spec in sorted(specs().items()) if spec.suites.expected.get("open")
@@ -97,11 +97,12 @@ def block_means(
     for first, left in parts.items():
         for second, right in parts.items():
             block = np.clip(left @ right.T, -1.0, 1.0)
-            if first == second and len(block) > 1:
-                value = (block.sum() - np.trace(block)) / (block.size - len(block))
-            else:
-                value = block.mean()
-            rows.append({"first": first, "second": second, "similarity": float(value)})
+            total, pairs = block.sum(), block.size
+            if first == second:
+                total, pairs = total - np.trace(block), pairs - len(block)
+            rows.append(
+                {"first": first, "second": second, "similarity": float(total / pairs) if pairs else None}
+            )
     sets, families = set(labels), set(titles.values())
     flagged = [
         row

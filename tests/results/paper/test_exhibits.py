@@ -334,6 +334,9 @@ def test_data_sets_are_rows_of_the_exhibits_about_training_data(
         own = rows("figure7", data, capsys=capsys)[-1]
         assert own["name"] == "train.jsonl"
         assert 0 <= float(own["BabyAI"]) < 1
+        (tmp_path / "PDDL").write_bytes(data.read_bytes())
+        own = rows("figure7", tmp_path / "PDDL", capsys=capsys)[-1]
+        assert (own["name"], bool(own["BabyAI"])) == ("PDDL (data)", True)  # a name of a family, too
 
 
 def test_a_persons_labels_and_a_judges_verdicts_are_a_row_of_counts(
