@@ -3,8 +3,9 @@
 It does what a room lists (takes things, searches what is noticed, opens, pulls), then tries the exits in the order in
 which they are named, goes back the way it came when nothing is left, and goes to a closed way once it holds what opens
 it. Its thoughts carry all that it must not forget from turn to turn: what it has, what is closed, what is left to do
-here, and the way back as a reversed path. A thought begins with the room's name and all its ways, so that what was said
-of a room is found again by its name. They name nothing that was not read.
+here, and the way back as a reversed path. A thought begins with the room's name, where it came from and all that the
+room lists, so that nothing is passed over and what was said of a room is found again by its name. A step back says what
+is left of the way back. They name nothing that was not read.
 """
 
 from __future__ import annotations
@@ -50,6 +51,11 @@ class Gate:
     name: str = ""
     gift: str = ""
     """What a guard wants."""
+
+    @property
+    def what(self) -> str:
+        """Its name, and what it wants."""
+        return f"{self.name} for {self.gift}" if self.gift else self.name
 
 
 def named(text: str) -> list[str]:
@@ -140,7 +146,7 @@ class Explorer:
         self._altar = self._treasure = ""
         self._route: list[str] = []
         self._came = ""
-        """The way to the room it came back from."""
+        """The way to the room it came from."""
         self._again = False
         """Whether it has been in this room before."""
 
@@ -200,11 +206,10 @@ class Explorer:
         dx, dy = DIRECTIONS[way]
         self._here = (self._here[0] + dx, self._here[1] + dy)
         self._tried.add((self._here, OPPOSITE[way]))
+        self._came = OPPOSITE[way]
         if self._back[:1] == [way]:
             self._back.pop(0)
-            self._came = OPPOSITE[way]
         else:
-            self._came = ""
             self._back.insert(0, OPPOSITE[way])
         self._route = self._route[1:] if self._route[:1] == [way] else []
         self._arrive(after)
@@ -276,28 +281,37 @@ class Explorer:
         return Decision(action, rule, (self._thought(action, rule),))
 
     def _thought(self, action: str, rule: str) -> str:
-        """What is said of each way, all that is carried, then the decision, which is the first of what is left."""
+        """What is said of each way, what can be done here, all that is carried, then the decision: the first of what is
+        left here, then the first new way."""
         back = ", ".join(self._back) or "none, I am where I began"
-        has = ", ".join(self._has) or "nothing"
+        then = ""
+        if self._back[:1] == [action]:
+            rest = ", ".join(self._back[1:])
+            then = f"; then the way back is {rest}" if rest else "; then I am where I began"
         if rule == "bring it back":
-            return f"The goal asks for {self._treasure}, and I have it. Way back: {back}. I go {action}."
+            return (
+                f"The goal asks for {self._treasure}, and I have it. Way back: {back}. I go {action}{then}."
+            )
         if rule == "put it where it belongs":
             return f"The goal asks for {self._treasure}, and I have it. Here is {self._altar}."
-        closed = self._closed()
         room = self._rooms[self._here]
         again = "again" if self._again else "new"
-        came = f" from {self._came}" if self._came else ""
-        ways = ", ".join(f"{way} {self._known(way)}" for way in room.ways) or "none"
-        said = f"{room.title or 'Here'}, {again}{came}: {ways}. I have {has}. "
-        said += f"{f'Closed: {closed}. ' if closed else ''}Way back: {back}."
-        if self._route and rule.startswith("go"):
-            there = "" if rule == "go back" else f" Way: {', '.join(self._route)}."
-            return f"{said} Left here: nothing.{there} I go {action}."
-        left = list(self._jobs)
-        left += [way for way in room.exits if (self._here, way) not in self._tried]
-        if action not in left:
-            left.insert(0, action)
-        return f"{said} Left here: {', '.join(left)}. First: {action}."
+        came = f", from {self._came}" if self._came else ""
+        known = {way: self._known(way) for way in room.ways}
+        ways = ", ".join(f"{way} {said}" for way, said in known.items()) or "none"
+        moves = action in OPPOSITE
+        jobs = list(dict.fromkeys([*([] if moves or action in self._jobs else [action]), *self._jobs]))
+        said = f"{room.title or 'Here'}, {again}{came}: {ways}. Here: {', '.join(jobs) or 'nothing'}. "
+        said += f"I have {', '.join(self._has) or 'nothing'}. {self._gates()}Way back: {back}."
+        if not moves:
+            return f"{said} First: {action}."
+        new = ", ".join(way for way, what in known.items() if what == "new") or "none"
+        route = (
+            f" Way: {', '.join(self._route)}."
+            if self._route and rule == "go to what can be opened now"
+            else ""
+        )
+        return f"{said} New: {new}.{route} I go {action}{then}."
 
     def _known(self, way: str) -> str:
         """What there is to say of a way: it is the way back, has been gone, is new, or what closes it."""
@@ -308,13 +322,21 @@ class Explorer:
         gate = self._rooms[self._here].gates.get(way)
         if gate is None or self._opener(gate) == "":
             return "new"
-        return f"behind {gate.name}" if gate.name else "dark"
+        return f"behind {gate.what}" if gate.name else "dark"
 
-    def _closed(self) -> str:
-        """What closes the ways that were seen and not passed."""
-        found = []
+    def _gates(self) -> str:
+        """What closes ways that were not gone, and where; then elsewhere what would not close them now."""
+        closed, passed = [], []
         for spot, room in self._rooms.items():
             for way, gate in room.gates.items():
-                if (spot, way) not in self._tried and gate.name not in self._opened:
-                    found.append(gate.name or f"dark {way}")
-        return ", ".join(dict.fromkeys(found))
+                if (spot, way) in self._tried:
+                    continue
+                what = f"{gate.what or f'dark {way}'} ({room.title or 'here'})"
+                if self._opener(gate) is None:
+                    closed.append(what)
+                elif spot != self._here:
+                    passed.append(what)
+        found = {"Closed": closed, "To try": passed}
+        return "".join(
+            f"{name}: {', '.join(dict.fromkeys(listed))}. " for name, listed in found.items() if listed
+        )

@@ -94,15 +94,16 @@ def test_what_is_known_of_each_way_stands_before_the_choice() -> None:
     )
     cellar = "Cellar Cold stones. The way out is north."
     assert _thought(explorer, hall) == (
-        "Hall of Mirrors, new: south new, west new, east behind oak door. I have nothing. Closed: oak door. "
-        "Way back: none, I am where I began. Left here: south, west. First: south."
+        "Hall of Mirrors, new: south new, west new, east behind oak door. Here: nothing. I have nothing. "
+        "Closed: oak door (Hall of Mirrors). Way back: none, I am where I began. New: south, west. I go south."
     )
     explorer.saw("south", hall, cellar, ())
     assert _thought(explorer, cellar) == (
-        "Cellar, new: north back. I have nothing. Closed: oak door. Way back: north. Left here: nothing. I go north."
+        "Cellar, new, from north: north back. Here: nothing. I have nothing. Closed: oak door (Hall of Mirrors). "
+        "Way back: north. New: none. I go north; then I am where I began."
     )
     explorer.saw("north", cellar, hall, ())
-    assert _thought(explorer, hall).startswith("Hall of Mirrors, again from south: south been, west new, ")
+    assert _thought(explorer, hall).startswith("Hall of Mirrors, again, from south: south been, west new, ")
 
 
 @pytest.mark.parametrize("said", ["Go north", "go north.", "north, then west", "n", "walk n"])
@@ -110,8 +111,33 @@ def test_it_has_moved_in_whatever_words_the_world_moved_it(said: str) -> None:
     explorer = Explorer()
     _thought(explorer, "Hall The way out is north.")
     explorer.saw(said, "Hall The way out is north.", "Porch Ways lead south and west.", ())
-    assert "Here, new: south back, west new. I have nothing. Way back: south." in _thought(
-        explorer, "Porch Ways lead south and west."
+    assert (
+        "new, from south: south back, west new. Here: nothing. I have nothing. Way back: south."
+        in _thought(explorer, "Porch Ways lead south and west.")
+    )
+
+
+def test_what_is_listed_is_done_in_its_order_and_what_can_be_opened_elsewhere_is_said() -> None:
+    explorer = Explorer()
+    hall = "Hall Dust. The way out is south. The oak door is to the east."
+    attic = "Attic Dust. The way out is north. You notice a mat. You can see an iron key here."
+    explorer.next(hall, [])
+    explorer.saw("south", hall, attic, ())
+    closed = "Closed: oak door (Hall). Way back: north."
+    assert _thought(explorer, attic) == (
+        "Attic, new, from north: north back. Here: search mat, take iron key. I have nothing. "
+        f"{closed} First: search mat."
+    )
+    explorer.saw("search mat", attic, "You find nothing.", ())
+    explorer.saw("take iron key", attic, "Taken.", ())
+    assert _thought(explorer, "Taken.") == (
+        "Attic, new, from north: north back. Here: nothing. I have iron key. To try: oak door (Hall). Way back: north. "
+        "New: none. I go north; then I am where I began."
+    )
+    explorer.saw("north", "Taken.", hall, ())
+    assert _thought(explorer, hall) == (
+        "Hall, again, from south: south been, east behind oak door. Here: unlock oak door with iron key. "
+        "I have iron key. Way back: none, I am where I began. First: unlock oak door with iron key."
     )
 
 
