@@ -15,7 +15,7 @@ test: system venv ## install everything, then run all tests
 	.venv/bin/pip install -q -r requirements/dev.txt
 	.venv/bin/pip install -q --no-deps -e .
 	.venv/bin/evalharness server install --cpu
-	.venv/bin/pytest -n 3 --dist loadfile
+	.venv/bin/pytest -n 3 --dist loadfile --durations 40
 
 docs: ## generate docs/cli/
 	.venv/bin/python -m evalharness.cli.reference docs/cli

@@ -39,10 +39,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from evalharness.results import diversity
     from evalharness.results.report import diversity as pictures
-    from evalharness.results.report import plots
+    from evalharness.results.report import looks
 
     at_least(1, limit=args.limit, pool=args.pool)
-    plots.style()
+    looks.style()
     if args.what == "thoughts":
         if not args.sources:
             raise UserError("diversity thoughts needs a run folder or training file")
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         lines = [str(source) for source in mapped]
         for line in lines:
             say(pictures.shown(line, 200))
-        with plots.style():
+        with looks.style():
             write_picture(args.output / "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
         return 0
     if args.what == "environments":
@@ -63,14 +63,14 @@ def run(args: argparse.Namespace) -> int:
     for found in diversity.told_apart(read, args.sources):
         texts |= {f"{found.name} {i}": text for i, text in enumerate(found.texts, 1)}
     rows, name = diversity.similarity_table(texts, args.embedding)
-    with plots.style():
+    with looks.style():
         write_picture(args.output / "instructions", rows, pictures.draw_similarity(rows, name))
     return 0
 
 
 def _environments(args: argparse.Namespace) -> int:
     from evalharness.results.report import diversity as pictures
-    from evalharness.results.report import plots
+    from evalharness.results.report import looks
     from evalharness.training.datasets.similarity import FLAG, block_means
 
     if not args.sources:
@@ -78,6 +78,6 @@ def _environments(args: argparse.Namespace) -> int:
     rows, name, flagged = block_means(args.sources, args.seed, args.embedding, data_folder())
     for row in flagged:
         say(f"{row['first']} x {row['second']}: {row['similarity']:.2f}, not below {FLAG}")
-    with plots.style():
+    with looks.style():
         write_picture(args.output / "environments", rows, pictures.draw_similarity(rows, name))
     return 0

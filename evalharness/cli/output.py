@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
     from evalharness.models.asking import Outcome
-    from evalharness.results.report.plots import Style
+    from evalharness.results.report.looks import Style
 
 
 def say(text: str, *, stderr: bool = True) -> None:
@@ -97,8 +97,8 @@ def write_text(option: str, target: str, text: str) -> None:
 def write_picture(
     stem: Path, rows: Sequence[Mapping[str, Any]], figure: Figure, look: Style = "screen"
 ) -> None:
-    """The numbers as `stem`.csv, and the figure in the formats of `look`. Within `plots.style(look)`."""
-    from evalharness.results.report.plots import save_figure
+    """The numbers as `stem`.csv, and the figure in the formats of `look`. Within `looks.style(look)`."""
+    from evalharness.results.report.looks import save_figure
 
     with system_errors(f"cannot make {stem.parent}", "; choose another with -o DIR"):
         stem.parent.mkdir(parents=True, exist_ok=True)

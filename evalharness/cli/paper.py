@@ -17,7 +17,7 @@ from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
     from evalharness.results.paper.exhibit import Exhibit, Filled, Given, Measured
-    from evalharness.results.report.plots import Style
+    from evalharness.results.report.looks import Style
 
 HELP = "the paper's tables and figures with your rows in them"
 
@@ -110,7 +110,7 @@ _ENDINGS = (".pdf", ".svg", ".png")
 
 def _drawing(output: Path | None) -> bool:
     """Raises UserError before the work where the file cannot be drawn."""
-    from evalharness.results.report import plots
+    from evalharness.results.report import looks
 
     if output is None:
         return False
@@ -118,20 +118,20 @@ def _drawing(output: Path | None) -> bool:
         raise UserError(
             f"-o {output}: a figure ends in .pdf, .svg or .png; a table is written with --csv or --latex"
         )
-    plots.style()
+    looks.style()
     return True
 
 
 def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
-    from evalharness.results.report import plots
+    from evalharness.results.report import looks
 
     if filled.figure is None:
         what = f"there is nothing to draw yet; {exhibit.command}"
         if exhibit.name.startswith("table"):
             what = "it is a table; write it with --latex FILE or --csv FILE"
         raise UserError(f"{exhibit.name}: {what}")
-    with plots.style(look):
-        plots.save_as(filled.figure(), output)
+    with looks.style(look):
+        looks.save_as(filled.figure(), output)
     say(f"wrote {output}")
 
 

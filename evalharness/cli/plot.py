@@ -46,12 +46,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.results import curves
-    from evalharness.results.report import plots
+    from evalharness.results.report import looks, plots
     from evalharness.results.run_labels import labels_of
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.study import run_folders
 
-    plots.style()  # before the work, not after it: raises where matplotlib is missing
+    looks.style()  # before the work, not after it: raises where matplotlib is missing
     runs = [load_scored_run(folder) for folder in run_folders(args.runs)]
     labels = labels_of(runs)
     labelled = list(zip(labels, runs, strict=True))
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         "scaling": _scaling(runs, args.x) if args.x else [],
     }
     names = titles() | {family: title for run in runs for family, title in run.titles.items()}
-    with plots.style(args.style):
+    with looks.style(args.style):
         for name, rows in tables.items():
             if rows:
                 write_picture(args.output / name, rows, plots.DRAW[name](rows, names), args.style)

@@ -292,9 +292,9 @@ def _stats(args: argparse.Namespace) -> int:
             say_on(out, line)
     if args.output is not None:
         from evalharness.results.paper.data_exhibits import draw_error_runs
-        from evalharness.results.report import plots
+        from evalharness.results.report import looks
 
-        with plots.style():
+        with looks.style():
             figure = draw_error_runs([("", found.to_json())])
             write_picture(args.output / "error_turns", found.rows(), figure)
     write_json(

@@ -92,7 +92,7 @@ def run_study(
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:
     """The table, the files that were asked for, and `stem`.png, .svg and .csv."""
     from evalharness.results.curves import by_checkpoint
-    from evalharness.results.report import plots
+    from evalharness.results.report import looks, plots
     from evalharness.results.report.checkpoints import print_training
 
     if training is None:
@@ -103,8 +103,8 @@ def show_training(args: argparse.Namespace, stem: Path, training: Training | Non
     rows = list(by_checkpoint(training))
     write_text("--csv", str(stem.with_suffix(".csv")), csv_text(rows))
     try:
-        with plots.style():
-            plots.save_figure(plots.draw_over(rows, training.titles), stem)
+        with looks.style():
+            looks.save_figure(plots.draw_over(rows, training.titles), stem)
     except UserError as error:
         note(f"no plot: {error}")
 

@@ -16,7 +16,7 @@ from evalharness.results.paper.published import load_table
 from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.paper.table import Cell, Column, Row, Table
 from evalharness.results.report import diversity as pictures
-from evalharness.results.report.plots import COLOURS
+from evalharness.results.report.looks import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -152,7 +152,7 @@ class Filled:
     missing: tuple[str, ...] = ()
     """What would complete it."""
     figure: Callable[[], Figure] | None = None
-    """Draws it; call it within `plots.style()`. None for a table, and where there is nothing to draw."""
+    """Draws it; call it within `looks.style()`. None for a table, and where there is nothing to draw."""
 
     def rows(self) -> list[dict[str, Any]]:
         """The exhibit's flat rows."""

@@ -2,81 +2,19 @@
 
 from __future__ import annotations
 
-import logging
-import shlex
-import sys
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, system_errors
 from evalharness.base.text import printable
 from evalharness.results.curves import CURVE_NAMES, DIFFICULTIES, UNPERTURBED, Row
+from evalharness.results.report.looks import COLOURS
 from evalharness.results.training_log import REWARD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Distinct with any colour vision: Okabe & Ito, "Color Universal Design" (2008). Lines differ in dashes as well."""
 _DASHES = ("-", "--", "-.", ":")
-_STYLE: dict[Any, Any] = {
-    "font.size": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.6,
-    "axes.titlesize": 10,
-    "axes.titleweight": "bold",
-    "legend.frameon": False,
-    "svg.hashsalt": "evalharness",  # the same numbers give the same file
-    "svg.fonttype": "none",
-    "text.parse_math": False,  # a model's name is text, also with dollar signs in it
-}
-
-
-PAPER: dict[Any, Any] = {
-    "font.family": "serif",
-    "font.size": 8,
-    "axes.titleweight": "normal",
-    "axes.titlesize": 8,
-    "pdf.fonttype": 42,  # letters that can be copied, and that conferences take
-    "figure.titlesize": 0,
-}
-"""Beside `_STYLE` for a figure of a paper: no title inside, which the caption is."""
-Style = Literal["screen", "paper"]
-
-
-def style(look: Style = "screen") -> AbstractContextManager[None]:
-    """The look of everything drawn and saved within. Raises UserError where matplotlib is missing."""
-    try:
-        from matplotlib import rc_context
-    except ImportError:
-        command = f"{shlex.quote(sys.executable)} -m pip install 'matplotlib>=3.8'"
-        raise UserError(f"plots need matplotlib; install it with: {command}") from None
-
-    @contextmanager
-    def drawing() -> Iterator[None]:
-        log = logging.getLogger("matplotlib")
-        level = log.level
-        with rc_context({**_STYLE, **(PAPER if look == "paper" else {})}), warnings.catch_warnings():
-            # A glyph that the font lacks is drawn as a box: a person sees that in the picture, and no line of
-            # somebody else's code in the terminal.
-            warnings.simplefilter("ignore")
-            log.setLevel(logging.ERROR)
-            try:
-                yield
-            finally:
-                log.setLevel(level)
-
-    return drawing()
-
-
 _LONGEST_LABEL = 60
 """Characters; a figure is not made wider for a name."""
 _INCH_A_CHARACTER = 0.075
@@ -405,23 +343,3 @@ DRAW = {
     "perturbations": draw_perturbations,
 }
 """Name of a plot and its files -> how it is drawn."""
-
-
-def save_figure(figure: Figure, stem: Path, look: Style = "screen") -> list[Path]:
-    """As PNG (200 dots an inch) or, for a paper, PDF, and as SVG; the same bytes for the same numbers. Raises UserError
-    on a bad folder."""
-    paths = [stem.with_suffix(".pdf" if look == "paper" else ".png"), stem.with_suffix(".svg")]
-    for path in paths:
-        save_as(figure, path)
-    return paths
-
-
-def save_as(figure: Figure, target: Path) -> None:
-    """In the format of the file's ending: PDF, SVG or PNG; the same bytes for the same numbers. Raises UserError."""
-    metadata: dict[str, dict[str, None]] = {
-        ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
-        ".svg": {"Date": None, "Creator": None},
-        ".png": {"Software": None},
-    }
-    with system_errors(f"cannot write {target}", "; choose another with -o FILE"):
-        figure.savefig(target, dpi=200, metadata=metadata[target.suffix])

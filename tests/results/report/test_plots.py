@@ -22,7 +22,7 @@ from evalharness.records.store import read_manifest
 from evalharness.results.paper.exhibit import Entry, Given
 from evalharness.results.paper.exhibits import EXHIBITS
 from evalharness.results.paper.perturbed import groups_of
-from evalharness.results.report import plots
+from evalharness.results.report import looks, plots
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.x_values import read_x
 
@@ -202,7 +202,7 @@ def test_only_as_many_bands_are_drawn_as_can_be_told_apart(runs: int, bands: int
         for run in range(runs)
         for turn in (1, 2)
     ]
-    with plots.style("paper"):
+    with looks.style("paper"):
         (axes,) = plots.draw_progress_by_turn(rows, {}).axes
     assert (len(axes.collections), len(axes.lines)) == (bands, runs)
     assert axes.get_ylabel() == "progress rate (%)"
