@@ -300,17 +300,13 @@ class Explorer:
         known = {way: self._known(way) for way in room.ways}
         ways = ", ".join(f"{way} {said}" for way, said in known.items()) or "none"
         moves = action in OPPOSITE
-        jobs = list(dict.fromkeys([*([] if moves or action in self._jobs else [action]), *self._jobs]))
+        jobs = self._jobs if moves or action in self._jobs else [action, *self._jobs]
         said = f"{room.title or 'Here'}, {again}{came}: {ways}. Here: {', '.join(jobs) or 'nothing'}. "
         said += f"I have {', '.join(self._has) or 'nothing'}. {self._gates()}Way back: {back}."
         if not moves:
             return f"{said} First: {action}."
         new = ", ".join(way for way, what in known.items() if what == "new") or "none"
-        route = (
-            f" Way: {', '.join(self._route)}."
-            if self._route and rule == "go to what can be opened now"
-            else ""
-        )
+        route = f" Way: {', '.join(self._route)}." if rule == "go to what can be opened now" else ""
         return f"{said} New: {new}.{route} I go {action}{then}."
 
     def _known(self, way: str) -> str:

@@ -20,7 +20,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, Task
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.results.diversity import embed, labels_of_paths
+from evalharness.results.diversity import embed, labels_of_paths, mean_similarity
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.layouts import Unfit, read_any
@@ -96,13 +96,8 @@ def block_means(
     rows: list[dict[str, Any]] = []
     for first, left in parts.items():
         for second, right in parts.items():
-            block = np.clip(left @ right.T, -1.0, 1.0)
-            total, pairs = block.sum(), block.size
-            if first == second:
-                total, pairs = total - np.trace(block), pairs - len(block)
-            rows.append(
-                {"first": first, "second": second, "similarity": float(total / pairs) if pairs else None}
-            )
+            value = mean_similarity(left) if first == second else float((left @ right.T).mean())
+            rows.append({"first": first, "second": second, "similarity": value})
     sets, families = set(labels), set(titles.values())
     flagged = [
         row
