@@ -33,6 +33,7 @@ class Exported:
     """Written."""
     trained_turns: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    broken_lines: int = 0
     tokens: TokenCounts | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -84,6 +85,7 @@ def export(
             file, text = formats.BESIDE[name]
             (folder / file).write_text(text, encoding="ascii")
             done.files.append(folder / file)
+        done.broken_lines = sum(map(len, lines.values()))
         _manifest(folder, sources, name, mode, done)
     return done
 

@@ -268,6 +268,7 @@ def test_broken_lines_are_told_and_the_rest_is_exported(
     with data.open("a") as file:
         file.write("{broken\n")
     assert main(["refine", "export", str(data), "--format", "messages", "-o", str(tmp_path / "out")]) == 0
+    assert json.loads((tmp_path / "out/export.json").read_text())["counts"]["broken_lines"] == 1
     assert "1 broken line left out" in capsys.readouterr().err
     assert len((tmp_path / "out" / "train.jsonl").read_text().splitlines()) == 3
 
