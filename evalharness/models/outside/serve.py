@@ -41,9 +41,9 @@ class HandOuts:
 
     def note(self, key: tuple[str, int]) -> int:
         """How often this one has been given out now. Raises StoreError."""
-        self._counts[key] += 1
-        times = self._counts[key]
+        times = self._counts[key] + 1
         self._file.append({"time": time.time(), "task_id": key[0], "sample": key[1], "times": times})
+        self._counts[key] = times
         return times
 
     def close(self) -> None:

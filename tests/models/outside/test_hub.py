@@ -13,6 +13,7 @@ from evalharness.models.openenv.wire import RefusedError
 from evalharness.models.outside.hub import Hub, Offer
 from evalharness.models.outside.messages import Action, Observation
 from evalharness.models.outside.serve import FILE, HandOuts
+from evalharness.records.lines import StoreError
 
 
 async def claimed() -> Offer:
@@ -56,6 +57,25 @@ async def test_an_action_that_waits_hears_that_the_episode_is_over_or_void() -> 
             await acting
     with pytest.raises(PolicyStoppedError):
         await offer.next_action(5.0)
+
+
+async def test_an_episode_whose_hand_out_cannot_be_noted_is_the_next_one_again() -> None:
+    notes = iter([StoreError("the disk is full"), 1])
+
+    def note(key: tuple[str, int]) -> int:
+        noted = next(notes)
+        if isinstance(noted, StoreError):
+            raise noted
+        return noted
+
+    hub = Hub(wait_s=60.0, on_hand_out=note)
+    opening = Observation(text="here", goal="there", turns_left=2)
+    first = await hub.offer(("compass/open/000", 0), opening)
+    await hub.offer(("compass/open/001", 0), opening)
+    with pytest.raises(StoreError):
+        await hub.claim("anybody", lambda: False)
+    assert not first.claimed.is_set()
+    assert (await hub.claim("anybody", lambda: False))[0] is first
 
 
 def test_a_hand_out_that_names_no_episode_is_damage_and_says_so(tmp_path: Path) -> None:
