@@ -1,19 +1,22 @@
 # `make` lists the commands. They install into .venv; vLLM goes into an environment of its own.
 # PATH: a build among the dependencies calls `python`.
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# What is imported is compiled then, and kept; to compile all that is installed takes minutes.
+unexport PYTHONDONTWRITEBYTECODE
+pip := .venv/bin/pip install -q --no-compile
 
 help:
 	@sed -n 's/^\([a-z]*\):.*##/make \1 /p' Makefile
 
 demo: venv ## install everything, then a small real model plays all five families
-	.venv/bin/pip install -q -r requirements/run.txt
-	.venv/bin/pip install -q --no-deps .
+	$(pip) -r requirements/run.txt
+	$(pip) --no-deps .
 	.venv/bin/evalharness server install
 	.venv/bin/evalharness run --model demo --suite open --tasks all --draw 4 --max-tokens 128
 
 test: system venv ## install everything, then run all tests
-	.venv/bin/pip install -q -r requirements/dev.txt
-	.venv/bin/pip install -q --no-deps -e .
+	$(pip) -r requirements/dev.txt
+	$(pip) --no-deps -e .
 	.venv/bin/evalharness server install --cpu
 	.venv/bin/pytest -n 3 --dist loadfile --durations 40
 

@@ -19,6 +19,7 @@ from evalharness.models.serving.private import (
     ServerInstall,
     answer_of,
     installing,
+    pip_install,
     python_of,
     read_install,
     replace_install,
@@ -93,7 +94,7 @@ def _add_missing(install: ServerInstall, on_line: Callable[[str], None]) -> None
     missing = output[-1].removeprefix("evalharness:").split()
     if missing:
         on_line(f"{STEP}adding {', '.join(missing)}")
-        _run([install.executable, "-I", "-m", "pip", "install", "--progress-bar", "off", *missing], on_line)
+        _run([*pip_install(install.executable), *missing], on_line)
 
 
 def uninstall_server() -> bool:
@@ -129,7 +130,7 @@ def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str],
 
 def _install_cpu(python: Path, requirement: str, on_line: Callable[[str], None]) -> None:
     # pip, not uv: where an index lacks the "+cpu" torch, pip alone takes it from a find-links folder.
-    install: list[str | Path] = [python, "-I", "-m", "pip", "install", "--progress-bar", "off"]
+    install = pip_install(python)
     try:
         run_streaming([*install, requirement], on_line)
     except ToolError as failed:
@@ -150,7 +151,7 @@ def _install(python: Path, requirements: Sequence[str], on_line: Callable[[str],
             return
         except ToolError as failed:
             on_line(f"{STEP}uv failed ({failed.output[-1] if failed.output else failed}); trying pip")
-    _run([python, "-I", "-m", "pip", "install", "--progress-bar", "off", *requirements], on_line)
+    _run([*pip_install(python), *requirements], on_line)
 
 
 def _run(argv: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str]:

@@ -66,6 +66,13 @@ def python_of(environment: Path) -> Path:
     return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
+def pip_install(python: Path) -> list[str | Path]:
+    """The command that options and requirements are added to. What is imported is compiled then: to compile all of a
+    server took half of its installation. But where Python must not keep what it compiles, that is done here."""
+    compiled = [] if sys.dont_write_bytecode else ["--no-compile"]
+    return [python, "-I", "-m", "pip", "install", "--progress-bar", "off", *compiled]
+
+
 def read_install(root: Path) -> ServerInstall | None:
     """The installation that `root` holds; None when there is none or it was never completed."""
     return read_record(root / RECORD, ServerInstall)

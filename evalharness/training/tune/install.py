@@ -20,6 +20,7 @@ from evalharness.models.serving.private import (
     Install,
     answer_of,
     installing,
+    pip_install,
     python_of,
     read_record,
     replace_install,
@@ -131,8 +132,7 @@ def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> T
     )
     wanted = [f"{name}=={version}" for name, version in PINS.items() if name not in below["packages"]]
     on_line(f"{STEP}installing {', '.join(wanted)}")
-    pip: list[str | Path] = [python, "-I", "-m", "pip", "install", "--progress-bar", "off"]
-    _run([*pip, "--constraint", constraints, *wanted], on_line)
+    _run([*pip_install(python), "--constraint", constraints, *wanted], on_line)
     on_line(f"{STEP}verifying: importing trl, peft and datasets")
     versions = answer_of(_run([python, "-I", "-c", _VERIFY], on_line))
     return TuneInstall(
