@@ -41,7 +41,8 @@ LLaMA-Factory `<|im_start|>assistant` and its line's end, too."""
 
 
 def overlaid(folder: Path, packages: tuple[str, ...]) -> Path:
-    argv = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, *packages]
+    options = ("--quiet", "--no-compile", "--no-deps", "--target", folder)
+    argv = [sys.executable, "-m", "pip", "install", *options, *packages]
     done = subprocess.run([*map(str, argv)], capture_output=True, text=True)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [""])[-1][:200]
