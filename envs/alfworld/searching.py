@@ -113,7 +113,9 @@ class Searcher:
         if self._kind in TREATED_AT and held not in self._treated:
             place = self._first(TREATED_AT[self._kind])
             if place == self._here:
-                return Decision(f"{self._kind} {held} with {place}", f"treat what is held{self._beside(held)}")
+                return Decision(
+                    f"{self._kind} {held} with {place}", f"treat what is held{self._beside(held)}"
+                )
             return Decision(f"go to {place}", "bring it to be treated")
         place = self._first((self._target,))
         if place != self._here:
