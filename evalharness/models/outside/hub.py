@@ -205,14 +205,14 @@ class Hub:
                 raise RefusedError("SESSION_ERROR", "this process plays its one episode already", 409)
         else:
             offer = await self._next()
-            if gone():
-                await self._back(offer)
-                raise RefusedError("SESSION_ERROR", "the agent has left", 409)
         try:
+            if offer.token is None and gone():
+                raise RefusedError("SESSION_ERROR", "the agent has left", 409)
             offer.handed_out = self.on_hand_out(offer.key)
         except Exception:
             if offer.token is None:
-                await self._back(offer)
+                self._waiting.insert(0, offer)
+                await self._tell()
             raise
         self.ever_claimed = True
         self._played[offer.session] = offer
@@ -248,11 +248,6 @@ class Hub:
         except TimeoutError:
             raise RefusedError("CAPACITY_REACHED", "no episode is open now: reset again", 429) from None
         raise RefusedError("RUN_OVER", "the run is over: there is no further episode", 410)
-
-    async def _back(self, offer: Offer) -> None:
-        """It is the next one again."""
-        self._waiting.insert(0, offer)
-        await self._tell()
 
     async def _tell(self) -> None:
         async with self._changed:

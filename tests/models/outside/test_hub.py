@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -60,14 +61,7 @@ async def test_an_action_that_waits_hears_that_the_episode_is_over_or_void() -> 
 
 
 async def test_an_episode_whose_hand_out_cannot_be_noted_is_the_next_one_again() -> None:
-    notes = iter([StoreError("the disk is full"), 1])
-
-    def note(key: tuple[str, int]) -> int:
-        noted = next(notes)
-        if isinstance(noted, StoreError):
-            raise noted
-        return noted
-
+    note = Mock(side_effect=[StoreError("the disk is full"), 1])
     hub = Hub(wait_s=60.0, on_hand_out=note)
     opening = Observation(text="here", goal="there", turns_left=2)
     first = await hub.offer(("compass/open/000", 0), opening)
