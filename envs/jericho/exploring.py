@@ -1,26 +1,23 @@
 """A player of generated quests without privileged information: what a small model can be asked to imitate.
 
-It does what a room lists (takes things, searches what is noticed, opens, pulls), then tries the exits in the order in
-which they are named, goes back the way it came when nothing is left, and goes to a closed way once it holds what opens
-it. Its thoughts carry all that it must not forget from turn to turn: what it has, what is closed, what is left to do
-here, and the way back as a reversed path. A thought begins with the room's name, where it came from and all that the
-room lists, so that nothing is passed over and what was said of a room is found again by its name. A step back says what
-is left of the way back. They name nothing that was not read.
+It does what a room lists (takes things, searches what is noticed, opens, pulls), opens what it can, then takes the way
+that is named after the one it came by, as one walks a maze with a hand on the wall: in maps without circles, as these
+are, that leads everywhere and asks for no memory of what was visited. Its thoughts carry what it must not forget: what
+it has, what it has done, and the way back as a reversed path, as it is after the step. They name nothing that was not
+read.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from evalharness.envs.jericho.actions import published_cut
-from evalharness.envs.jericho.quests import DIRECTIONS, OPPOSITE
+from evalharness.envs.jericho.quests import OPPOSITE
 from evalharness.envs.teaching import Decision
 
-Spot = tuple[int, int]
 _WAY = r"(north|south|east|west)"
 _EXITS = re.compile(rf"The way out is {_WAY}\.|Ways lead ((?:{_WAY}|, | and )+)\.")
 _DOOR = re.compile(rf"The ([\w' -]+?) is to the {_WAY}\.")
@@ -54,8 +51,8 @@ class Gate:
 
     @property
     def what(self) -> str:
-        """Its name, and what it wants."""
-        return f"{self.name} for {self.gift}" if self.gift else self.name
+        """What it is called among the things that are done."""
+        return self.name or self.kind
 
 
 def named(text: str) -> list[str]:
@@ -69,39 +66,34 @@ class Room:
     """What a room's description says."""
 
     title: str = ""
-    exits: list[str] = field(default_factory=list)
+    ways: list[str] = field(default_factory=list)
+    """The exits, closed ones too, in the order of the text."""
     gates: dict[str, Gate] = field(default_factory=dict)
-    """Direction -> what closes it."""
+    """Direction -> what closes it, or closed it."""
     jobs: list[str] = field(default_factory=list)
     """Commands for what is listed, in the order of the text."""
-
-    @property
-    def ways(self) -> list[str]:
-        """The exits, then the closed ways."""
-        return list(dict.fromkeys([*self.exits, *self.gates]))
 
 
 def read_room(text: str) -> Room | None:
     """None where the text describes no room."""
     room = Room()
+    ways: list[tuple[int, str]] = []
     for match in _EXITS.finditer(text):
-        room.exits += [match[1]] if match[1] else re.findall(_WAY, match[2])
-    if (first := _EXITS.search(text)) and (titles := _TITLE.findall(text[: first.start()])):
+        ways += [(match.start() + n, way) for n, way in enumerate(re.findall(rf"\b{_WAY}\b", match[0]))]
+    if ways and (titles := _TITLE.findall(text[: min(ways)[0]])):
         room.title = titles[-1]
+    gates = [(m.start(), m[2], Gate("door", m[1])) for m in _DOOR.finditer(text)]
+    gates += [(m.start(), m[1], Gate("dark")) for m in _DARK.finditer(text)]
+    gates += [(m.start(), m[1], Gate("barrier", m[2])) for m in _BARRIER.finditer(text)]
     guard = _GUARD.search(text)
-    closed: list[tuple[int, str, Gate]] = [
-        (m.start(), m[2], Gate("door", m[1])) for m in _DOOR.finditer(text)
-    ]
-    closed += [(m.start(), m[1], Gate("dark")) for m in _DARK.finditer(text)]
-    closed += [(m.start(), m[1], Gate("barrier", m[2])) for m in _BARRIER.finditer(text)]
     for match in _GUARDED.finditer(text):
+        ways.append((match.start(), match[1]))
         if guard is not None:
-            closed.append((match.start(), match[1], Gate("guard", guard[1], guard[2])))
-        else:
-            room.exits.append(match[1])
-    for _, way, gate in sorted(closed, key=lambda found: found[0]):
-        room.gates[way] = gate
-    if not room.exits and not room.gates:
+            room.gates[match[1]] = Gate("guard", guard[1], guard[2])
+    ways += [(start, way) for start, way, _ in gates]
+    room.gates |= {way: gate for _, way, gate in gates}
+    room.ways = list(dict.fromkeys(way for _, way in sorted(ways)))
+    if not room.ways:
         return None
     jobs: list[tuple[int, str]] = []
     for match in _THINGS.finditer(text):
@@ -121,8 +113,6 @@ _RULES: Final = {
     "take": "take what is listed", "search": "search what is noticed", "open": "open what is closed",
     "pull": "pull what may be pulled", "turn": "make light", "give": "give what is wanted", "unlock": "unlock the door",
 }  # fmt: skip
-
-
 _LETTERS: Final = {way[0]: way for way in OPPOSITE}
 
 
@@ -132,207 +122,183 @@ class Explorer:
     reads_valid = False
 
     def __init__(self) -> None:
-        self._here: Spot = (0, 0)
+        self._room: Room | None = None
         self._back: list[str] = []
         """The way to where the story begins."""
-        self._rooms: dict[Spot, Room] = {}
-        self._tried: set[tuple[Spot, str]] = set()
-        self._done: set[tuple[Spot, str]] = set()
-        self._jobs: list[str] = []
-        self._has: list[str] = []
-        self._lit = self._pulled = False
-        self._opened: set[str] = set()
-        """Doors that stand open, and guards that let one by."""
-        self._altar = self._treasure = ""
-        self._route: list[str] = []
         self._came = ""
         """The way to the room it came from."""
-        self._again = False
-        """Whether it has been in this room before."""
+        self._has: list[str] = []
+        self._done: list[str] = []
+        """What was searched, pulled, lit, opened, passed or persuaded."""
+        self._found: list[str] = []
+        """Commands for what it has found here, beside what the room lists."""
+        self._taken: set[str] = set()
+        """Commands for this room's things that were tried."""
+        self._unlocked = ""
+        self._altar = self._treasure = ""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next; None when it is at a loss."""
-        if not self._rooms:
-            self._arrive(observation)
+        if self._room is None:
+            self._room = read_room(observation) or Room()
             if match := _ALTAR.search(observation):
                 self._altar, self._treasure = match[1], match[2]
         if self._treasure and self._treasure in self._has:
             return self._home()
-        if self._jobs:
-            job = self._jobs[0]
-            return self._said(job, _RULES.get(job.split()[0], "do what is left here"))
-        if (way := self._open_way()) is not None:
-            return self._said(way, _RULES.get(way.split()[0], "try the next exit"))
-        if not self._route:
-            self._route = self._way_to_something()
-        if not self._route:
+        if jobs := self._jobs():
+            return self._said(jobs[0], _RULES.get(jobs[0].split()[0], "go through what is open now"))
+        if (way := self._next_way()) is None:
             return None
-        gate = len(self._route) > 1 and self._route != self._back[: len(self._route)]
-        return self._said(self._route[0], "go to what can be opened now" if gate else "go back")
+        rule = "go back" if way == self._came else "take the next way"
+        return self._said(way, rule)
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         action = published_cut(action).strip().lower()
         verb, _, rest = action.partition(" ")
         way = action.removeprefix("go ").removeprefix("walk ")
         way = _LETTERS.get(way, way)
-        if action in self._jobs:
-            self._jobs.remove(action)
-        self._done.add((self._here, action))
         if way in OPPOSITE:
             self._moved(way, after)
             return
-        if verb in ("take", "search", "look", "get") and not _REFUSED.search(after):
-            found = [rest] if verb in ("take", "get") else _FOUND.findall(after)
-            for thing in found:
+        self._taken.add(action)
+        self._found = [command for command in self._found if command != action]
+        refused = _REFUSED.search(after) is not None
+        if verb in ("take", "search", "look", "get"):
+            for thing in [rest] if verb in ("take", "get") and not refused else _FOUND.findall(after):
                 self._get(thing)
-        elif verb == "open" and (match := _REVEALED.search(after)):
-            self._jobs[:0] = [f"take {thing}" for thing in named(match[1])]
-        elif verb in ("pull", "push"):
-            self._pulled = True
+        spot = rest.removeprefix("under ").removeprefix("behind ").removeprefix("in ")
+        here = self._room.jobs if self._room else []
+        if verb in ("search", "look") and f"search {spot}" in here:
+            self._finished(spot)
+        elif verb in ("pull", "push") and f"pull {rest}" in here:
+            self._finished(f"{rest} pulled")
         elif verb == "turn" and "something you can switch" not in after:
-            self._lit = True
-        elif verb == "give" and not _REFUSED.search(after):
+            self._finished("light on")
+        elif verb == "unlock" and not refused:
+            self._unlocked = rest.partition(" with ")[0]
+        elif verb == "give" and not refused:
             thing, _, guard = rest.partition(" to ")
             self._has = [held for held in self._has if held != thing]
-            self._opened.add(guard)
-        if verb == "open" and "You open" in after:
-            self._opened.add(rest)
+            self._opened(guard)
+        elif verb == "open" and (match := _REVEALED.search(after)):
+            self._found[:0] = [f"take {thing}" for thing in named(match[1])]
+        elif verb == "open" and "You open" in after:
+            self._opened(rest)
+
+    def _opened(self, name: str) -> None:
+        """A gate stands open: it is gone through next."""
+        gates = self._room.gates if self._room else {}
+        for way, gate in gates.items():
+            if gate.name == name:
+                self._finished(gate.what)
+                self._found.insert(0, way)
 
     def _moved(self, way: str, after: str) -> None:
-        self._tried.add((self._here, way))
-        if read_room(after) is None:  # something is in the way
-            self._route = []
+        room = read_room(after)
+        here, self._room = self._room or Room(), room or self._room
+        self._found = [command for command in self._found if command != way]
+        if room is None:  # something is in the way
             return
-        dx, dy = DIRECTIONS[way]
-        self._here = (self._here[0] + dx, self._here[1] + dy)
-        self._tried.add((self._here, OPPOSITE[way]))
+        if (gate := here.gates.get(way)) is not None:
+            self._finished(gate.what)
+        self._back = self._after(way)
         self._came = OPPOSITE[way]
-        if self._back[:1] == [way]:
-            self._back.pop(0)
-        else:
-            self._back.insert(0, OPPOSITE[way])
-        self._route = self._route[1:] if self._route[:1] == [way] else []
-        self._arrive(after)
+        self._found = []
 
-    def _arrive(self, text: str) -> None:
-        room = read_room(text) or Room()
-        known = self._rooms.get(self._here)
-        self._again = known is not None
-        if known is not None:
-            room.gates = {**known.gates, **room.gates}
-        self._rooms[self._here] = room
-        self._jobs = [job for job in room.jobs if (self._here, job) not in self._done]
+    def _after(self, action: str) -> list[str]:
+        """The way back as it is after the action."""
+        if action not in OPPOSITE:
+            return self._back
+        return self._back[1:] if self._back[:1] == [action] else [OPPOSITE[action], *self._back]
+
+    def _finished(self, what: str) -> None:
+        if what not in self._done:
+            self._done.append(what)
 
     def _get(self, thing: str) -> None:
         if thing not in self._has:
             self._has.append(thing)
-            if _LIGHT.search(thing) and not self._lit:
-                self._jobs.insert(0, f"turn on {thing}")
+            if _LIGHT.search(thing) and "light on" not in self._done:
+                self._found.insert(0, f"turn on {thing}")
 
-    def _opener(self, gate: Gate) -> str | None:
-        """The command that opens a gate now, `` where nothing is left to do; None where it stays closed."""
-        if gate.name in self._opened:
-            return ""
+    def _listed(self) -> dict[str, bool]:
+        """Commands for what is here -> whether they are done."""
+        room = self._room or Room()
+        listed = dict.fromkeys(self._found, False)
+        for job in room.jobs:
+            listed[job] = self._tried(job)
+        for way, gate in room.gates.items():
+            if (command := self._opener(way, gate)) is not None:
+                listed[command] = False
+        return listed
+
+    def _tried(self, job: str) -> bool:
+        verb, _, thing = job.partition(" ")
+        return job in self._taken or (thing if verb == "search" else f"{thing} pulled") in self._done
+
+    def _jobs(self) -> list[str]:
+        return [command for command, done in self._listed().items() if not done]
+
+    def _opener(self, way: str, gate: Gate) -> str | None:
+        """The command for a gate that was not passed and can be; None for others."""
+        if gate.what in self._done:
+            return None
         if gate.kind == "door":
             key = next((thing for thing in self._has if _KEY.search(thing)), None)
             if key is None:
                 return None
-            unlock = f"unlock {gate.name} with {key}"
-            done = any(said == unlock for _, said in self._done)
-            return f"open {gate.name}" if done else unlock
+            return f"open {gate.name}" if self._unlocked == gate.name else f"unlock {gate.name} with {key}"
         if gate.kind == "guard":
             return f"give {gate.gift} to {gate.name}" if gate.gift in self._has else None
-        return "" if (self._lit if gate.kind == "dark" else self._pulled) else None
+        if gate.kind == "dark":
+            return way if "light on" in self._done else None
+        return way if any(done.endswith(" pulled") for done in self._done) else None
 
-    def _open_way(self) -> str | None:
-        """The next exit here that was not tried, or the command that opens it."""
-        room = self._rooms[self._here]
-        for way in room.exits:
-            if (self._here, way) not in self._tried:
+    def _next_way(self) -> str | None:
+        """The way named after the one it came by, of those that are open; after the last comes the first."""
+        room = self._room or Room()
+        start = room.ways.index(self._came) + 1 if self._came in room.ways else 0
+        for way in [*room.ways[start:], *room.ways[:start]]:
+            gate = room.gates.get(way)
+            if gate is None or gate.what in self._done or way == self._came:
                 return way
-        for way, gate in room.gates.items():
-            if (self._here, way) not in self._tried and (opener := self._opener(gate)) is not None:
-                return opener or way
         return None
 
-    def _way_to_something(self) -> list[str]:
-        """The shortest known way to a room with an exit that was not tried and is not closed."""
-        queue = deque([(self._here, list[str]())])
-        seen = {self._here}
-        while queue:
-            spot, walk = queue.popleft()
-            room = self._rooms[spot]
-            ways = [*room.exits, *(way for way, gate in room.gates.items() if self._opener(gate) is not None)]
-            if any((spot, way) not in self._tried for way in ways):
-                return walk
-            for way in ways:
-                there = (spot[0] + DIRECTIONS[way][0], spot[1] + DIRECTIONS[way][1])
-                if there in self._rooms and there not in seen:
-                    seen.add(there)
-                    queue.append((there, [*walk, way]))
-        return []
-
     def _home(self) -> Decision:
+        have = f"The goal asks for {self._treasure}, and I have it."
         if not self._back:
-            return self._said(f"put {self._treasure} on {self._altar}", "put it where it belongs")
-        return self._said(self._back[0], "bring it back")
+            return self._decided(
+                f"put {self._treasure} on {self._altar}",
+                "put it where it belongs",
+                f"{have} Here is {self._altar}.",
+            )
+        return self._decided(self._back[0], "bring it back", f"{have} I go {self._back[0]}.")
 
     def _said(self, action: str, rule: str) -> Decision:
-        return Decision(action, rule, (self._thought(action, rule),))
-
-    def _thought(self, action: str, rule: str) -> str:
-        """What is said of each way, what can be done here, all that is carried, then the decision: the first of what is
-        left here, then the first new way."""
-        back = ", ".join(self._back) or "none, I am where I began"
-        then = ""
-        if self._back[:1] == [action]:
-            rest = ", ".join(self._back[1:])
-            then = f"; then the way back is {rest}" if rest else "; then I am where I began"
-        if rule == "bring it back":
-            return (
-                f"The goal asks for {self._treasure}, and I have it. Way back: {back}. I go {action}{then}."
-            )
-        if rule == "put it where it belongs":
-            return f"The goal asks for {self._treasure}, and I have it. Here is {self._altar}."
-        room = self._rooms[self._here]
-        again = "again" if self._again else "new"
+        """A thought: the ways, what is here, all that is carried, then the decision and the way back after it."""
+        room = self._room or Room()
         came = f", from {self._came}" if self._came else ""
-        known = {way: self._known(way) for way in room.ways}
-        ways = ", ".join(f"{way} {said}" for way, said in known.items()) or "none"
-        moves = action in OPPOSITE
-        jobs = self._jobs if moves or action in self._jobs else [action, *self._jobs]
-        said = f"{room.title or 'Here'}, {again}{came}: {ways}. Here: {', '.join(jobs) or 'nothing'}. "
-        said += f"I have {', '.join(self._has) or 'nothing'}. {self._gates()}Way back: {back}."
-        if not moves:
-            return f"{said} First: {action}."
-        new = ", ".join(way for way, what in known.items() if what == "new") or "none"
-        route = f" Way: {', '.join(self._route)}." if rule == "go to what can be opened now" else ""
-        return f"{said} New: {new}.{route} I go {action}{then}."
-
-    def _known(self, way: str) -> str:
-        """What there is to say of a way: it is the way back, has been gone, is new, or what closes it."""
-        if self._back[:1] == [way]:
-            return "back"
-        if (self._here, way) in self._tried:
-            return "been"
-        gate = self._rooms[self._here].gates.get(way)
-        if gate is None or self._opener(gate) == "":
-            return "new"
-        return f"behind {gate.what}" if gate.name else "dark"
-
-    def _gates(self) -> str:
-        """What closes ways that were not gone, and where; then elsewhere what would not close them now."""
-        closed, passed = [], []
-        for spot, room in self._rooms.items():
-            for way, gate in room.gates.items():
-                if (spot, way) in self._tried:
-                    continue
-                what = f"{gate.what or f'dark {way}'} ({room.title or 'here'})"
-                if self._opener(gate) is None:
-                    closed.append(what)
-                elif spot != self._here:
-                    passed.append(what)
-        found = {"Closed": closed, "To try": passed}
-        return "".join(
-            f"{name}: {', '.join(dict.fromkeys(listed))}. " for name, listed in found.items() if listed
+        ways = ", ".join(self._shown(room, way) for way in room.ways) or "none"
+        listed = [f"{command} (done)" if done else command for command, done in self._listed().items()]
+        said = (
+            f"{room.title or 'Here'}{came}. Ways: {ways}. Here: {', '.join(listed) or 'nothing'}. "
+            f"Have: {', '.join(self._has) or 'nothing'}. Done: {', '.join(self._done) or 'nothing'}."
         )
+        if rule not in ("take the next way", "go back"):
+            return self._decided(action, rule, f"{said} First: {action}.")
+        if self._came:
+            last = ", the last" if room.ways[-1:] == [self._came] else ""
+            said += f" After {self._came}{last}: {action if rule != 'go back' else 'no other'}."
+        return self._decided(action, rule, f"{said} I go {action}.")
+
+    def _decided(self, action: str, rule: str, said: str) -> Decision:
+        back = ", ".join(self._after(action)) or "none, I am where I began"
+        return Decision(action, rule, (f"{said} Back: {back}.",))
+
+    def _shown(self, room: Room, way: str) -> str:
+        gate = room.gates.get(way)
+        if gate is None or gate.what in self._done:
+            return way
+        if not gate.name:
+            return f"{way} dark"
+        return f"{way} behind {gate.name}" + (f" for {gate.gift}" if gate.gift else "")
