@@ -38,6 +38,8 @@ class _Family:
     expected: float = 0.0
     """What had been expected of them."""
     prior: float = 0.0
+    most: int | None = None
+    """Of its episodes can be in flight; None where nothing but the slots limits them."""
     turns: int = 0
     """All that were played, in flight or not."""
     episode_s: float = 0.0
@@ -68,11 +70,13 @@ class Forecast:
     clock: Callable[[], float] = lambda: time.monotonic()
     _families: dict[str, _Family] = field(default_factory=dict)
 
-    def expect(self, expected_turns: Mapping[EpisodeKey, float]) -> None:
-        """The episodes to be played now."""
+    def expect(self, expected_turns: Mapping[EpisodeKey, float], most: Mapping[str, int] = {}) -> None:
+        """The episodes to be played now; `most`: family -> episodes in flight, where its workers limit them."""
         self._families = {}
         for key, turns in expected_turns.items():
-            self._families.setdefault(_family(key), _Family()).waiting[key] = max(turns, 1.0)
+            name = _family(key)
+            family = self._families.setdefault(name, _Family(most=most.get(name)))
+            family.waiting[key] = max(turns, 1.0)
         for family in self._families.values():
             family.prior = _PRIOR * fmean(family.waiting.values())
 
@@ -113,22 +117,24 @@ class Forecast:
 
     @property
     def seconds_left(self) -> float | None:
-        """The family that takes longest, or all work over all slots; None before the turns say anything, and
-        while a family has just begun: the pace of fast ones once said 7 s for minutes of a slow one."""
+        """All work over all slots, or the family that takes longest with all slots that it can have once others are
+        done; None before the turns say anything, and while a family has just begun: the pace of fast ones once said
+        7 s for minutes of a slow one."""
         unfinished = [family for family in self._families.values() if family.waiting]
         pace = self._overall_pace
         if not unfinished or pace is None or not all(f.is_known or not f.running for f in unfinished):
             return None
         slots = max(sum(len(family.running) for family in unfinished), 1)
         work = sum(self._work(family, pace) for family in unfinished) / slots
-        return max([work, *(self._alone(family, pace) for family in unfinished)])
+        alone = [self._alone(family, pace, min(slots, family.most or slots)) for family in unfinished]
+        return max([work, *alone])
 
     def seconds_left_of(self, name: str) -> float | None:
         """None before turns say anything, and where nothing of the family is in flight."""
         family, pace = self._families.get(name), self._overall_pace
         if family is None or pace is None or not family.running:
             return None
-        return self._alone(family, pace)
+        return self._alone(family, pace, len(family.running))
 
     @property
     def _overall_pace(self) -> float | None:
@@ -151,8 +157,8 @@ class Forecast:
         pace = self._family_pace(family, overall)
         return sum(self._turns_left(family, key) for key in list(family.waiting)) * pace
 
-    def _alone(self, family: _Family, overall: float) -> float:
-        """With the slots that it has now, and at least as long as its longest episode."""
+    def _alone(self, family: _Family, overall: float, slots: int) -> float:
+        """With so many slots, and at least as long as its longest episode."""
         now, pace = self.clock(), self._family_pace(family, overall)
         longest = max(
             (
@@ -161,9 +167,7 @@ class Forecast:
             ),
             default=0.0,
         )
-        return (
-            max(self._work(family, overall) / slots, longest) if (slots := len(family.running)) else longest
-        )
+        return max(self._work(family, overall) / slots, longest)
 
     @staticmethod
     def _turns_left(family: _Family, key: EpisodeKey) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from unittest.mock import Mock
 
 import pytest
 from made_runs import made_episode, make_task
@@ -61,6 +62,30 @@ CASES = {
         {k: v for f in "abcde" for k, v in keys(f, [30] * 4).items()}, slots=2, turn_s=2.0
     ),
 }  # fmt: skip
+
+
+def test_a_family_is_taken_to_get_the_slots_of_those_that_end_before_it() -> None:
+    """With one of ten slots at first, a family was said to take ten times as long as it did."""
+    run = Simulation(keys("babyai", [30] * 9) | keys("pddl", [29] * 91), slots=10, turn_s=1.0)
+    whole = run.play(expected=30.0)
+    for at, left in run.seen:
+        assert left is None or left < 1.2 * (whole - at) + 10.0, f"{left} s left at {at} s of {whole} s"
+
+
+@pytest.mark.parametrize(("most", "rounds"), [(1, 19.5), (20, 5.25)])
+def test_a_family_gets_no_more_slots_than_its_workers_hold(most: int, rounds: float) -> None:
+    """Of 23 episodes of 30 turns four are in flight, one of them of the family with twenty."""
+    clock = Mock(return_value=0.0)
+    flight = [("sciworld/open/000", 0), *(("pddl/open/000", sample) for sample in range(3))]
+    forecast = Forecast(clock=clock)
+    others = {(f"sciworld/open/{index:03d}", 0): 30.0 for index in range(20)}
+    forecast.expect(dict.fromkeys(flight, 30.0) | others, {"sciworld": most})
+    for key in flight:
+        forecast.begin(key)
+        for _ in range(15):
+            forecast.turn(key)
+    clock.return_value = 15.0
+    assert forecast.seconds_left == pytest.approx(30.0 * rounds, rel=0.01)
 
 
 @pytest.mark.parametrize("name", CASES)
