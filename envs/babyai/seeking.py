@@ -85,9 +85,14 @@ def wall_ahead(observation: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def bare(what: str) -> str:
+    """`the red ball on your left` -> `red ball`"""
+    return " ".join(_PLACE.sub("", what).split()[1:])
+
+
 def fits(name: str, what: str) -> bool:
     """Whether a numbered thing is one that the goal's words mean, its place left aside."""
-    words = _PLACE.sub("", what).split()[1:]
+    words = bare(what).split()
     if not words:
         return False
     color, *_, kind = _STATE.sub("", name.rpartition(" ")[0]).split()

@@ -10,6 +10,7 @@ from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.seeking import (
     NEAR,
     Seeker,
+    bare,
     fits,
     in_sight,
     sought_next,
@@ -123,8 +124,9 @@ def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
 
 
 def _looked(scene: Scene, wanted: str) -> str:
-    """What is in sight, thing by thing, until one is what is sought: a verdict that comes before it was compared is a
-    guess. `I look for the red ball. grey box 1: no. red ball 1: yes.`"""
+    """What is in sight, thing by thing, until one is what is sought: a verdict is learned where both that it compares
+    stand before it. `I look for the red ball. grey ball 1, red ball: no. red ball 1, red ball: yes.`"""
+    sought = f", {bare(wanted)}" if wanted.split()[0] in ("the", "a", "an") else ""
     actions = [scene.parse(step.action) for step in scene.done]
     been = [unnumbered(a.arguments["object"]) for a in actions if a is not None and a.name == "go_to"]
     said = [f"I look for {wanted}."]
@@ -132,8 +134,9 @@ def _looked(scene: Scene, wanted: str) -> str:
         said.append(f"Been at {', '.join(dict.fromkeys(been))}.")
     for thing in in_sight(scene.last):
         if fits(thing.name, wanted):
-            return " ".join([*said, f"{thing.name}: yes."])
-        said.append(f"{thing.name}: {'been' if unnumbered(thing.name) in been else 'no'}.")
+            return " ".join([*said, f"{thing.name}{sought}: yes."])
+        been_there = unnumbered(thing.name) in been
+        said.append(f"{thing.name}: been." if been_there else f"{thing.name}{sought}: no.")
     return " ".join(said)
 
 

@@ -109,6 +109,32 @@ def test_a_thing_ahead_is_no_yes_while_the_goals_side_is_elsewhere() -> None:
     assert first == "I look for a door on your left, and have not turned there. I turn left."
 
 
+@pytest.mark.parametrize(
+    ("seen", "action", "said"),
+    [
+        (f"{ROOM}There is a red key 1 right in front of you 3 steps away.  There is a red ball 1 1 steps in front of"
+         " you and 2 steps to your left.", "go to red ball 1",
+         "I look for the red ball. red key 1, red ball: no. red ball 1, red ball: yes. I go to it."),
+        (WALL_FAR, "move forward", "I look for the red ball. Wall 6, limit 4: I move forward."),
+    ],
+)  # fmt: skip
+def test_a_thought_puts_what_it_compares_side_by_side(seen: str, action: str, said: str) -> None:
+    spec = specs()["babyai"]
+    task = Task(
+        "babyai/open/000",
+        "babyai",
+        "open",
+        0,
+        "go to the red ball",
+        "easy",
+        "open",
+        subgoals=("go to the red ball",),
+    )
+    steps = (Step("turn right", seen, 0.0, True), Step(action, seen, 0.0, True))
+    scene = Scene(task, task.goal, WALL_FAR, "", steps, 1, ActionSurface(spec.actions.templates))
+    assert teaching_of(spec).thoughts(scene)[0] == said
+
+
 def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
     seeker = Seeker(("open the red door", "open the blue door"))
     blue = f"{ROOM}There is a blue closed door 1 right in front of you 2 steps away.  You are not carrying anything."
