@@ -3,8 +3,9 @@
 It does what a room lists (takes things, searches what is noticed, opens, pulls), opens what it can, then takes the way
 that is named after the one it came by, as one walks a maze with a hand on the wall: in maps without circles, as these
 are, that leads everywhere and asks for no memory of what was visited. Its thoughts carry what it must not forget: what
-it has, what it has done, and the way back as a reversed path, as it is after the step. They name nothing that was not
-read.
+it has, what it has done, and the way back as a reversed path, before and after each step. They quote what a room lists
+in its words and say of each closed way whether what opens it is had, so that a decision stands beside its reasons. They
+name nothing that was not read.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class Room:
     """The exits, closed ones too, in the order of the text."""
     gates: dict[str, Gate] = field(default_factory=dict)
     """Direction -> what closes it, or closed it."""
-    jobs: list[str] = field(default_factory=list)
-    """Commands for what is listed, in the order of the text."""
+    jobs: dict[str, str] = field(default_factory=dict)
+    """Command for what is listed -> the room's words for it (`see rusty key`), in the order of the text."""
 
 
 def read_room(text: str) -> Room | None:
@@ -95,17 +96,17 @@ def read_room(text: str) -> Room | None:
     room.ways = list(dict.fromkeys(way for _, way in sorted(ways)))
     if not room.ways:
         return None
-    jobs: list[tuple[int, str]] = []
+    jobs: list[tuple[int, str, str]] = []
     for match in _THINGS.finditer(text):
         for thing in named(match[1]):
             bare = thing.partition(" (")[0]
             if "(which is closed" in thing:
-                jobs.append((match.start(), f"open {bare}"))
+                jobs.append((match.start(), f"open {bare}", f"see closed {bare}"))
             elif "(" not in thing:
-                jobs.append((match.start(), f"take {bare}"))
-    jobs += [(match.start(), f"search {match[1]}") for match in _NOTICED.finditer(text)]
-    jobs += [(match.start(), f"pull {match[1]}") for match in _LEVER.finditer(text)]
-    room.jobs = [job for _, job in sorted(jobs, key=lambda found: found[0])]
+                jobs.append((match.start(), f"take {bare}", f"see {bare}"))
+    jobs += [(m.start(), f"search {m[1]}", f"notice {m[1]}") for m in _NOTICED.finditer(text)]
+    jobs += [(m.start(), f"pull {m[1]}", f"there is {m[1]}") for m in _LEVER.finditer(text)]
+    room.jobs = {job: words for _, job, words in sorted(jobs, key=lambda found: found[0])}
     return room
 
 
@@ -123,8 +124,8 @@ class Explorer:
 
     def __init__(self) -> None:
         self._room: Room | None = None
-        self._back: list[str] = []
-        """The way to where the story begins."""
+        self._back: list[tuple[str, str]] = []
+        """The way to where the story begins: each step and the room it leads to."""
         self._came = ""
         """The way to the room it came from."""
         self._has: list[str] = []
@@ -167,7 +168,7 @@ class Explorer:
             for thing in [rest] if verb in ("take", "get") and not refused else _FOUND.findall(after):
                 self._get(thing)
         spot = rest.removeprefix("under ").removeprefix("behind ").removeprefix("in ")
-        here = self._room.jobs if self._room else []
+        here = self._room.jobs if self._room else {}
         if verb in ("search", "look") and f"search {spot}" in here:
             self._finished(spot)
         elif verb in ("pull", "push") and f"pull {rest}" in here:
@@ -195,21 +196,21 @@ class Explorer:
 
     def _moved(self, way: str, after: str) -> None:
         room = read_room(after)
-        here, self._room = self._room or Room(), room or self._room
         self._found = [command for command in self._found if command != way]
         if room is None:  # something is in the way
             return
+        here = self._room or Room()
         if (gate := here.gates.get(way)) is not None:
             self._finished(gate.what)
         self._back = self._after(way)
         self._came = OPPOSITE[way]
-        self._found = []
+        self._room, self._found = room, []
 
-    def _after(self, action: str) -> list[str]:
-        """The way back as it is after the action."""
-        if action not in OPPOSITE:
-            return self._back
-        return self._back[1:] if self._back[:1] == [action] else [OPPOSITE[action], *self._back]
+    def _after(self, way: str) -> list[tuple[str, str]]:
+        """The way back as it is after a step."""
+        if self._back and self._back[0][0] == way:
+            return self._back[1:]
+        return [(OPPOSITE[way], (self._room and self._room.title) or "where I was"), *self._back]
 
     def _finished(self, what: str) -> None:
         if what not in self._done:
@@ -265,40 +266,50 @@ class Explorer:
         return None
 
     def _home(self) -> Decision:
-        have = f"The goal asks for {self._treasure}, and I have it."
-        if not self._back:
-            return self._decided(
-                f"put {self._treasure} on {self._altar}",
-                "put it where it belongs",
-                f"{have} Here is {self._altar}.",
-            )
-        return self._decided(self._back[0], "bring it back", f"{have} I go {self._back[0]}.")
+        have = f"The goal asks for {self._treasure}, and I have it. Back: {_path(self._back)}."
+        if self._back:
+            return self._step(self._back[0][0], "bring it back", have)
+        put = f"put {self._treasure} on {self._altar}"
+        return Decision(put, "put it where it belongs", (f"{have} Here is {self._altar}.",))
 
     def _said(self, action: str, rule: str) -> Decision:
-        """A thought: the ways, what is here, all that is carried, then the decision and the way back after it."""
+        """A thought: what is carried along, the ways, what is here, then the decision."""
         room = self._room or Room()
         came = f", from {self._came}" if self._came else ""
         ways = ", ".join(self._shown(room, way) for way in room.ways) or "none"
-        listed = [f"{command} (done)" if done else command for command, done in self._listed().items()]
+        found = [command for command in self._found if command not in room.ways]
+        listed = found + [words + " (done)" * self._tried(job) for job, words in room.jobs.items()]
         said = (
-            f"{room.title or 'Here'}{came}. Ways: {ways}. Here: {', '.join(listed) or 'nothing'}. "
-            f"Have: {', '.join(self._has) or 'nothing'}. Done: {', '.join(self._done) or 'nothing'}."
+            f"{room.title or 'Here'}{came}. Have: {', '.join(self._has) or 'nothing'}. "
+            f"Done: {', '.join(self._done) or 'nothing'}. Ways: {ways}. Here: {', '.join(listed) or 'nothing'}. "
+            f"Back: {_path(self._back)}."
         )
-        if rule not in ("take the next way", "go back"):
-            return self._decided(action, rule, f"{said} First: {action}.")
-        if self._came:
+        if rule in ("take the next way", "go back") and self._came:
             last = ", the last" if room.ways[-1:] == [self._came] else ""
             said += f" After {self._came}{last}: {action if rule != 'go back' else 'no other'}."
-        return self._decided(action, rule, f"{said} I go {action}.")
+        if action in OPPOSITE:
+            return self._step(action, rule, said)
+        return Decision(action, rule, (f"{said} First: {action}.",))
 
-    def _decided(self, action: str, rule: str, said: str) -> Decision:
-        back = ", ".join(self._after(action)) or "none, I am where I began"
-        return Decision(action, rule, (f"{said} Back: {back}.",))
+    def _step(self, way: str, rule: str, said: str) -> Decision:
+        return Decision(way, rule, (f"{said} I go {way}; then back: {_path(self._after(way))}.",))
 
     def _shown(self, room: Room, way: str) -> str:
+        """A way, what closes it, and whether that which opens it is had."""
         gate = room.gates.get(way)
-        if gate is None or gate.what in self._done:
+        if gate is None or (gate.what in self._done and way not in self._found):
             return way
-        if not gate.name:
-            return f"{way} dark"
-        return f"{way} behind {gate.name}" + (f" for {gate.gift}" if gate.gift else "")
+        if gate.what in self._done:
+            return f"{way}, open now"
+        if gate.kind == "dark":
+            return f"{way} dark, {'light on' if 'light on' in self._done else 'no light'}"
+        if gate.kind == "guard":
+            return f"{way} behind {gate.name}, {'' if gate.gift in self._has else 'no '}{gate.gift}"
+        if gate.kind == "barrier":
+            return f"{way} behind {gate.name}, {'' if self._opener(way, gate) else 'nothing '}pulled"
+        key = next((thing for thing in self._has if _KEY.search(thing)), "no key")
+        return f"{way} behind {gate.name}, {'unlocked' if self._unlocked == gate.name else key}"
+
+
+def _path(back: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(f"{way} to {room}" for way, room in back) or "none, I am where I began"

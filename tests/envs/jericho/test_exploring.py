@@ -24,7 +24,12 @@ def test_reads_what_a_room_says() -> None:
     assert room is not None
     assert room.ways == ["north", "west", "east", "south"]
     assert room.gates == {"east": Gate("door", "oak door"), "south": Gate("dark")}
-    assert room.jobs == ["search straw mattress", "pull iron windlass", "take rusty key", "open alms box"]
+    assert room.jobs == {
+        "search straw mattress": "notice straw mattress",
+        "pull iron windlass": "there is iron windlass",
+        "take rusty key": "see rusty key",
+        "open alms box": "see closed alms box",
+    }
     assert read_room("Taken.") is None
 
 
@@ -70,20 +75,27 @@ def test_it_solves_every_quest_of_seed_0_and_names_only_what_it_has_read() -> No
     assert played[0] == _play(quests[0])
 
 
-def test_the_way_back_is_the_path_reversed_as_it_is_after_the_step() -> None:
+def test_the_way_back_is_the_path_reversed_and_said_before_and_after_a_step() -> None:
     _, said = _play(list(generate(0))[12])
     path: list[str] = []
+    steps = 0
     for decision, _ in said:
+        (thought,) = decision.thoughts
+        assert _steps(thought, r"Back: ([\w, ]+)\.") == [OPPOSITE[way] for way in reversed(path)]
         if decision.action in OPPOSITE:
+            steps += 1
             if path and path[-1] == OPPOSITE[decision.action]:
                 path.pop()
             else:
                 path.append(decision.action)
-        match = re.search(r"Back: ([\w, ]+)\.$", decision.thoughts[0])
-        assert match is not None
-        back = [] if match[1].startswith("none") else match[1].split(", ")
-        assert back == [OPPOSITE[way] for way in reversed(path)]
-    assert any(decision.action in OPPOSITE for decision, _ in said)
+            assert _steps(thought, r"then back: ([\w, ]+)\.$") == [OPPOSITE[way] for way in reversed(path)]
+    assert steps > 5
+
+
+def _steps(thought: str, pattern: str) -> list[str]:
+    match = re.search(pattern, thought)
+    assert match is not None
+    return re.findall(r"(north|south|east|west) to ", match[1])
 
 
 def test_the_next_way_is_the_one_named_after_the_way_it_came_by() -> None:
@@ -92,23 +104,23 @@ def test_the_next_way_is_the_one_named_after_the_way_it_came_by() -> None:
         "It is late. Hall of Mirrors Glass all around. Ways lead south and west. The oak door is to the east."
     )
     cellar = "Cellar Cold stones. The way out is north."
+    ways = "Have: nothing. Done: nothing. Ways: south, west, east behind oak door, no key. Here: nothing."
     assert _thought(explorer, hall) == (
-        "Hall of Mirrors. Ways: south, west, east behind oak door. Here: nothing. Have: nothing. Done: nothing. "
-        "I go south. Back: north."
+        f"Hall of Mirrors. {ways} Back: none, I am where I began. I go south; then back: north to Hall of Mirrors."
     )
     explorer.saw("south", hall, cellar, ())
     assert _thought(explorer, cellar) == (
-        "Cellar, from north. Ways: north. Here: nothing. Have: nothing. Done: nothing. After north, the last: no "
-        "other. I go north. Back: none, I am where I began."
+        "Cellar, from north. Have: nothing. Done: nothing. Ways: north. Here: nothing. Back: north to Hall of Mirrors. "
+        "After north, the last: no other. I go north; then back: none, I am where I began."
     )
     explorer.saw("north", cellar, hall, ())
     assert _thought(explorer, hall) == (
-        "Hall of Mirrors, from south. Ways: south, west, east behind oak door. Here: nothing. Have: nothing. "
-        "Done: nothing. After south: west. I go west. Back: east."
+        f"Hall of Mirrors, from south. {ways} Back: none, I am where I began. After south: west. "
+        "I go west; then back: east to Hall of Mirrors."
     )
     explorer.saw("west", hall, "Den A den. The way out is east.", ())
     explorer.saw("east", "", hall, ())
-    assert "After west: south. I go south." in _thought(explorer, hall)
+    assert "After west: south. I go south;" in _thought(explorer, hall)
 
 
 @pytest.mark.parametrize("said", ["Go north", "go north.", "north, then west", "n", "walk n"])
@@ -116,7 +128,9 @@ def test_it_has_moved_in_whatever_words_the_world_moved_it(said: str) -> None:
     explorer = Explorer()
     _thought(explorer, "Hall The way out is north.")
     explorer.saw(said, "Hall The way out is north.", "Porch Ways lead south and west.", ())
-    assert "from south. Ways: south, west. " in _thought(explorer, "Porch Ways lead south and west.")
+    assert "from south. Have: nothing. Done: nothing. Ways: south, west. " in _thought(
+        explorer, "Porch Ways lead south and west."
+    )
 
 
 def test_what_is_listed_is_done_in_its_order_and_once() -> None:
@@ -126,45 +140,43 @@ def test_what_is_listed_is_done_in_its_order_and_once() -> None:
     explorer.next(hall, [])
     explorer.saw("south", hall, attic, ())
     assert _thought(explorer, attic) == (
-        "Attic, from north. Ways: north. Here: search mat, take iron key. Have: nothing. Done: nothing. "
-        "First: search mat. Back: north."
+        "Attic, from north. Have: nothing. Done: nothing. Ways: north. Here: notice mat, see iron key. "
+        "Back: north to Hall. First: search mat."
     )
     explorer.saw("search mat", attic, "You find nothing.", ())
     explorer.saw("take iron key", attic, "Taken.", ())
     assert _thought(explorer, "Taken.").startswith(
-        "Attic, from north. Ways: north. Here: search mat (done), take iron key (done). Have: iron key. Done: mat. "
+        "Attic, from north. Have: iron key. Done: mat. Ways: north. Here: notice mat (done), see iron key (done). "
     )
     explorer.saw("north", "Taken.", hall, ())
-    assert _thought(explorer, hall) == (
-        "Hall, from south. Ways: south, east behind oak door. Here: unlock oak door with iron key. Have: iron key. "
-        "Done: mat. First: unlock oak door with iron key. Back: none, I am where I began."
-    )
-    for action, after in (
-        ("unlock oak door with iron key", "The oak door unlocks."),
-        ("open oak door", "You open the oak door."),
-    ):
-        assert explorer.next(hall, []) is not None
-        explorer.saw(action, hall, after, ())
+    known = "Hall, from south. Have: iron key. Done: mat. Ways: south, east behind oak door"
+    there = "Here: nothing. Back: none, I am where I began."
+    assert _thought(explorer, hall) == f"{known}, iron key. {there} First: unlock oak door with iron key."
+    explorer.saw("unlock oak door with iron key", hall, "The oak door unlocks.", ())
+    assert _thought(explorer, hall) == f"{known}, unlocked. {there} First: open oak door."
+    explorer.saw("open oak door", hall, "You open the oak door.", ())
     assert _thought(explorer, "You open the oak door.") == (
-        "Hall, from south. Ways: south, east. Here: east. Have: iron key. Done: mat, oak door. First: east. Back: west."
+        "Hall, from south. Have: iron key. Done: mat, oak door. Ways: south, east, open now. "
+        f"{there} I go east; then back: west to Hall."
     )
 
 
 @pytest.mark.parametrize(
-    ("gate", "what", "action", "after"),
+    ("gate", "shut", "opened", "action", "after"),
     [
-        ("It is dark to the east.", "east dark", "turn on lamp", "The lamp flares."),
-        ("The way east is where the beam is.", "east behind beam", "pull lever", "A beam lifts."),
+        ("It is dark to the east.", "east dark, no light", "east dark, light on", "turn on lamp", "The lamp flares."),
+        ("The way east is where the beam is.", "east behind beam, nothing pulled", "east behind beam, pulled",
+         "pull lever", "A beam lifts."),
     ],
-)
+)  # fmt: skip
 def test_a_way_that_something_elsewhere_opens_is_gone_once_before_others(
-    gate: str, what: str, action: str, after: str
+    gate: str, shut: str, opened: str, action: str, after: str
 ) -> None:
     explorer = Explorer()
     hall = f"Hall Dust. Ways lead north and south. {gate}"
     shed = "Shed Dust. The way out is south. There is a lever here. You can see a lamp here."
     beyond = "Vault Dust. The way out is west."
-    assert f"Ways: north, south, {what}. " in _thought(explorer, hall)
+    assert f"Ways: north, south, {shut}. " in _thought(explorer, hall)
     explorer.saw("north", hall, shed, ())
     explorer.saw("take lamp", shed, "Taken.", ())
     explorer.saw(action, shed, after, ())
@@ -172,9 +184,23 @@ def test_a_way_that_something_elsewhere_opens_is_gone_once_before_others(
     decision = explorer.next(hall, [])
     assert decision is not None
     assert (decision.action, decision.rule) == ("east", "go through what is open now")
+    assert f"Ways: north, south, {opened}. " in decision.thoughts[0]
     explorer.saw("east", hall, beyond, ())
     explorer.saw("west", beyond, hall, ())
-    assert "After east, the last: north. I go north." in _thought(explorer, hall)
+    assert "After east, the last: north. I go north;" in _thought(explorer, hall)
+
+
+def test_what_a_guard_wants_is_given_and_the_way_is_open() -> None:
+    explorer = Explorer()
+    hall = (
+        "Hall Dust. The way out is south. A way leads north. You can see a fig here. "
+        "The old cat stares. Something like the fig might help."
+    )
+    assert "Ways: south, north behind old cat, no fig. Here: see fig. " in _thought(explorer, hall)
+    explorer.saw("take fig", hall, "Taken.", ())
+    assert _thought(explorer, hall).endswith("First: give fig to old cat.")
+    explorer.saw("give fig to old cat", hall, "The old cat eats it.", ())
+    assert "Have: nothing. Done: old cat. Ways: south, north, open now. " in _thought(explorer, hall)
 
 
 def test_what_a_model_tries_at_things_that_are_not_there_counts_as_nothing_done() -> None:
@@ -183,7 +209,7 @@ def test_what_a_model_tries_at_things_that_are_not_there_counts_as_nothing_done(
     _thought(explorer, room)
     for action in ("search sofa", "pull sofa", "take mat"):
         explorer.saw(action, room, "You can't see any such thing.", ())
-    assert "Here: search mat. Have: nothing. Done: nothing. First: search mat." in _thought(explorer, room)
+    assert "Have: nothing. Done: nothing. Ways: north. Here: notice mat. " in _thought(explorer, room)
 
 
 def test_what_cannot_be_switched_on_gives_no_light() -> None:
