@@ -8,6 +8,7 @@ each family is counted by itself, and no family is done before its longest episo
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -18,6 +19,8 @@ _ENOUGH_TURNS = 10
 """Of a family, before its pace is more than its first reply and its environment's start."""
 _PRIOR = 10
 """So many episodes of the expected length are counted beside the finished ones: the short ones finish first."""
+_RECENT = 4
+"""Turns of an episode by which its pace is measured: with fewer episodes in flight a server answers faster."""
 _OVERTIME = 0.25
 """An episode that has outlived its expected length is expected to go on for this share of it."""
 
@@ -26,6 +29,8 @@ _OVERTIME = 0.25
 class _Running:
     began: float
     turns: int = 0
+    recent: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT + 1))
+    """When its last turns ended."""
 
 
 @dataclass
@@ -87,6 +92,7 @@ class Forecast:
     def turn(self, key: EpisodeKey) -> None:
         if (family := self._families.get(_family(key))) is not None and key in family.running:
             family.running[key].turns += 1
+            family.running[key].recent.append(self.clock())
             family.turns += 1
 
     def end(self, key: EpisodeKey) -> None:
@@ -154,12 +160,18 @@ class Forecast:
 
     def _work(self, family: _Family, overall: float) -> float:
         """Seconds at one slot."""
-        pace = self._family_pace(family, overall)
-        return sum(self._turns_left(family, key) for key in list(family.waiting)) * pace
+        now, pace = self.clock(), self._family_pace(family, overall)
+        return sum(
+            self._turns_left(family, key) * self._pace(family.running.get(key), pace, now)
+            for key in list(family.waiting)
+        )
 
     def _alone(self, family: _Family, overall: float, slots: int) -> float:
-        """With so many slots, and at least as long as its longest episode."""
+        """With so many slots, and at least as long as its longest episode will be. Once it is alone that one will be no
+        faster where nothing waits for the server, and as many times as there are episodes now where it is the limit:
+        taken to be half of the way between the two."""
         now, pace = self.clock(), self._family_pace(family, overall)
+        flight = max(sum(len(one.running) for one in self._families.values()), 1)
         longest = max(
             (
                 self._turns_left(family, key) * self._pace(family.running.get(key), pace, now)
@@ -167,7 +179,7 @@ class Forecast:
             ),
             default=0.0,
         )
-        return max(self._work(family, overall) / slots, longest)
+        return max(self._work(family, overall) / slots, longest * (1 + 1 / flight) / 2)
 
     @staticmethod
     def _turns_left(family: _Family, key: EpisodeKey) -> float:
@@ -181,5 +193,8 @@ class Forecast:
 
     @staticmethod
     def _pace(running: _Running | None, usual: float, now: float) -> float:
-        """Seconds a turn; an episode's own from its third turn on."""
-        return usual if running is None or running.turns < 3 else (now - running.began) / running.turns
+        """Seconds a turn; an episode's own from its third turn on, of its last ones."""
+        if running is None or running.turns < 3:
+            return usual
+        since = running.began if running.turns <= _RECENT else running.recent[0]
+        return (now - since) / min(running.turns, _RECENT)
