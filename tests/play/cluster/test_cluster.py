@@ -148,7 +148,9 @@ async def test_a_client_whose_process_on_the_head_did_not_start_joins_again(
     _, stderr = await ended
     assert process.returncode == 0, stderr.decode()
     # On a busy machine a step may take longer than this environment's few seconds; it is tried again.
-    assert [error for error in errors(tmp_path / "run") if "did not answer 'step'" not in error["error"]] == []
+    assert [
+        error for error in errors(tmp_path / "run") if "did not answer 'step'" not in error["error"]
+    ] == []
 
 
 @pytest.mark.parametrize(
