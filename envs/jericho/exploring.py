@@ -123,7 +123,7 @@ class Explorer:
     reads_valid = False
 
     def __init__(self) -> None:
-        self._room: Room | None = None
+        self._room = Room()
         self._back: list[tuple[str, str]] = []
         """The way to where the story begins: each step and the room it leads to."""
         self._came = ""
@@ -134,20 +134,20 @@ class Explorer:
         self._found: list[str] = []
         """Commands for what it has found here, beside what the room lists."""
         self._taken: set[str] = set()
-        """Commands for this room's things that were tried."""
+        """All that it has said but steps."""
         self._unlocked = ""
         self._altar = self._treasure = ""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next; None when it is at a loss."""
-        if self._room is None:
+        if not self._room.ways:
             self._room = read_room(observation) or Room()
             if match := _ALTAR.search(observation):
                 self._altar, self._treasure = match[1], match[2]
         if self._treasure and self._treasure in self._has:
             return self._home()
-        if jobs := self._jobs():
-            return self._said(jobs[0], _RULES.get(jobs[0].split()[0], "go through what is open now"))
+        if (job := self._job()) is not None:
+            return self._said(job, _RULES.get(job.split()[0], "go through what is open now"))
         if (way := self._next_way()) is None:
             return None
         rule = "go back" if way == self._came else "take the next way"
@@ -168,10 +168,9 @@ class Explorer:
             for thing in [rest] if verb in ("take", "get") and not refused else _FOUND.findall(after):
                 self._get(thing)
         spot = rest.removeprefix("under ").removeprefix("behind ").removeprefix("in ")
-        here = self._room.jobs if self._room else {}
-        if verb in ("search", "look") and f"search {spot}" in here:
+        if verb in ("search", "look") and f"search {spot}" in self._room.jobs:
             self._finished(spot)
-        elif verb in ("pull", "push") and f"pull {rest}" in here:
+        elif verb in ("pull", "push") and f"pull {rest}" in self._room.jobs:
             self._finished(f"{rest} pulled")
         elif verb == "turn" and "something you can switch" not in after:
             self._finished("light on")
@@ -188,8 +187,7 @@ class Explorer:
 
     def _opened(self, name: str) -> None:
         """A gate stands open: it is gone through next."""
-        gates = self._room.gates if self._room else {}
-        for way, gate in gates.items():
+        for way, gate in self._room.gates.items():
             if gate.name == name:
                 self._finished(gate.what)
                 self._found.insert(0, way)
@@ -199,8 +197,7 @@ class Explorer:
         self._found = [command for command in self._found if command != way]
         if room is None:  # something is in the way
             return
-        here = self._room or Room()
-        if (gate := here.gates.get(way)) is not None:
+        if (gate := self._room.gates.get(way)) is not None:
             self._finished(gate.what)
         self._back = self._after(way)
         self._came = OPPOSITE[way]
@@ -210,7 +207,7 @@ class Explorer:
         """The way back as it is after a step."""
         if self._back and self._back[0][0] == way:
             return self._back[1:]
-        return [(OPPOSITE[way], (self._room and self._room.title) or "where I was"), *self._back]
+        return [(OPPOSITE[way], self._room.title or "where I was"), *self._back]
 
     def _finished(self, what: str) -> None:
         if what not in self._done:
@@ -222,33 +219,32 @@ class Explorer:
             if _LIGHT.search(thing) and "light on" not in self._done:
                 self._found.insert(0, f"turn on {thing}")
 
-    def _listed(self) -> dict[str, bool]:
-        """Commands for what is here -> whether they are done."""
-        room = self._room or Room()
-        listed = dict.fromkeys(self._found, False)
-        for job in room.jobs:
-            listed[job] = self._tried(job)
-        for way, gate in room.gates.items():
-            if (command := self._opener(way, gate)) is not None:
-                listed[command] = False
-        return listed
+    def _job(self) -> str | None:
+        """The command for the first thing to do here; None where nothing is left but to go."""
+        if self._found:
+            return self._found[0]
+        openers = (self._opener(way, gate) for way, gate in self._room.gates.items())
+        left = [*(job for job in self._room.jobs if not self._tried(job)), *filter(None, openers)]
+        return left[0] if left else None
 
     def _tried(self, job: str) -> bool:
         verb, _, thing = job.partition(" ")
         return job in self._taken or (thing if verb == "search" else f"{thing} pulled") in self._done
 
-    def _jobs(self) -> list[str]:
-        return [command for command, done in self._listed().items() if not done]
+    @property
+    def _key(self) -> str | None:
+        return next((thing for thing in self._has if _KEY.search(thing)), None)
 
     def _opener(self, way: str, gate: Gate) -> str | None:
         """The command for a gate that was not passed and can be; None for others."""
         if gate.what in self._done:
             return None
         if gate.kind == "door":
-            key = next((thing for thing in self._has if _KEY.search(thing)), None)
-            if key is None:
+            if self._key is None:
                 return None
-            return f"open {gate.name}" if self._unlocked == gate.name else f"unlock {gate.name} with {key}"
+            return (
+                f"open {gate.name}" if self._unlocked == gate.name else f"unlock {gate.name} with {self._key}"
+            )
         if gate.kind == "guard":
             return f"give {gate.gift} to {gate.name}" if gate.gift in self._has else None
         if gate.kind == "dark":
@@ -257,7 +253,7 @@ class Explorer:
 
     def _next_way(self) -> str | None:
         """The way named after the one it came by, of those that are open; after the last comes the first."""
-        room = self._room or Room()
+        room = self._room
         start = room.ways.index(self._came) + 1 if self._came in room.ways else 0
         for way in [*room.ways[start:], *room.ways[:start]]:
             gate = room.gates.get(way)
@@ -274,9 +270,9 @@ class Explorer:
 
     def _said(self, action: str, rule: str) -> Decision:
         """A thought: what is carried along, the ways, what is here, then the decision."""
-        room = self._room or Room()
+        room = self._room
         came = f", from {self._came}" if self._came else ""
-        ways = ", ".join(self._shown(room, way) for way in room.ways) or "none"
+        ways = ", ".join(self._shown(way) for way in room.ways) or "none"
         found = [command for command in self._found if command not in room.ways]
         listed = found + [words + " (done)" * self._tried(job) for job, words in room.jobs.items()]
         said = (
@@ -294,9 +290,9 @@ class Explorer:
     def _step(self, way: str, rule: str, said: str) -> Decision:
         return Decision(way, rule, (f"{said} I go {way}; then back: {_path(self._after(way))}.",))
 
-    def _shown(self, room: Room, way: str) -> str:
+    def _shown(self, way: str) -> str:
         """A way, what closes it, and whether that which opens it is had."""
-        gate = room.gates.get(way)
+        gate = self._room.gates.get(way)
         if gate is None or (gate.what in self._done and way not in self._found):
             return way
         if gate.what in self._done:
@@ -307,8 +303,7 @@ class Explorer:
             return f"{way} behind {gate.name}, {'' if gate.gift in self._has else 'no '}{gate.gift}"
         if gate.kind == "barrier":
             return f"{way} behind {gate.name}, {'' if self._opener(way, gate) else 'nothing '}pulled"
-        key = next((thing for thing in self._has if _KEY.search(thing)), "no key")
-        return f"{way} behind {gate.name}, {'unlocked' if self._unlocked == gate.name else key}"
+        return f"{way} behind {gate.name}, {'unlocked' if self._unlocked == gate.name else self._key or 'no key'}"
 
 
 def _path(back: Sequence[tuple[str, str]]) -> str:

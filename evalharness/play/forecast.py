@@ -28,9 +28,9 @@ _OVERTIME = 0.25
 @dataclass
 class _Running:
     began: float
+    recent: deque[float]
+    """When its last turns began and ended."""
     turns: int = 0
-    recent: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT + 1))
-    """When its last turns ended."""
 
 
 @dataclass
@@ -87,7 +87,8 @@ class Forecast:
 
     def begin(self, key: EpisodeKey) -> None:
         if (family := self._families.get(_family(key))) is not None:
-            family.running[key] = _Running(self.clock())
+            began = self.clock()
+            family.running[key] = _Running(began, deque([began], maxlen=_RECENT + 1))
 
     def turn(self, key: EpisodeKey) -> None:
         if (family := self._families.get(_family(key))) is not None and key in family.running:
@@ -196,5 +197,4 @@ class Forecast:
         """Seconds a turn; an episode's own from its third turn on, of its last ones."""
         if running is None or running.turns < 3:
             return usual
-        since = running.began if running.turns <= _RECENT else running.recent[0]
-        return (now - since) / min(running.turns, _RECENT)
+        return (now - running.recent[0]) / (len(running.recent) - 1)
