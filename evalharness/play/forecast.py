@@ -137,11 +137,13 @@ class Forecast:
         return max([work, *alone])
 
     def seconds_left_of(self, name: str) -> float | None:
-        """None before turns say anything, and where nothing of the family is in flight."""
+        """With the slots that it has now, and never longer than the whole run: it has others' slots once they are done.
+        None before turns say anything, and where nothing of the family is in flight."""
         family, pace = self._families.get(name), self._overall_pace
         if family is None or pace is None or not family.running:
             return None
-        return self._alone(family, pace, len(family.running))
+        now, whole = self._alone(family, pace, len(family.running)), self.seconds_left
+        return now if whole is None else min(now, whole)
 
     @property
     def _overall_pace(self) -> float | None:
