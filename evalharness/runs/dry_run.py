@@ -126,7 +126,7 @@ def _refused(
     hashes = {family: prompt.sha256 for family, prompt in chosen.prompts.items()}
     now = make_manifest(config, chosen.tasks, chosen.specs, hashes, prepared.identity, data)
     earlier = read_manifest(folder).identity.to_json()
-    smaller = smaller_identity(config, folder, chosen.specs, now, data)
+    smaller = smaller_identity(config, folder, chosen, now, data)
     if smaller is not None and not changes(earlier, smaller):
         return []
     return changes(earlier, now.identity.to_json())

@@ -76,29 +76,6 @@ class Chosen:
     """Of `--subset`: task id -> how many tasks it stands for."""
 
 
-def smaller_identity(
-    config: RunConfig, folder: Path, specs: Mapping[str, EnvSpec], manifest: Manifest, data: Path | None
-) -> dict[str, Any] | None:
-    """The identity of this run with the folder's own `--limit` or `--draw`, where that is less: its tasks are among
-    ours, so it may go on. None where there is no such folder."""
-    if not (folder / MANIFEST).exists():
-        return None
-    earlier = read_manifest(folder).config
-    less = {
-        name: number
-        for name, stored in (("limit", "limit"), ("draw", "sample"))
-        if (own := getattr(config.selection, name)) and (number := getattr(earlier, stored)) and number < own
-    }
-    if not less:
-        return None
-    changed = config.changed(**less)
-    tasks, _ = selected_tasks(specs, changed.selection, data)
-    identity = manifest.identity
-    return make_manifest(
-        changed, tasks, specs, identity.prompts_sha256, identity.model, data
-    ).identity.to_json()
-
-
 def choose(config: RunConfig, data: Path | None) -> Chosen:
     """Raises UserError."""
     specs = installed_specs()
@@ -112,6 +89,29 @@ def choose(config: RunConfig, data: Path | None) -> Chosen:
         if line := prompt.fewer_examples({task.kind for task in tasks if task.family == family}):
             _LOG.info(line)
     return Chosen(specs, tasks, prompts, surfaces(specs, families, config.agent.perturb), stands_for)
+
+
+def smaller_identity(
+    config: RunConfig, folder: Path, chosen: Chosen, manifest: Manifest, data: Path | None
+) -> dict[str, Any] | None:
+    """The identity of this run over what the folder's own `--tasks`, `--limit` and `--draw` choose, where all that is
+    among our tasks: it may go on. None where it is not, and where there is no such folder."""
+    if not (folder / MANIFEST).exists():
+        return None
+    earlier = read_manifest(folder).config
+    changed = config.changed(tasks=earlier.tasks or "all", limit=earlier.limit, draw=earlier.sample)
+    if changed.selection == config.selection:
+        return None
+    try:
+        tasks, _ = selected_tasks(chosen.specs, changed.selection, data)
+    except UserError:  # of a family that is not installed, say
+        return None
+    families = {task.family for task in tasks}
+    if not {task.id for task in tasks} <= {task.id for task in chosen.tasks}:
+        return None
+    identity = manifest.identity
+    prompts = {family: sha256 for family, sha256 in identity.prompts_sha256.items() if family in families}
+    return make_manifest(changed, tasks, chosen.specs, prompts, identity.model, data).identity.to_json()
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def evaluate(
                 chosen.subset,
                 training.disjoint if training else None,
             )
-            store.resume(manifest.to_json(), smaller_identity(config, folder, specs, manifest, data))
+            store.resume(manifest.to_json(), smaller_identity(config, folder, chosen, manifest, data))
             if (folder / MANIFEST).exists():
                 on_folder(folder)
             finished, timing = None, earlier_timing(folder)

@@ -31,6 +31,30 @@ def test_a_larger_part_goes_on_in_the_same_folder(
     whole = json.loads((tmp_path / "at-once" / "manifest.json").read_text())
     assert whole["digest"] == manifest["digest"]
     capsys.readouterr()
-    for other in ([*WORDS, option, "2"], [*WORDS, option, "4", "--seed", "7"], WORDS):
+    fewer_families = [*WORDS, option, "3", "--tasks", "babyai"]
+    for other in ([*WORDS, option, "2"], [*WORDS, option, "4", "--seed", "7"], fewer_families):
         assert main([*other, "-o", str(folder)]) == 2
         assert "holds a run of another configuration" in capsys.readouterr().err
+
+
+def test_other_families_and_the_whole_of_one_join(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "run"
+    few = [*WORDS, "--tasks", "pddl:kind=gripper", "--draw", "2"]
+    steps = [few, [*WORDS, "--tasks", "pddl:kind=gripper"], [*WORDS, "--tasks", "pddl"], WORDS]
+    before = ""
+    for words, count in zip(steps, (2, 20, 60, 172), strict=True):
+        assert main([*words, "-o", str(folder)]) == 0
+        lines = (folder / "episodes.jsonl").read_text()
+        assert lines.startswith(before)
+        assert len(lines.splitlines()) == count
+        before = lines
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["counts"] == {"babyai": 112, "pddl": 60}
+    assert set(manifest["identity"]["prompts_sha256"]) == {"babyai", "pddl"}
+    assert main(["verify", str(folder)]) == 0
+    assert main([*WORDS, "-o", str(tmp_path / "at-once")]) == 0
+    whole = json.loads((tmp_path / "at-once" / "manifest.json").read_text())
+    assert whole["digest"] == manifest["digest"]
+    capsys.readouterr()
+    assert main([*WORDS, "--tasks", "alfworld,pddl", "-o", str(folder)]) == 2, "babyai is not among them"
+    assert "--tasks" in capsys.readouterr().err
