@@ -106,10 +106,9 @@ def smaller_identity(
         tasks, _ = selected_tasks(chosen.specs, changed.selection, data)
     except UserError:  # of a family that is not installed, say
         return None
-    families = {task.family for task in tasks}
     if not {task.id for task in tasks} <= {task.id for task in chosen.tasks}:
         return None
-    identity = manifest.identity
+    families, identity = {task.family for task in tasks}, manifest.identity
     prompts = {family: sha256 for family, sha256 in identity.prompts_sha256.items() if family in families}
     return make_manifest(changed, tasks, chosen.specs, prompts, identity.model, data).identity.to_json()
 
