@@ -17,7 +17,7 @@ from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
 from evalharness.results.tables import sorted_episodes
-from evalharness.training.datasets.conversation import Conversation, write_data
+from evalharness.training.datasets.conversation import Conversation, MarkedMessage, write_data
 from evalharness.training.datasets.from_runs import run_folder
 from evalharness.training.datasets.overlap import Exclusion, PlayedTasks, task_forms
 from evalharness.training.grounded.draft import NoTrajectoryError
@@ -166,10 +166,18 @@ class _Family(FamilyMaking):
         self.jobs = jobs
 
     async def run(self) -> None:
-        """In the order of the jobs."""
+        """In the order of the jobs, of equal conversations the first alone: without errors the teacher plays a task
+        the same way every time."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._job(job)) for job in self.jobs]
-        self.conversations = [made for task in tasks if (made := task.result()) is not None]
+        made = [conversation for task in tasks if (conversation := task.result()) is not None]
+        first: dict[tuple[MarkedMessage, ...], Conversation] = {}
+        for conversation in made:
+            first.setdefault(conversation.messages, conversation)
+        self.conversations = [*first.values()]
+        if equal := len(made) - len(first):
+            self.count.refused["equal to another one"] += equal
+            self.count.made -= equal
 
     async def _job(self, job: _Job) -> Conversation | None:
         result = await self.once(job.key, lambda environment: self._made(environment, job))

@@ -127,6 +127,22 @@ def test_without_errors_the_teacher_plays_the_same_tasks_from_their_first_turn(r
         assert hashes.get(conversation.id, conversation.task_hash) == conversation.task_hash
 
 
+def test_a_task_that_is_played_the_same_way_again_is_one_conversation(run: Path) -> None:
+    other = run.parent / "again" / run.name
+    shutil.copytree(run, other)
+    options = ("--errors", "none", "--wordings", 1)
+    once, again = (
+        corrected(run, "once.jsonl", *options),
+        corrected(run, "again.jsonl", *options, runs=[other]),
+    )
+    assert [conversation.messages for conversation in again] == [
+        conversation.messages for conversation in once
+    ]
+    manifest = read_manifest(run.parent / "again.jsonl")
+    assert manifest is not None
+    assert manifest["made"]["tally"]["not_made"] == {"equal to another one": len(once)}
+
+
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What is said of a command that ends with status 2, in one line."""
     capsys.readouterr()
