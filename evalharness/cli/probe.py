@@ -22,9 +22,11 @@ from evalharness.cli.output import make_console, require_writable, show_outcome
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
+
+    from evalharness.training.probe.prefixes import Prefix
 
 HELP = "what a model does right after an error"
 _COUNT = 300
@@ -38,7 +40,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--tasks LIST",
-        "families, separated by commas (default: those of the held-out score, or all of --prefixes)",
+        "families, or FAMILY:kind=KIND, separated by commas (default: those of the held-out score, or all of "
+        "--prefixes)",
     )
     argument(
         parser, "-n N", f"prefixes, in equal shares of the families (default: {_COUNT}, or all of --prefixes)"
@@ -64,33 +67,48 @@ def run(args: argparse.Namespace) -> int:
     at_least(1, n=args.n)
     model = policy_of(args, "model", max_tokens=args.max_tokens or _MAX_TOKENS)
     refuse_scripted(model, "--model")
-    families = _families(args)
-    path = args.prefixes or _made(families, args.n or _COUNT)
-    prefixes = [p for p in read_prefixes(path) if families is None or p.family in families]
+    chosen = _chosen(args)
+    path = args.prefixes or _made(tuple(sorted(chosen or ())), args.n or _COUNT)
+    prefixes = [p for p in read_prefixes(path) if chosen is None or p.kind_in(chosen.get(p.family, ()))]
+    if chosen is not None:
+        _require_all(chosen, prefixes, path)
     if args.prefixes and args.n:
         prefixes = shares(prefixes, args.n)
-    if not prefixes:
-        raise UserError(f"--tasks {args.tasks}: {path} has no prefix of these families")
     what = Probe(model, prefixes, sha256_of(path), data_folder(args), args.output, attempts_of(args))
     probed = run_probe(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
     return show_outcome(args, probed, _table(probed.summary), "prefixes are left")
 
 
-def _families(args: argparse.Namespace) -> tuple[str, ...] | None:
-    """None: all that a file has. Raises UserError."""
-    if args.tasks is not None:
-        return tuple(families_of(args.tasks, open_families()))
-    if args.prefixes:
-        return None
-    return tuple(sorted(family for family, spec in open_families().items() if spec.held_out))
+def _chosen(args: argparse.Namespace) -> dict[str, list[str]] | None:
+    """Family -> its kinds, with `*` for anything. None: all that a file has. Raises UserError."""
+    if args.tasks is None:
+        held_out = (family for family, spec in open_families().items() if spec.held_out)
+        return None if args.prefixes else {family: ["*"] for family in held_out}
+    chosen: dict[str, list[str]] = {}
+    for part in args.tasks.split(","):
+        family, colon, condition = part.strip().partition(":")
+        name, _, kind = condition.partition("=")
+        if colon and not (name == "kind" and kind):
+            raise UserError(f"--tasks {part.strip()}: write {family} or {family}:kind=KIND")
+        chosen.setdefault(family, []).append(kind or "*")
+    families_of(",".join(chosen), open_families())
+    return chosen
 
 
-def _made(families: tuple[str, ...] | None, count: int) -> Path:
+def _require_all(chosen: Mapping[str, Sequence[str]], prefixes: Sequence[Prefix], path: Path) -> None:
+    """Raises UserError for a family or kind of `--tasks` that has no prefix."""
+    for family, kinds in chosen.items():
+        for kind in kinds:
+            if not any(p.family == family and p.kind_in([kind]) for p in prefixes):
+                said = family if kind == "*" else f"{family}:kind={kind}"
+                raise UserError(f"--tasks {said}: {path} has no prefix of it")
+
+
+def _made(families: tuple[str, ...], count: int) -> Path:
     from evalharness.training.grounded.grounded import check
     from evalharness.training.grounded.making import watch_making
     from evalharness.training.probe.prefixes import made_prefixes, order_of
 
-    assert families is not None
     order = order_of(families, count)
     check(order)
     progress = order.counts()

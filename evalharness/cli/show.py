@@ -69,9 +69,10 @@ def _study(args: argparse.Namespace, console: Console) -> int:
     kind = study[0] if study is not None else None
     result = None
     if kind == TRAININGS:
-        from evalharness.cli.study import show_exhibit
+        from evalharness.cli.study import show_exhibit, show_probes
 
         show_exhibit(args.folder, args.json)
+        show_probes(console, args.folder)
     elif kind == LOOP:
         from evalharness.training.study.rounds import print_rounds, read_rounds, to_json
 

@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from evalharness.base.errors import UserError
 from evalharness.base.text import duration, printable
@@ -71,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
     status = play(args, out, path.read_text(encoding="utf-8"), progress, folder, slots, TRAININGS)
     if progress.count("done", "run") and study.exhibit and args.json != "-":
         show_exhibit(folder)
+    if args.json != "-":
+        show_probes(out, folder)
     return status
 
 
@@ -86,9 +88,10 @@ def known_options() -> dict[tuple[str, ...], set[str]]:
 
 def parse_all(plan: Plan) -> None:
     """Every command is one that its parser takes, before hours of work. Exits as the command itself would."""
+    from evalharness.training.study.plan import Kind
 
     parser = make_parser()
-    for kind in ("data", "training", "run"):
+    for kind in get_args(Kind):
         for job in plan.jobs.values():
             if job.kind == kind:
                 parser.parse_args(job.words)
@@ -169,6 +172,20 @@ def show_exhibit(folder: Path, json: str | None = None) -> None:
     args.run(args)
 
 
+def show_probes(out: Console, folder: Path) -> None:
+    """What the models of a study do after an error, where they were asked. Raises UserError for a damaged file."""
+    from evalharness.training.study.file import read_study_file
+    from evalharness.training.study.folder import FILE
+    from evalharness.training.study.plan import PROBES, make_plan
+    from evalharness.training.study.probes import probed_models, table_of_probes
+
+    if not (folder / PROBES).is_dir():
+        return
+    plan = make_plan(read_study_file(folder / FILE, known_options()), folder, folder)
+    if models := probed_models(plan.cells, folder):
+        out.print(table_of_probes(models))
+
+
 def forecast(args: argparse.Namespace, out: Console, model: str, progress: StudyProgress, slots: int) -> int:
     """What is left, how long it takes as far as earlier jobs and runs tell, and what that costs. Tokens of runs are
     those of `model`."""
@@ -180,6 +197,8 @@ def forecast(args: argparse.Namespace, out: Console, model: str, progress: Study
     tokens = _tokens(model, progress) if left_to_play else _NO_TOKENS
     for kind, plural in PLURALS.items():
         jobs = [job for job in progress.plan.jobs.values() if job.kind == kind]
+        if not jobs:
+            continue
         left = [job for job in jobs if progress.states[job.name].status != "done"]
         each = progress.seconds_of(kind)
         pace = f"about {duration(each)} each" if each else "time not known before the first"

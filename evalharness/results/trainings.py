@@ -16,7 +16,7 @@ from evalharness.results.repeats import differing, joined
 from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.stats.intervals import Interval
-from evalharness.stats.trainings import Scores, over_trainings, seed_error
+from evalharness.stats.trainings import Scores, difference_over_trainings, over_trainings, seed_error
 
 T = TypeVar("T")
 SEED = "training_seed"
@@ -99,15 +99,10 @@ def difference_interval(
     scores = [_scores(run, family, measure, tasks) for run in pair]
     if not scores[0]:
         return ends
-    bound = (-1.0, 1.0)
     if _models(pair[0]) == _models(pair[1]) and len(pair[0].trainings) > 1:
         error = seed_error([b - a for a, b in zip(*scores, strict=True)])
-        return over_trainings(ends, difference, [error], error.tasks, bound)
-    errors = [seed_error(found) for found in scores if found[0].shape[0] > 1]
-    deltas = [b.mean(axis=0) - a.mean(axis=0) for a, b in zip(*scores, strict=True)]
-    n = sum(map(len, deltas))
-    variance = sum(len(d) * float(d.var(ddof=1)) for d in deltas if len(d) > 1) / n**2
-    return over_trainings(ends, difference, errors, variance, bound)
+        return over_trainings(ends, difference, [error], error.tasks, (-1.0, 1.0))
+    return difference_over_trainings(ends, difference, scores[0], scores[1])
 
 
 def _models(run: ScoredRun) -> list[Mapping[str, Any]]:

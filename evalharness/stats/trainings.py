@@ -46,6 +46,19 @@ def seed_error(families: Sequence[Scores]) -> SeedError:
     return SeedError(float(np.var(means, ddof=1)) / count, tasks, attempts, count)
 
 
+def difference_over_trainings(
+    ends: Interval, difference: float, first: Sequence[Scores], second: Sequence[Scores]
+) -> Interval:
+    """`ends`, an interval over tasks of second - first, widened by what independent trainings on both sides add.
+
+    The same tasks on both sides, family by family; one of the two may have one training, which adds nothing."""
+    errors = [seed_error(found) for found in (first, second) if found[0].shape[0] > 1]
+    deltas = [b.mean(axis=0) - a.mean(axis=0) for a, b in zip(first, second, strict=True)]
+    n = sum(map(len, deltas))
+    variance = sum(len(d) * float(d.var(ddof=1)) for d in deltas if len(d) > 1) / n**2
+    return over_trainings(ends, difference, errors, variance, (-1.0, 1.0))
+
+
 def over_trainings(
     ends: Interval, mean: float, errors: Sequence[SeedError], tasks: float, bound: Interval
 ) -> Interval:

@@ -15,7 +15,7 @@ from pathlib import Path
 def main() -> int:
     notes, words = Path(sys.argv[1]), sys.argv[2:]
     target = Path(words[words.index("-o") + 1])
-    kind = {"tune": "training", "run": "run"}.get(words[0], "data")
+    kind = {"tune": "training", "run": "run", "probe": "probe"}.get(words[0], "data")
     with (notes / "starts").open("a") as file:
         file.write(f"{kind} {target.name} {os.environ.get('CUDA_VISIBLE_DEVICES', '-')} {os.getpid()}\n")
     if (notes / f"hang-{kind}-{target.name}").exists():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import zip_longest
 from pathlib import Path
 
@@ -35,6 +36,8 @@ class Prefix:
 
     key: str
     family: str
+    kind: str
+    """Of its task; "" where the data does not say."""
     error: str
     """Kind of the last error."""
     task_id: str
@@ -47,6 +50,15 @@ class Prefix:
     """The actions of the run of errors that it ends in."""
     plan: tuple[str, ...]
     """The right actions of the whole trajectory, in order."""
+
+    @property
+    def task(self) -> str:
+        """What the prefixes of one task have in common."""
+        return f"{self.suite_seed}/{self.task_id}"
+
+    def kind_in(self, patterns: Iterable[str]) -> bool:
+        """`*` in a pattern stands for anything."""
+        return any(fnmatchcase(self.kind, pattern) for pattern in patterns)
 
 
 def prefix_of(conversation: Conversation) -> Prefix | None:
@@ -70,6 +82,7 @@ def prefix_of(conversation: Conversation) -> Prefix | None:
     return Prefix(
         key=conversation.id,
         family=conversation.world,
+        kind=str(facts.get("kind", "")),
         error=turns[-1].error[0] if turns[-1].error else "",
         task_id=task_id,
         task_hash=task_hash,

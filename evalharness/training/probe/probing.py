@@ -156,6 +156,7 @@ class ProbeFolder(AnswerFolder):
             {
                 "key": prefix.key,
                 "family": prefix.family,
+                "task": prefix.task,
                 "error": prefix.error,
                 "verdict": asdict(verdict),
                 "floor": asdict(floor),

@@ -104,6 +104,8 @@ class StudyFile(Part):
     """Options of `evalharness tune`."""
     run: dict[str, Any] = {}
     """Options of `evalharness run`."""
+    probe: dict[str, Any] | None = None
+    """Options of `evalharness probe`, which asks every model that is trained. None: none is asked."""
 
     @model_validator(mode="after")
     def _fit(self) -> StudyFile:
@@ -125,6 +127,7 @@ Sections = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 SECTIONS: Sections = {
     "tune": (("tune",), ("model", "data", "output", "mode", "seed", "prepare", "dry_run")),
     "run": (("run",), ("model", "output", "label", "dry_run")),
+    "probe": (("probe",), ("model", "model_name", "output")),
     "data.grounded": (("refine", "grounded"), ("conversations", "n", "output", "thoughts", "force")),
     "data.played": (("run",), ("output", "label", "dry_run", "seeds")),
     "data.corrected": (("refine", "correct"), ("output", "errors")),

@@ -11,7 +11,7 @@ from evalharness.records.files import LOCK, STUDY
 from evalharness.records.store import hold_folder, require_own_folder, write_atomically
 from evalharness.runs.study import SCHEMA, TRAININGS, read_study
 from evalharness.training.study.jobs import LEDGER, LOGS, StudyProgress
-from evalharness.training.study.plan import Plan
+from evalharness.training.study.plan import PROBES, Plan
 
 FILE = "study.yaml"
 
@@ -25,7 +25,7 @@ class StudyFolder:
         self._lock: IO[bytes] | None = None
 
     def __enter__(self) -> StudyFolder:
-        require_own_folder(self.folder, STUDY, (FILE, LEDGER, LOGS, LOCK, "data", "models", "runs"))
+        require_own_folder(self.folder, STUDY, (FILE, LEDGER, LOGS, LOCK, "data", "models", "runs", PROBES))
         known = read_study(self.folder)
         if known is not None and known[0] != self.kind:
             raise UserError(f"{self.folder} holds a {known[0]} study; choose another folder with -o DIR")

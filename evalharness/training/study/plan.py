@@ -14,11 +14,14 @@ from evalharness.base.paths import folder_name
 from evalharness.suites.selection import parse_seeds
 from evalharness.training.study.file import PLAIN, RULES, Axes, Options, StudyFile
 
-Kind = Literal["data", "training", "run"]
+Kind = Literal["data", "training", "probe", "run"]
 TRAINED = ("mode", "data_size", "mixing_ratio", "base_model", "synthesis_model", "training_seed")
 PLAYED = ("suite_seed", "perturbation", "agent")
 _SAID = {"mixing_ratio": "general", "training_seed": "seed", "suite_seed": "suite"}
 """Axis -> what stands before its value in names; of the others the value says it."""
+
+
+PROBES = "probes"
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Cell:
-    """One model that is trained, and the runs that play it."""
+    """One model that is trained, the runs that play it, and what it is asked."""
 
     name: str
     settings: Mapping[str, str]
@@ -46,6 +49,7 @@ class Cell:
     training: str | None
     """None: a model that was there before."""
     runs: tuple[str, ...]
+    probe: str | None = None
 
     @property
     def before(self) -> tuple[str, ...]:
@@ -132,8 +136,22 @@ class _StudyPlanner(Planner):
         training = self.add("training", name, [*words, *words_of(self.study.tune)], makes, data[-1:])
         labels = {key: str(value) for key, value in settings.items() if key in axes.model_fields_set}
         labels.setdefault("training_seed", str(settings["training_seed"]))
+        probe = None if self.study.probe is None else self._probe(name, training, self.study.probe)
         runs = [self._run(name, training, labels, played) for played in _combinations(axes, PLAYED)]
-        return Cell(name, labels, data, training, tuple(runs))
+        return Cell(name, labels, data, training, tuple(runs), probe)
+
+    def _probe(self, cell: str, training: str, options: Options) -> str:
+        makes = f"{PROBES}/{cell}"
+        words = [
+            "probe",
+            "--model",
+            self.path(f"models/{cell}"),
+            "--model-name",
+            cell,
+            "-o",
+            self.path(makes),
+        ]
+        return self.add("probe", cell, [*words, *words_of(options)], makes, (training,))
 
     def _run(self, cell: str, training: str, labels: Mapping[str, str], played: Mapping[str, Any]) -> str:
         more = _name(self.study.axes, played, PLAYED)

@@ -17,16 +17,20 @@ from evalharness.base.watching import dim, watching
 from evalharness.training.study.jobs import Status, StudyProgress, log_of
 from evalharness.training.study.plan import Cell, Kind
 
-PLURALS: dict[Kind, str] = {"data": "data sets", "training": "trainings", "run": "runs"}
+PLURALS: dict[Kind, str] = {"data": "data sets", "training": "trainings", "probe": "probes", "run": "runs"}
 _PROBLEMS: tuple[Status, ...] = ("failed", "blocked")
 
 
 def table_of(progress: StudyProgress) -> Table:
-    """A row a cell: its data, its training, its runs."""
-    table = plain_table("cell", "data", "training", "runs", gap=2)
+    """A row a cell: its data, its training, its probe where there are any, its runs."""
+    asked = any(cell.probe for cell in progress.plan.cells)
+    table = plain_table("cell", "data", "training", *(["probe"] if asked else []), "runs", gap=2)
     for cell in progress.plan.cells:
         training = cell.before[len(cell.data) :]
-        table.add_row(cell.name, _one(progress, cell.data), _one(progress, training), _runs(progress, cell))
+        probe = [_one(progress, (cell.probe,) if cell.probe else ())] if asked else []
+        table.add_row(
+            cell.name, _one(progress, cell.data), _one(progress, training), *probe, _runs(progress, cell)
+        )
     return table
 
 
@@ -65,6 +69,7 @@ def counts(progress: StudyProgress, slots: int) -> str:
     parts = [
         f"{plural} {progress.count('done', kind)}/{len(progress.of(kind))}"
         for kind, plural in PLURALS.items()
+        if progress.of(kind)
     ]
     parts += [f"{n} {status}" for status in _PROBLEMS if (n := progress.count(status))]
     left = seconds_left(progress, slots)

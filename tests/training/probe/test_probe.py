@@ -120,6 +120,19 @@ async def test_the_datas_own_corrections_are_other_actions_that_solve_the_task(
     assert re.search(r"ALFWorld +4 +100\.0 .51\.0, ?100\.0.", done.stdout), done.stdout
 
 
+async def test_the_prefixes_of_some_kinds_are_chosen(
+    made: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    kind = conversations(made)[0].metadata["kind"]
+    there = sum(conversation.metadata["kind"] == kind for conversation in conversations(made))
+    options = ("--tasks", f"alfworld:kind={kind[:-1]}*")
+    done, summary, _ = await probed(
+        made, environment, tmp_path / "out", lambda request: "Action: look", *options
+    )
+    assert done.returncode == 0, done.stderr
+    assert summary["prefixes"] == there > 0
+
+
 async def test_the_same_command_asks_nothing_twice(
     made: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -164,7 +177,9 @@ async def test_bad_requests_are_one_line(made: Path, environment: dict[str, str]
         (plain, (), "no grounded conversation with an error and its correction"),
         (other, (), "the world answers otherwise than in the prefix"),
         (made, ("--tasks", "alfwrld"), "did you mean 'alfworld'"),
-        (made, ("--tasks", "babyai"), "has no prefix of these families"),
+        (made, ("--tasks", "babyai"), "--tasks babyai: "),
+        (made, ("--tasks", "alfworld,alfworld:kind=cool"), "--tasks alfworld:kind=cool: "),
+        (made, ("--tasks", "alfworld:difficulty=hard"), "write alfworld or alfworld:kind=KIND"),
         (made, ("-n", 0), "-n is at least 1"),
     ):
         done, summary, _ = await probed(

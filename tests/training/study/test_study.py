@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 import study_program
 import yaml
+from rich.console import Console
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
@@ -23,7 +25,7 @@ from evalharness.training.study.file import SHIPPED, read_study_file, shipped
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import PROGRAM, StudyProgress, read_progress, work
 from evalharness.training.study.plan import Plan, make_plan
-from evalharness.training.study.show import problems
+from evalharness.training.study.show import problems, table_of
 from evalharness.training.study.writing import Writing, writing_left
 
 PROGRAM_FILE = Path(study_program.__file__ or "")
@@ -170,15 +172,42 @@ def test_without_refinement_data_a_models_own_errors_are_regenerated_as_tasks_wi
         if job.kind == "training" and (words := job.words)
     }
     assert trained == {
-        ("full", "agent-own-200.jsonl"),
-        ("no_refine_loss", "agent-own-200.jsonl"),
-        ("full", "agent-none-100.jsonl"),
-        ("all_turns", "agent-own-200.jsonl"),
+        ("full", "agent-own-100.jsonl"),
+        ("no_refine_loss", "agent-own-100.jsonl"),
+        ("full", "agent-none-50.jsonl"),
+        ("all_turns", "agent-own-100.jsonl"),
     }
-    whole, half = (plan.jobs[f"data agent-{name}"].words for name in ("own-200", "none-100"))
+    whole, half = (plan.jobs[f"data agent-{name}"].words for name in ("own-100", "none-50"))
     assert whole[2] == half[2], "mix draws its first part by the part's number"
     labels = {job.words[job.words.index("--label") + 1] for job in plan.runs}
     assert labels == {f"mode={mode}" for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns")}
+
+
+def test_every_model_that_is_trained_is_probed_where_the_file_says_so(
+    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(STUDY + "probe: {n: 7}\n")
+    plan = make_plan(read_study_file(path, known), tmp_path / "study", tmp_path)
+    for cell in plan.cells:
+        assert cell.probe is not None
+        job = plan.jobs[cell.probe]
+        assert job.needs == (cell.training,)
+        assert job.words[:3] == ("probe", "--model", str(tmp_path / "study" / "models" / cell.name))
+        assert job.words[-2:] == ("-n", "7")
+    notes = tmp_path / "notes"
+    assert session(plan, tmp_path / "study", notes).count("done", "probe") == len(plan.cells) == 4
+    said = table_text(read_progress(plan, tmp_path / "study"))
+    assert said.splitlines()[0].split() == ["cell", "data", "training", "probe", "runs"]
+    path.write_text(STUDY + "probe: {output: x}\n")
+    with pytest.raises(UserError, match="the study sets it"):
+        read_study_file(path, known)
+
+
+def table_text(progress: StudyProgress) -> str:
+    console = Console(width=120, file=io.StringIO())
+    console.print(table_of(progress))
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
 
 
 def test_a_name_nearly_that_of_a_study_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
