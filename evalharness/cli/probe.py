@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     at_least(1, n=args.n)
     model = policy_of(args, "model", max_tokens=args.max_tokens or _MAX_TOKENS)
     refuse_scripted(model, "--model")
-    chosen = _chosen(args)
+    chosen = chosen_kinds(args)
     path = args.prefixes or _made(tuple(sorted(chosen or ())), args.n or _COUNT)
     prefixes = [p for p in read_prefixes(path) if chosen is None or p.kind_in(chosen.get(p.family, ()))]
     if chosen is not None:
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     return show_outcome(args, probed, _table(probed.summary), "prefixes are left")
 
 
-def _chosen(args: argparse.Namespace) -> dict[str, list[str]] | None:
+def chosen_kinds(args: argparse.Namespace) -> dict[str, list[str]] | None:
     """Family -> its kinds, with `*` for anything. None: all that a file has. Raises UserError."""
     if args.tasks is None:
         held_out = (family for family, spec in open_families().items() if spec.held_out)

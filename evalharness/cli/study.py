@@ -98,9 +98,10 @@ def parse_all(plan: Plan) -> None:
 
 
 def check(models: Sequence[str], plan: Plan, place: str) -> None:
-    """What runs will play is there, and one of `models`. Raises UserError, which names `place`, before anything is
-    made."""
+    """What runs and probes will play is there, and one of `models`. Raises UserError, which names `place`, before
+    anything is made."""
     from evalharness.cli.options import config_of
+    from evalharness.cli.probe import chosen_kinds
     from evalharness.models.serving.checkpoint import check_checkpoint
     from evalharness.runs.evaluation import choose
     from evalharness.training.tune.start import start_of
@@ -122,6 +123,11 @@ def check(models: Sequence[str], plan: Plan, place: str) -> None:
             choose(config_of(args), data_folder(args))
         except UserError as error:
             raise UserError(f"{place}: {name}: {error}") from None
+    if (probe := plan.cells[0].probe) is not None:
+        try:
+            chosen_kinds(parser.parse_args(plan.jobs[probe].words))
+        except UserError as error:
+            raise UserError(f"{place}: {probe}: {error}") from None
 
 
 def play(
@@ -137,6 +143,7 @@ def play(
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.study.folder import StudyFolder
     from evalharness.training.study.jobs import work
+    from evalharness.training.study.probes import probed_models
     from evalharness.training.study.show import problems, table_of, to_json, watch_study
 
     with StudyFolder(folder, kind) as store:
@@ -153,7 +160,8 @@ def play(
     failed = problems(progress, folder)
     for line in failed:
         note(line)
-    write_json(args.json, to_json(progress))
+    probes = [model.to_json() for model in probed_models(progress.plan.cells, folder)]
+    write_json(args.json, {**to_json(progress), "probes": probes})
     if progress.count("done", "run"):
         out.print(f"study folder: {folder}  (again: evalharness show {folder})", soft_wrap=True)
     if failed:

@@ -184,7 +184,7 @@ def test_without_refinement_data_a_models_own_errors_are_regenerated_as_tasks_wi
 
 
 def test_every_model_that_is_trained_is_probed_where_the_file_says_so(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(STUDY + "probe: {n: 7}\n")
@@ -202,6 +202,10 @@ def test_every_model_that_is_trained_is_probed_where_the_file_says_so(
     path.write_text(STUDY + "probe: {output: x}\n")
     with pytest.raises(UserError, match="the study sets it"):
         read_study_file(path, known)
+    path.write_text(STUDY + "probe: {tasks: babyal}\n")
+    assert main(["study", str(path), "-o", str(tmp_path / "other")]) == 2
+    assert "probe full-seed0: --tasks: unknown family 'babyal'" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
 
 
 def table_text(progress: StudyProgress) -> str:
