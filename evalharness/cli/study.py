@@ -244,8 +244,12 @@ def _tokens(model: str, progress: StudyProgress) -> Mapping[str, Any]:
     found = dict(_NO_TOKENS)
     plan, parser = progress.plan, make_parser()
     totals = {"episodes": 0.0, "turns": 0.0, "prompt_tokens": 0.0, "completion_tokens": 0.0}
-    for name in plan.cells[0].runs:
-        words = list(plan.jobs[name].words)
+    for number in range(len(plan.cells[0].runs)):
+        names = [cell.runs[number] for cell in plan.cells]
+        waiting = [name for name in names if progress.states[name].status != "done"]
+        if not waiting:
+            continue
+        words = list(plan.jobs[waiting[0]].words)
         words[words.index("--model") + 1] = model
         args = parser.parse_args(words)
         try:
@@ -253,12 +257,10 @@ def _tokens(model: str, progress: StudyProgress) -> Mapping[str, Any]:
         except UserError as error:
             why = printable(str(error), single_line=True)[:200]
             return found | {"lines": [f"tokens of runs are not known: {why}"]}
-        number = plan.cells[0].runs.index(name)
-        left = sum(progress.states[cell.runs[number]].status != "done" for cell in plan.cells)
         for family in planned.families:
-            totals["episodes"] += left * family.left
+            totals["episodes"] += len(waiting) * family.left
             for key in ("turns", "prompt_tokens", "completion_tokens"):
-                totals[key] += left * getattr(family, key)
+                totals[key] += len(waiting) * getattr(family, key)
     line = (
         f"runs: {totals['episodes']:,.0f} episodes, at most {totals['turns']:,.0f} turns as far as known, about "
         f"{totals['prompt_tokens'] / 1e6:,.2f} million prompt and {totals['completion_tokens'] / 1e6:,.2f} million "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import io
 import json
@@ -12,6 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import study_program
@@ -20,7 +22,8 @@ from rich.console import Console
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.cli.study import known_options
+from evalharness.cli.study import forecast, known_options
+from evalharness.config import RunConfig
 from evalharness.training.study.file import SHIPPED, read_study_file, shipped
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import PROGRAM, StudyProgress, read_progress, work
@@ -272,7 +275,8 @@ def test_another_option_makes_the_jobs_that_have_it_again_and_a_new_value_only_i
 KILLED = """\
 import asyncio, sys
 from pathlib import Path
-from evalharness.cli.study import known_options
+from evalharness.cli.study import forecast, known_options
+from evalharness.config import RunConfig
 from evalharness.training.study.file import read_study_file
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import read_progress, work
@@ -350,6 +354,25 @@ def test_dry_run_makes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "tokens of runs are not known" in out
     assert json.loads((tmp_path / "f.json").read_text())["forecast"]["seconds"] is None
     assert not (tmp_path / "study").exists()
+
+
+def test_tokens_that_are_left_are_those_of_runs_that_are_not_done(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first cell's may be, and then it has none left."""
+    progress = read_progress(plan, tmp_path / "study")
+    done = plan.cells[0].runs[0]
+    progress.states[done].status = "done"
+
+    def planned(config: RunConfig, **_: object) -> SimpleNamespace:
+        left = 0 if config.execution.output == plan.jobs[done].makes else 5
+        family = SimpleNamespace(left=left, turns=10 * left, prompt_tokens=1e6, completion_tokens=1e6)
+        return SimpleNamespace(families=[family])
+
+    monkeypatch.setattr("evalharness.runs.dry_run.dry_run", planned)
+    out = io.StringIO()
+    forecast(argparse.Namespace(json=None), Console(width=200, file=out), "demo-base", progress, 1)
+    assert "runs: 35 episodes, at most 350 turns as far as known, about 7.00 million prompt" in out.getvalue()
 
 
 def test_the_program_is_this_package() -> None:
