@@ -71,8 +71,6 @@ def run(args: argparse.Namespace) -> int:
     status = play(args, out, path.read_text(encoding="utf-8"), progress, folder, slots, TRAININGS)
     if progress.count("done", "run") and study.exhibit and args.json != "-":
         show_exhibit(folder)
-    if args.json != "-":
-        show_probes(out, folder)
     return status
 
 
@@ -143,7 +141,7 @@ def play(
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.study.folder import StudyFolder
     from evalharness.training.study.jobs import work
-    from evalharness.training.study.probes import probed_models
+    from evalharness.training.study.probes import probed_models, table_of_probes
     from evalharness.training.study.show import problems, table_of, to_json, watch_study
 
     with StudyFolder(folder, kind) as store:
@@ -160,8 +158,10 @@ def play(
     failed = problems(progress, folder)
     for line in failed:
         note(line)
-    probes = [model.to_json() for model in probed_models(progress.plan.cells, folder)]
-    write_json(args.json, {**to_json(progress), "probes": probes})
+    probed = probed_models(progress.plan.cells, folder)
+    if probed:
+        out.print(table_of_probes(probed))
+    write_json(args.json, {**to_json(progress), "probes": [model.to_json() for model in probed]})
     if progress.count("done", "run"):
         out.print(f"study folder: {folder}  (again: evalharness show {folder})", soft_wrap=True)
     if failed:
