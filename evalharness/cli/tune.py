@@ -93,7 +93,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         "end when about so many tokens were trained: equal length for data of other size",
     )
     argument(how, "--batch N", "conversations a step (default: 8)")
-    argument(how, "--micro-batch N", "conversations at a time, of the batch (default: chosen)")
+    argument(how, "--micro-batch N", "conversations at a time, padded to the longest (default: 1)")
     argument(how, "--seed N", "of order and first adapter weights (default: 0)")
     argument(
         how,

@@ -41,7 +41,7 @@ def use_of(
     """Raises UserError where the batch cannot be divided over the processes."""
     processes = 1 if launch is None else launch.processes
     try:
-        at_once = micro_batch(settings.to_json(), processes, cuda=gpu)
+        at_once = micro_batch(settings.to_json(), processes)
     except RefusedError as why:
         raise UserError(str(why)) from None
     shards = launch is not None and launch.shards

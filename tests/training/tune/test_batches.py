@@ -38,16 +38,13 @@ def test_batches_are_drawn_anew_each_epoch_from_all_of_the_data() -> None:
         assert together < 30  # 7.0 expected; 199 - 24 where batches are cut out of the files' order
 
 
-def chosen(processes: int = 1, *, cuda: bool = False, **other: Any) -> int:
-    return micro_batch({"batch": 12, "micro_batch": 0, **other}, processes, cuda=cuda)
+def chosen(processes: int = 1, **other: Any) -> int:
+    return micro_batch({"batch": 12, "micro_batch": 0, **other}, processes)
 
 
 def test_a_micro_batch_divides_a_processs_part_of_the_batch() -> None:
     assert chosen() == chosen(2) == 1
-    assert chosen(cuda=True) == 4
-    assert chosen(2, cuda=True) == 3
     assert chosen(2, micro_batch=2) == 2
-    assert chosen(cuda=True, shared_prompt=8) == 1, "what follows a prompt differs in length"
 
 
 @pytest.mark.parametrize("other", [{"batch": 3}, {"micro_batch": 4}, {"batch": 1}])

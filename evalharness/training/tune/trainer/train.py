@@ -52,7 +52,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if not cuda and job["threads"]:
         torch.set_num_threads(max(1, job["threads"] // processes))
-    job["micro_batch"] = micro_batch(job, processes, cuda=cuda)
+    job["micro_batch"] = micro_batch(job, processes)
     if job["fsdp"] and not cuda:
         ask_for(job["fsdp"])
 
