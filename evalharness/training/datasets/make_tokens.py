@@ -15,6 +15,7 @@ other tokens than it does in use. A trained turn's end-of-turn token is trained.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -286,5 +287,6 @@ def end_ids(tokenizer: Any, model: Path) -> set[int]:
 if __name__ == "__main__":
     # transformers imports it wherever it is found: two of three seconds, and no tokenizer needs it.
     sys.modules["torch"] = None  # type: ignore[assignment]
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # that it is not found
     given = Path(sys.argv[5]) if len(sys.argv) > 5 else None
     main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), given)
