@@ -48,7 +48,8 @@ def add_options(parser: CommandParser) -> None:
     parser.loose = "named"
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:
+    """`more`: goes into an exhibit's JSON beside its tables."""
     from dataclasses import replace
 
     from evalharness.envs import specs
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     )
     console = results_console(args)
     if exhibit is not None:
-        return _show(args, exhibit, given)
+        return _show(args, exhibit, given, more or {})
     if args.output or args.latex or args.others or args.x:
         raise UserError(f"name an exhibit first: {', '.join(EXHIBITS)}")
     from evalharness.results.paper.exhibits import print_exhibits
@@ -84,7 +85,7 @@ def _joined(row: Mapping[str, Any]) -> dict[str, str]:
     return {key: "; ".join(row[key]) for key in ("filled_by", "missing")}
 
 
-def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given) -> int:
+def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given, more: Mapping[str, Any]) -> int:
     from evalharness.results.paper.exhibit import SCHEMA
     from evalharness.results.paper.markup import latex
     from evalharness.results.paper.text import print_filled
@@ -98,7 +99,13 @@ def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given) -> int:
     tables = [table.to_json() for table in filled.tables]
     write_json(
         args.json,
-        {"schema": SCHEMA, "exhibit": exhibit.name, "tables": tables, "missing": list(filled.missing)},
+        {
+            "schema": SCHEMA,
+            "exhibit": exhibit.name,
+            "tables": tables,
+            "missing": list(filled.missing),
+            **more,
+        },
     )
     if draw:
         _draw(args.output, exhibit, filled, args.style)

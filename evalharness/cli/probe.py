@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from evalharness.config import PolicyConfig
     from evalharness.training.probe.prefixes import Prefix
 
 HELP = "what a model does right after an error"
@@ -57,29 +58,42 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.cli.options import attempts_of, policy_of
-    from evalharness.models.asking import refuse_scripted
+    from evalharness.cli.options import attempts_of
     from evalharness.models.work import watch_work
-    from evalharness.training.probe.prefixes import read_prefixes, shares
     from evalharness.training.probe.probing import Probe, run_probe
 
     require_writable("--json", args.json)
+    model = asked_model(args)
+    path, prefixes = chosen_prefixes(args)
+    what = Probe(model, prefixes, sha256_of(path), data_folder(args), args.output, attempts_of(args))
+    probed = run_probe(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
+    return show_outcome(args, probed, table(probed.summary), "prefixes are left")
+
+
+def chosen_prefixes(args: argparse.Namespace) -> tuple[Path, list[Prefix]]:
+    """(their file, made now where there is none; those that are asked). Raises UserError."""
+    from evalharness.training.probe.prefixes import read_prefixes, shares
+
     at_least(1, n=args.n)
-    model = policy_of(args, "model", max_tokens=args.max_tokens or _MAX_TOKENS)
-    refuse_scripted(model, "--model")
-    chosen = chosen_kinds(args)
+    chosen = _chosen_kinds(args)
     path = args.prefixes or _made(tuple(sorted(chosen or ())), args.n or _COUNT)
     prefixes = [p for p in read_prefixes(path) if chosen is None or p.kind_in(chosen.get(p.family, ()))]
     if chosen is not None:
         _require_all(chosen, prefixes, path)
-    if args.prefixes and args.n:
-        prefixes = shares(prefixes, args.n)
-    what = Probe(model, prefixes, sha256_of(path), data_folder(args), args.output, attempts_of(args))
-    probed = run_probe(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
-    return show_outcome(args, probed, _table(probed.summary), "prefixes are left")
+    return path, shares(prefixes, args.n) if args.prefixes and args.n else prefixes
 
 
-def chosen_kinds(args: argparse.Namespace) -> dict[str, list[str]] | None:
+def asked_model(args: argparse.Namespace) -> PolicyConfig:
+    """Raises UserError for what cannot be asked."""
+    from evalharness.cli.options import policy_of
+    from evalharness.models.asking import refuse_scripted
+
+    model = policy_of(args, "model", max_tokens=args.max_tokens or _MAX_TOKENS)
+    refuse_scripted(model, "--model")
+    return model
+
+
+def _chosen_kinds(args: argparse.Namespace) -> dict[str, list[str]] | None:
     """Family -> its kinds, with `*` for anything. None: all that a file has. Raises UserError."""
     if args.tasks is None:
         held_out = (family for family, spec in open_families().items() if spec.held_out)
@@ -116,7 +130,7 @@ def _made(families: tuple[str, ...], count: int) -> Path:
         return made_prefixes(families, count, progress)
 
 
-def _table(summary: Mapping[str, Any]) -> RenderableType:
+def table(summary: Mapping[str, Any]) -> RenderableType:
     from rich.console import Group
 
     from evalharness.base.terminal import plain_table, words

@@ -8,16 +8,21 @@ import argparse
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
+from evalharness.base.reading import read_known
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
-from evalharness.records.files import STUDY
+from evalharness.records.files import MANIFEST, STUDY, SUMMARY
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from evalharness.records.episode import Episode
 
+PROBE = "probe"
+"""What a probe's manifest says that it is."""
 HELP = "print a run's table, or one of its trajectories"
 
 
@@ -44,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
         return _study(args, console)
     if args.task is not None:
         return _trajectory(args, console)
+    if _is_probe(args.folder):
+        return _probe(args, console)
     found = read_summary(args.folder)
     summary = found.summary
     print_summary(console, summary, found.titles, verbose=args.verbose)
@@ -51,6 +58,22 @@ def run(args: argparse.Namespace) -> int:
         more = f"more: evalharness show {args.folder} --verbose"
         console.print(line(more, "dim"), soft_wrap=True)
     write_json(args.json, summary.to_json())
+    return 0
+
+
+def _is_probe(folder: Path) -> bool:
+    identity = read_known(folder / MANIFEST).get("identity")
+    return isinstance(identity, dict) and identity.get("kind") == PROBE
+
+
+def _probe(args: argparse.Namespace, console: Console) -> int:
+    from evalharness.cli.probe import table
+
+    summary = read_known(args.folder / SUMMARY)
+    if "families" not in summary:
+        raise UserError(f"{args.folder}: the probe is not finished; its command goes on with it")
+    console.print(table(summary))
+    write_json(args.json, summary)
     return 0
 
 
@@ -69,10 +92,13 @@ def _study(args: argparse.Namespace, console: Console) -> int:
     kind = study[0] if study is not None else None
     result = None
     if kind == TRAININGS:
-        from evalharness.cli.study import show_exhibit, show_probes
+        from evalharness.cli.study import probes_of, show_exhibit
+        from evalharness.training.study.probes import print_probes
 
-        show_exhibit(args.folder, args.json)
-        show_probes(console, args.folder)
+        probes = probes_of(args.folder)
+        show_exhibit(args.folder, args.json, probes.to_json() if probes else None)
+        if probes:
+            print_probes(console, probes)
     elif kind == LOOP:
         from evalharness.training.study.rounds import print_rounds, read_rounds, to_json
 

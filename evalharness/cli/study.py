@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from evalharness.training.study.jobs import StudyProgress
     from evalharness.training.study.plan import Plan
+    from evalharness.training.study.probes import Probes
 
 HELP = "data, trainings and runs over axes, as one study"
 
@@ -74,12 +75,17 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def known_options() -> dict[tuple[str, ...], set[str]]:
-    """Command -> names of its options, as a study's file has them."""
+def known_options() -> dict[tuple[str, ...], dict[str, str]]:
+    """Command -> every name of an option -> its long name, as a study's file has them."""
     from evalharness.cli.completion import walk
 
+    def named(flag: str) -> str:
+        return flag.lstrip("-").replace("-", "_")
+
     return {
-        level.path: {name.lstrip("-").replace("-", "_") for name in level.options}
+        level.path: {
+            named(flag): named(max(action.option_strings, key=len)) for flag, action in level.options.items()
+        }
         for level in walk(make_parser())
     }
 
@@ -99,7 +105,7 @@ def check(models: Sequence[str], plan: Plan, place: str) -> None:
     """What runs and probes will play is there, and one of `models`. Raises UserError, which names `place`, before
     anything is made."""
     from evalharness.cli.options import config_of
-    from evalharness.cli.probe import chosen_kinds
+    from evalharness.cli.probe import asked_model, chosen_prefixes
     from evalharness.models.serving.checkpoint import check_checkpoint
     from evalharness.runs.evaluation import choose
     from evalharness.training.tune.start import start_of
@@ -122,8 +128,10 @@ def check(models: Sequence[str], plan: Plan, place: str) -> None:
         except UserError as error:
             raise UserError(f"{place}: {name}: {error}") from None
     if (probe := plan.cells[0].probe) is not None:
+        args = parser.parse_args(plan.jobs[probe].words)
         try:
-            chosen_kinds(parser.parse_args(plan.jobs[probe].words))
+            asked_model(args)
+            chosen_prefixes(args)
         except UserError as error:
             raise UserError(f"{place}: {probe}: {error}") from None
 
@@ -141,7 +149,7 @@ def play(
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.study.folder import StudyFolder
     from evalharness.training.study.jobs import work
-    from evalharness.training.study.probes import probed_models, table_of_probes
+    from evalharness.training.study.probes import print_probes, read_probes
     from evalharness.training.study.show import problems, table_of, to_json, watch_study
 
     with StudyFolder(folder, kind) as store:
@@ -158,10 +166,9 @@ def play(
     failed = problems(progress, folder)
     for line in failed:
         note(line)
-    probed = probed_models(progress.plan.cells, folder)
-    if probed:
-        out.print(table_of_probes(probed))
-    write_json(args.json, {**to_json(progress), "probes": [model.to_json() for model in probed]})
+    probed = read_probes(progress.plan.cells, folder)
+    print_probes(out, probed)
+    write_json(args.json, {**to_json(progress), **probed.to_json()})
     if progress.count("done", "run"):
         out.print(f"study folder: {folder}  (again: evalharness show {folder})", soft_wrap=True)
     if failed:
@@ -169,29 +176,30 @@ def play(
     return 3 if failed else 0
 
 
-def show_exhibit(folder: Path, json: str | None = None) -> None:
-    """Of a study's folder: the exhibit that its file names, else table 1. Raises UserError for a damaged file."""
+def show_exhibit(folder: Path, json: str | None = None, more: Mapping[str, Any] | None = None) -> None:
+    """Of a study's folder: the exhibit that its file names, else table 1. `more` goes into its JSON. Raises UserError
+    for a damaged file."""
+    from evalharness.cli import paper
     from evalharness.training.study.file import read_study_file
     from evalharness.training.study.folder import FILE
 
     file = folder / FILE
     name = (read_study_file(file, known_options()).exhibit if file.exists() else None) or "table1"
     args = make_parser().parse_args(["paper", name, str(folder), *(["--json", json] if json else [])])
-    args.run(args)
+    paper.run(args, more)
 
 
-def show_probes(out: Console, folder: Path) -> None:
-    """What the models of a study do after an error, where they were asked. Raises UserError for a damaged file."""
+def probes_of(folder: Path) -> Probes | None:
+    """What the models of a study do after an error; None where none was asked. Raises UserError for a damaged file."""
     from evalharness.training.study.file import read_study_file
     from evalharness.training.study.folder import FILE
     from evalharness.training.study.plan import PROBES, make_plan
-    from evalharness.training.study.probes import probed_models, table_of_probes
+    from evalharness.training.study.probes import read_probes
 
     if not (folder / PROBES).is_dir():
-        return
+        return None
     plan = make_plan(read_study_file(folder / FILE, known_options()), folder, folder)
-    if models := probed_models(plan.cells, folder):
-        out.print(table_of_probes(models))
+    return read_probes(plan.cells, folder)
 
 
 def forecast(args: argparse.Namespace, out: Console, model: str, progress: StudyProgress, slots: int) -> int:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import read_object
+from evalharness.base.reading import read_known, read_object
+from evalharness.records.files import SUMMARY
 from evalharness.records.lines import read_lines
 from evalharness.stats.intervals import Interval, bootstrap_mean
 from evalharness.stats.trainings import Scores, difference_over_trainings, over_trainings, seed_error
@@ -45,9 +46,15 @@ class ProbedModel:
 
 
 def read_replies(folder: Path) -> Replies:
-    """Of a probe's folder. Raises UserError on damage."""
+    """Of a finished probe's folder. Raises UserError where it is damaged or not whole."""
+    lines = {line["key"]: line for line in read_lines(folder / REPLIES, "its prefix is asked anew", _read)}
+    asked = read_known(folder / SUMMARY).get("prefixes")
+    if len(lines) != asked:
+        raise UserError(
+            f"{folder / REPLIES}: {len(lines)} of {asked or 'an unknown number of'} replies are there"
+        )
     found: dict[str, list[Mapping[str, bool]]] = defaultdict(list)
-    for line in read_lines(folder / REPLIES, "its prefix is left out", _read):
+    for line in lines.values():
         found[f"{line['family']} {line['task']}"].append(line["verdict"])
     return {
         task: {figure: float(np.mean([verdict[figure] for verdict in verdicts])) for figure in FIGURES}
@@ -58,7 +65,8 @@ def read_replies(folder: Path) -> Replies:
 def _read(raw: bytes) -> dict[str, Any]:
     line = read_object(raw)
     verdict = {figure: bool(line["verdict"][figure]) for figure in FIGURES}
-    return {"family": str(line["family"]), "task": str(line["task"]), "verdict": verdict}
+    names = {name: str(line[name]) for name in ("key", "family", "task")}
+    return {**names, "verdict": verdict}
 
 
 def compared(models: Mapping[str, Sequence[Replies]]) -> list[ProbedModel]:

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from evalharness.base.errors import UserError
+from evalharness.base.locks import exclusive
 from evalharness.base.paths import home_folder
 from evalharness.envs import specs
 from evalharness.models.event_loop import run_to_end
@@ -133,9 +134,10 @@ def made_prefixes(families: Sequence[str], count: int, progress: FamilyCounts) -
     """The data set of `count` trajectories with one run of errors, kept in the user's folder and made once."""
     order = order_of(families, count)
     path = home_folder() / "probes" / f"{'-'.join(order.families)}-{count}.jsonl"
-    if not _is_of(path, order):
-        path.unlink(missing_ok=True)
-        run_to_end(make(order, specs(), path, progress=progress))
+    with exclusive(path.with_suffix(".lock")):
+        if not _is_of(path, order):
+            path.unlink(missing_ok=True)
+            run_to_end(make(order, specs(), path, progress=progress))
     return path
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -104,8 +104,9 @@ class StudyFile(Part):
     """Options of `evalharness tune`."""
     run: dict[str, Any] = {}
     """Options of `evalharness run`."""
-    probe: dict[str, Any] | None = None
-    """Options of `evalharness probe`, which asks every model that is trained. None: none is asked."""
+    probe: Annotated[dict[str, Any] | None, BeforeValidator(lambda given: given or {})] = None
+    """Options of `evalharness probe`, which asks every model that is trained; nothing behind it means its defaults.
+    None, where the file has no such section: none is asked."""
 
     @model_validator(mode="after")
     def _fit(self) -> StudyFile:
@@ -152,11 +153,13 @@ def shipped() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 
 
-Known = Mapping[tuple[str, ...], Collection[str]]
-"""Command -> names of its options."""
+KnownOptions = Mapping[tuple[str, ...], Mapping[str, str]]
+"""Command -> every name of an option -> its long name, as a file has it: `max_steps`."""
+_NEVER = ("help", "help_all", "json")
+"""What ends a command or writes one file for all of them."""
 
 
-def read_study_file(path: Path, known: Known) -> StudyFile:
+def read_study_file(path: Path, known: KnownOptions) -> StudyFile:
     """Raises UserError with file and line for everything that is wrong."""
     study, raw = read_part(path, StudyFile, SECTIONS, known)
     if study.exhibit is not None:
@@ -167,7 +170,7 @@ def read_study_file(path: Path, known: Known) -> StudyFile:
     return study
 
 
-def read_part(path: Path, kind: type[P], sections: Sections, known: Known) -> tuple[P, bytes]:
+def read_part(path: Path, kind: type[P], sections: Sections, known: KnownOptions) -> tuple[P, bytes]:
     """(what the file says, its bytes). Raises UserError with file and line for everything that is wrong."""
     found, raw = load_model(path, kind, str(path))
     for section, (command, ours) in sections.items():
@@ -176,8 +179,16 @@ def read_part(path: Path, kind: type[P], sections: Sections, known: Known) -> tu
         for part in place:
             options = getattr(options, part)
         for name in options or {}:
-            there = [option for option in sorted(known[command]) if option not in ours]
-            if name not in there:
-                why = "the study sets it" if name in ours else f"no such option{nearest(name, there)}"
+            if why := _refusal(name, known[command], ours):
                 raise UserError(f"{path}: line {line_of(raw, [*place, name])}, {section}.{name}: {why}")
     return found, raw
+
+
+def _refusal(name: str, known: Mapping[str, str], ours: tuple[str, ...]) -> str | None:
+    """Why an option cannot stand in a file; None where it can."""
+    option = known.get(name)
+    if name in ours or option in ours:
+        return "the study sets it"
+    if option is None or option in _NEVER:
+        return f"no such option{nearest(name, sorted({*known.values()} - {*ours, *_NEVER}))}"
+    return None

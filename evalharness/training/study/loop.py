@@ -13,7 +13,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from evalharness.base.errors import UserError
-from evalharness.training.study.file import Known, One, Part, Sections, read_part
+from evalharness.training.study.file import KnownOptions, One, Part, Sections, read_part
 from evalharness.training.study.plan import Cell, Plan, Planner, words_of
 
 _PLAYED = (("run",), ("model", "model_name", "output", "label", "dry_run", "seeds", "suite", "suite_seed"))
@@ -57,7 +57,7 @@ class LoopFile(Part):
         return self
 
 
-def read_loop(path: Path | None, known: Known, **given: Any) -> tuple[LoopFile, Path]:
+def read_loop(path: Path | None, known: KnownOptions, **given: Any) -> tuple[LoopFile, Path]:
     """(what the file says, where its paths start); `given` goes before the file where it is not None. Raises
     UserError."""
     found, beside = LoopFile(), Path()

@@ -22,6 +22,8 @@ _SAID = {"mixing_ratio": "general", "training_seed": "seed", "suite_seed": "suit
 
 
 PROBES = "probes"
+REPEATED = ("agent_option", "label", "model", "workers")
+"""Options whose flag may be given several times."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class Plan:
 
 
 def words_of(options: Options) -> list[str]:
-    """As flags: `max_steps: 20` is `--max-steps 20`; true is the flag alone, a list or a mapping the flag repeated."""
+    """As flags: `max_steps: 20` is `--max-steps 20`; true is the flag alone, a mapping the flag repeated. So is a list
+    where each is a value of its own, as servers of one model are; else it is one value, with commas."""
     found = []
     for name, value in options.items():
         flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
@@ -81,7 +84,8 @@ def words_of(options: Options) -> list[str]:
             found += [word for key, each in value.items() for word in (flag, f"{key}={each}")]
         else:
             several = value if isinstance(value, list) else [value]
-            found += [word for each in several for word in (flag, f"{each}")]
+            values = several if name in REPEATED else [",".join(map(str, several))]
+            found += [word for each in values for word in (flag, f"{each}")]
     return found
 
 
@@ -151,7 +155,8 @@ class _StudyPlanner(Planner):
             "-o",
             self.path(makes),
         ]
-        return self.add("probe", cell, [*words, *words_of(options)], makes, (training,))
+        brought = tuple(Path(options[name]) for name in ("prefixes",) if name in options)
+        return self.add("probe", cell, [*words, *words_of(options)], makes, (training,), brought)
 
     def _run(self, cell: str, training: str, labels: Mapping[str, str], played: Mapping[str, Any]) -> str:
         more = _name(self.study.axes, played, PLAYED)

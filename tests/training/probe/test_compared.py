@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from evalharness.base.errors import UserError
+from evalharness.records.files import SUMMARY
 from evalharness.stats.intervals import bootstrap_mean
 from evalharness.training.probe.compared import Replies, compared, read_replies
 from evalharness.training.probe.probing import REPLIES
@@ -70,6 +71,7 @@ def test_models_without_a_task_in_common_are_refused() -> None:
 def test_the_prefixes_of_a_task_count_together(tmp_path: Path) -> None:
     lines = [
         {
+            "key": f"k{n}",
             "family": "babyai",
             "task": "9000/babyai/open/001",
             "verdict": {"another": n > 0, "valid": True, "solvable": False},
@@ -77,6 +79,7 @@ def test_the_prefixes_of_a_task_count_together(tmp_path: Path) -> None:
         for n in range(4)
     ]
     (tmp_path / REPLIES).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / SUMMARY).write_text(json.dumps({"prefixes": 4, "left": 0}))
     expected = {"another": 0.75, "valid": 1.0, "solvable": 0.0}
     assert read_replies(tmp_path) == {"babyai 9000/babyai/open/001": expected}
     (tmp_path / REPLIES).write_text("[1]\n")

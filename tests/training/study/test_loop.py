@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from evalharness.cli import main
 from evalharness.cli.study import known_options
 from evalharness.runs.study import LOOP, run_folders
 from evalharness.training.datasets.conversation import write_data
+from evalharness.training.study.file import KnownOptions
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import read_progress, work
 from evalharness.training.study.loop import plan_loop, read_loop
@@ -38,11 +38,11 @@ evaluate: {tasks: alfworld, draw: 4}
 
 
 @pytest.fixture(scope="module")
-def known() -> Mapping[tuple[str, ...], set[str]]:
+def known() -> KnownOptions:
     return known_options()
 
 
-def planned(folder: Path, known: Mapping[tuple[str, ...], set[str]], **given: Any) -> Plan:
+def planned(folder: Path, known: KnownOptions, **given: Any) -> Plan:
     own = folder.parent / "own.jsonl"
     own.write_text("{}\n")
     (folder / "loop.yaml").write_text(FILE.replace("own.jsonl", str(own)))
@@ -54,9 +54,7 @@ def after(words: tuple[str, ...], flag: str) -> str:
     return words[words.index(flag) + 1]
 
 
-def test_each_round_plays_and_trains_the_model_of_the_one_before(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
-) -> None:
+def test_each_round_plays_and_trains_the_model_of_the_one_before(tmp_path: Path, known: KnownOptions) -> None:
     plan = planned(tmp_path, known, model="base/", rounds=2)
     jobs = {name: job.words for name, job in plan.jobs.items()}
     models = [after(jobs[f"data played-{k}"], "--model") for k in (1, 2)]
@@ -73,7 +71,7 @@ def test_each_round_plays_and_trains_the_model_of_the_one_before(
 
 
 def test_rejection_sampling_keeps_the_good_ones_of_several_samples(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+    tmp_path: Path, known: KnownOptions
 ) -> None:
     corrected, kept = planned(tmp_path, known), planned(tmp_path, known, rejection=4)
     played, new = (kept.jobs[f"data {name}-1"].words for name in ("played", "new"))
@@ -160,7 +158,7 @@ def holds(here: Path) -> dict[str, str]:
     "stage", ["run played-2", "data new-2.jsonl", "data all-2.jsonl", "training round-2", "run round-1"]
 )
 def test_a_kill_in_any_stage_and_the_same_command_again_give_the_same_folder(
-    stage: str, tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+    stage: str, tmp_path: Path, known: KnownOptions
 ) -> None:
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     for folder in (killed, whole):
@@ -181,9 +179,7 @@ def test_a_kill_in_any_stage_and_the_same_command_again_give_the_same_folder(
     assert again == {stage: 2}
 
 
-def test_more_rounds_go_on_in_the_same_folder(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
-) -> None:
+def test_more_rounds_go_on_in_the_same_folder(tmp_path: Path, known: KnownOptions) -> None:
     session(planned(tmp_path, known, rounds=1), tmp_path)
     before = len(starts(tmp_path))
     assert session(planned(tmp_path, known, rounds=2), tmp_path) == 11

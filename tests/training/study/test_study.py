@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,7 +23,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.cli.study import forecast, known_options
 from evalharness.config import RunConfig
-from evalharness.training.study.file import SHIPPED, read_study_file, shipped
+from evalharness.training.study.file import SHIPPED, KnownOptions, read_study_file, shipped
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import PROGRAM, StudyProgress, read_progress, work
 from evalharness.training.study.plan import Plan, make_plan
@@ -48,12 +47,12 @@ run: {suite: open, tasks: alfworld}
 
 
 @pytest.fixture(scope="module")
-def known() -> Mapping[tuple[str, ...], set[str]]:
+def known() -> KnownOptions:
     return known_options()
 
 
 @pytest.fixture
-def plan(tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]) -> Plan:
+def plan(tmp_path: Path, known: KnownOptions) -> Plan:
     path = tmp_path / "s.yaml"
     path.write_text(STUDY)
     return make_plan(read_study_file(path, known), tmp_path / "study", tmp_path)
@@ -89,7 +88,7 @@ def test_what_cells_share_is_one_job_and_cells_differ_in_their_labels(plan: Plan
 
 @pytest.mark.parametrize("named", ["301", "[301, 302]", "300-302"])
 def test_suites_that_are_played_stay_out_of_the_data_beside_those_that_are_named(
-    named: str, tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+    named: str, tmp_path: Path, known: KnownOptions
 ) -> None:
     path = tmp_path / "s.yaml"
     text = STUDY.replace("suite_seed: 201}", f"suite_seed: 201, exclude_suite_seeds: {named}}}")
@@ -101,7 +100,7 @@ def test_suites_that_are_played_stay_out_of_the_data_beside_those_that_are_named
 
 
 def test_every_study_that_comes_along_is_one_its_commands_take(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, known: KnownOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from evalharness.cli import make_parser
 
@@ -124,6 +123,8 @@ def test_every_study_that_comes_along_is_one_its_commands_take(
         ("training_seed", "trainingseed", "line 6, axes.trainingseed: no such key; did you mean 'training_seed'?"),
         ("max_steps", "max_step", "line 10, tune.max_step: no such option; did you mean 'max_steps'?"),
         ("max_steps: 3", "seed: 3", "line 10, tune.seed: the study sets it"),
+        ("max_steps: 3", "o: x", "line 10, tune.o: the study sets it"),
+        ("max_steps: 3", "json: x", "line 10, tune.json: no such option"),
         ("suite_seed: 201", "suit_seed: 201", "line 9, data.grounded.suit_seed: no such option; did you mean"),
         ("all_turns]", "all_turn]", "line 3, axes.mode.1: input should be 'full'"),
         ("[0, 1]", "[0, 0]", "training_seed has a value twice"),
@@ -162,7 +163,7 @@ def test_a_wrong_value_is_refused_before_anything_is_made(
 
 
 def test_without_refinement_data_a_models_own_errors_are_regenerated_as_tasks_without_any(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+    tmp_path: Path, known: KnownOptions
 ) -> None:
     """Not left out of the conversations: the same tasks are played anew; its half of the data is that of the others."""
     plan = make_plan(read_study_file(SHIPPED / "heldout.yaml", known), tmp_path / "study", SHIPPED)
@@ -187,7 +188,7 @@ def test_without_refinement_data_a_models_own_errors_are_regenerated_as_tasks_wi
 
 
 def test_every_model_that_is_trained_is_probed_where_the_file_says_so(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, known: KnownOptions, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(STUDY + "probe: {n: 7}\n")
@@ -256,7 +257,7 @@ def test_a_cell_that_fails_keeps_none_of_the_others_back_and_is_tried_again(
 
 
 def test_another_option_makes_the_jobs_that_have_it_again_and_a_new_value_only_its_own(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+    tmp_path: Path, known: KnownOptions
 ) -> None:
     folder, notes, path = tmp_path / "study", tmp_path / "notes", tmp_path / "s.yaml"
 
@@ -380,9 +381,7 @@ def test_the_program_is_this_package() -> None:
     assert done.stdout.startswith("evalharness ")
 
 
-def test_other_content_of_a_given_file_is_noticed(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
-) -> None:
+def test_other_content_of_a_given_file_is_noticed(tmp_path: Path, known: KnownOptions) -> None:
     """Its mixture is made again and what follows is looked at again; a file that is only touched changes nothing."""
     path, data = tmp_path / "s.yaml", tmp_path / "own.jsonl"
     path.write_text(STUDY.replace("grounded: {tasks: alfworld, suite_seed: 201}", "file: own.jsonl"))
@@ -423,9 +422,7 @@ def _finished(folder: Path, kind: str, count: int, cost: list[float] | None) -> 
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def test_what_is_left_to_write_is_estimated_from_what_is_written(
-    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
-) -> None:
+def test_what_is_left_to_write_is_estimated_from_what_is_written(tmp_path: Path, known: KnownOptions) -> None:
     path = tmp_path / "s.yaml"
     path.write_text(SYNTHESIS)
     folder = tmp_path / "study"

@@ -16,8 +16,8 @@ class RefusedError(Exception):
 
 
 def micro_batch(job: dict[str, Any], processes: int) -> int:
-    """Conversations at a time, of a process's part of the batch: one where nothing else is said. Several are padded, and
-    an H200 took 59 GB for four of at most 6,136 tokens, where 20 were computed. Raises RefusedError."""
+    """Conversations at a time, of a process's part of the batch: one where nothing else is said. Several are padded,
+    and an H200 took 59 GB for four of at most 6,136 tokens, where 20 were computed. Raises RefusedError."""
     part, rest = divmod(job["batch"], processes)
     if rest or not part or (job["micro_batch"] and part % job["micro_batch"]):
         own = f" in micro-batches of {job['micro_batch']}" if job["micro_batch"] else ""
