@@ -164,6 +164,9 @@ def hold_folder(folder: Path) -> IO[bytes]:
         return held(folder / LOCK, other)
 
 
+_JOIN = "; more tasks join it where --tasks names its own, too"
+
+
 class RecordFolder:
     """The one writer of a folder of JSON lines that can be continued. Use as a context manager: it holds the
     folder's lock. `RunStore` keeps episodes in one; what else is made call by call keeps its own records in another.
@@ -216,9 +219,8 @@ class RecordFolder:
             return
         earlier = self.manifest()
         before = earlier.get("identity", {})
-        if smaller is not None and not changes(before, smaller):
-            before = manifest["identity"]
-        if changed := changes(before, manifest["identity"]):
+        wanted = [manifest["identity"], *([smaller] if smaller is not None else [])]
+        if changed := min((changes(before, each) for each in wanted), key=len):
             another_model = all(line.startswith("model.") for line in changed)
             raise UserError(
                 f"{self.folder} holds a run of another {'model' if another_model else 'configuration'}:\n  "
@@ -226,6 +228,7 @@ class RecordFolder:
                 + "\nchoose another folder with -o DIR, or "
                 + ("serve that model" if another_model else "give the same options")
                 + " to continue that run"
+                + _JOIN * any(line.startswith("--tasks") for line in changed)
             )
         for path in self.folder.glob(".*.tmp"):  # a start that was killed was writing these
             path.unlink()
