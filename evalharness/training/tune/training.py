@@ -17,6 +17,7 @@ from evalharness.base.paths import write_whole
 from evalharness.base.reading import read_object
 from evalharness.base.version import __version__
 from evalharness.models.serving.checkpoint import TOKENIZER_FILES
+from evalharness.models.serving.demo import DEMO_BASE, demo_path
 from evalharness.records.lines import read_lines
 from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
@@ -54,6 +55,7 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         **planned.settings.to_json(),
         "max_steps": planned.steps if planned.settings.trained_tokens else planned.settings.max_steps,
         "model": str(planned.base.path.resolve()),
+        "base_name": DEMO_BASE if planned.base.path.resolve() == demo_path().resolve() else None,
         "adapter": None if adapter is None else str(adapter.path.resolve()),
         "data": str(planned.rows.resolve()),
         "out": str(planned.folder.resolve()),

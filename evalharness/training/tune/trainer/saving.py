@@ -25,9 +25,14 @@ def write(path: Path, value: Any) -> None:
 
 
 def tidy(folder: Path, job: dict[str, Any]) -> None:
-    """The tokenizer as the base has it: read and written again it can come out another one. An adapter needs none."""
+    """The tokenizer as the base has it: read and written again it can come out another one. An adapter needs none, and
+    names its base as it was given."""
     for name in [*job["tokenizer_files"], "README.md"]:
         (folder / name).unlink(missing_ok=True)
+    adapter = folder / "adapter_config.json"
+    if job.get("base_name") and adapter.is_file():  # a name that holds on every machine
+        said = json.loads(adapter.read_text(encoding="utf-8"))
+        write(adapter, {**said, "base_model_name_or_path": job["base_name"]})
     if job["method"] == "full":
         for name in job["tokenizer_files"]:
             source = Path(job["model"], name)
