@@ -176,12 +176,12 @@ def test_without_refinement_data_a_models_own_errors_are_regenerated_as_tasks_wi
         if job.kind == "training" and (words := job.words)
     }
     assert trained == {
-        ("full", "agent-own-100.jsonl"),
-        ("no_refine_loss", "agent-own-100.jsonl"),
-        ("full", "agent-none-50.jsonl"),
-        ("all_turns", "agent-own-100.jsonl"),
+        ("full", "agent-own-200.jsonl"),
+        ("no_refine_loss", "agent-own-200.jsonl"),
+        ("full", "agent-none-100.jsonl"),
+        ("all_turns", "agent-own-200.jsonl"),
     }
-    whole, half = (plan.jobs[f"data agent-{name}"].words for name in ("own-100", "none-50"))
+    whole, half = (plan.jobs[f"data agent-{name}"].words for name in ("own-200", "none-100"))
     assert whole[2] == half[2], "mix draws its first part by the part's number"
     labels = {job.words[job.words.index("--label") + 1] for job in plan.runs}
     assert labels == {f"mode={mode}" for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns")}
