@@ -13,6 +13,7 @@ from evalharness.cli.common import add_json_option
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
 from evalharness.records.files import MANIFEST, STUDY, SUMMARY
+from evalharness.training.probe import KIND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
     from evalharness.records.episode import Episode
 
-PROBE = "probe"
-"""What a probe's manifest says that it is."""
 HELP = "print a run's table, or one of its trajectories"
 
 
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _is_probe(folder: Path) -> bool:
     identity = read_known(folder / MANIFEST).get("identity")
-    return isinstance(identity, dict) and identity.get("kind") == PROBE
+    return isinstance(identity, dict) and identity.get("kind") == KIND
 
 
 def _probe(args: argparse.Namespace, console: Console) -> int:

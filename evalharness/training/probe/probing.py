@@ -42,9 +42,9 @@ from evalharness.stats.intervals import wilson
 from evalharness.training.datasets.overlap import PlayedTasks
 from evalharness.training.grounded.draft import NoTrajectoryError, Stage
 from evalharness.training.grounded.making import EPISODES_PER_WORKER
+from evalharness.training.probe import KIND
 from evalharness.training.probe.prefixes import Prefix
 
-KIND = "probe"
 REPLIES = "replies.jsonl"
 FIGURES = ("another", "valid", "solvable")
 """Fields of a Recovery that the table counts."""

@@ -155,7 +155,7 @@ class _StudyPlanner(Planner):
             "-o",
             self.path(makes),
         ]
-        brought = tuple(Path(options[name]) for name in ("prefixes",) if name in options)
+        brought = (Path(options["prefixes"]),) if "prefixes" in options else ()
         return self.add("probe", cell, [*words, *words_of(options)], makes, (training,), brought)
 
     def _run(self, cell: str, training: str, labels: Mapping[str, str], played: Mapping[str, Any]) -> str:
