@@ -13,6 +13,7 @@ from evalharness.envs.babyai.seeking import (
     bare,
     fits,
     in_sight,
+    in_the_way,
     sought_next,
     turns_to_its_side,
     unnumbered,
@@ -160,14 +161,19 @@ def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
         return [f"{looked} I am where I went, so I turn {side}."]
-    if wall is None or wall > NEAR:
+    if wall is not None and wall <= NEAR:
         return [
-            f"{looked} I turn {side} to look there.",
-            f"{_cap(wanted)} is not in sight. I look to the {side}.",
+            f"{looked} Wall {wall}, limit {NEAR}: I turn {side}.",
+            f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
+        ]
+    if (thing := in_the_way(scene.last)) is not None:
+        return [
+            f"{looked} {_cap(thing)} is right in front: I turn {side}.",
+            f"{_cap(wanted)} is not in sight, and {thing} is in my way. I turn {side}.",
         ]
     return [
-        f"{looked} Wall {wall}, limit {NEAR}: I turn {side}.",
-        f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
+        f"{looked} I turn {side} to look there.",
+        f"{_cap(wanted)} is not in sight. I look to the {side}.",
     ]
 
 

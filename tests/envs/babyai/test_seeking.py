@@ -15,6 +15,7 @@ from evalharness.envs.babyai.seeking import (
     Wanted,
     fits,
     in_sight,
+    in_the_way,
     sought_next,
     turns_to_its_side,
     wall_ahead,
@@ -28,6 +29,7 @@ ROOM = "In front of you in this room, you can see several objects: "
 WALL_FAR = (
     f"{ROOM}The room has walls around you. You are facing a wall 6 steps away. You are not carrying anything."
 )
+IN_THE_WAY = WALL_FAR.replace(ROOM, f"{ROOM}There is a red key 1 right in front of you 1 steps away. ")
 MOVES = ("turn left", "turn right", "move forward")
 
 
@@ -80,6 +82,18 @@ def test_it_walks_until_a_wall_is_near_and_turns() -> None:
     assert said == ["move forward"] * (6 - NEAR) + ["turn right"] * (4 - 6 + NEAR)
 
 
+@pytest.mark.parametrize(
+    ("thing", "blocks"),
+    [("red key 1", True), ("grey box 2", True), ("blue closed door 1", True), ("blue open door 1", False)],
+)
+def test_it_turns_where_a_thing_is_in_the_way(thing: str, blocks: bool) -> None:
+    text = IN_THE_WAY.replace("red key 1", thing)
+    assert (in_the_way(text) == thing) is blocks
+    assert in_the_way(text.replace("1 steps away", "2 steps away")) is None
+    seeker = Seeker(("see the red ball", "go to the red ball"))
+    assert said_by(seeker, text, MOVES) == ("turn right" if blocks else "move forward")
+
+
 def test_it_first_turns_to_the_side_that_the_goal_names() -> None:
     seeker = Seeker(("see a door on your left", "open a door on your left"))
     assert said_by(seeker, WALL_FAR, MOVES) == "turn left"
@@ -116,6 +130,8 @@ def test_a_thing_ahead_is_no_yes_while_the_goals_side_is_elsewhere() -> None:
          " you and 2 steps to your left.", "go to red ball 1",
          "I look for the red ball. red key 1, red ball: no. red ball 1, red ball: yes. I go to it."),
         (WALL_FAR, "move forward", "I look for the red ball. Wall 6, limit 4: I move forward."),
+        (IN_THE_WAY, "turn right",
+         "I look for the red ball. red key 1, red ball: no. Red key 1 is right in front: I turn right."),
     ],
 )  # fmt: skip
 def test_a_thought_puts_what_it_compares_side_by_side(seen: str, action: str, said: str) -> None:
