@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -50,8 +51,13 @@ def _played(counts: FamilyProgress) -> str:
 
 
 def _so_far(counts: FamilyProgress, total: float) -> str:
-    """Of the finished episodes, once these are half of all: the first to end are the short ones, mostly successes."""
-    return f"{100 * total / counts.done:.1f} %" if 2 * counts.done >= counts.total > 0 else "-"
+    """The family's mean; of an unfinished one, between what it can still come to, once half of its episodes are
+    finished: the first to end are the short ones, mostly successes."""
+    left = counts.total - counts.done
+    if counts.total == 0 or left > counts.done:
+        return "-"
+    low, high = (100 * score / counts.total for score in (total, total + left))
+    return f"{math.floor(low)}-{math.ceil(high)} %" if left else f"{low:.1f} %"
 
 
 def _left(progress: Progress, family: str) -> str:
@@ -92,7 +98,8 @@ def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
     parts = []
     for family, counts in progress.families.items():
-        rate = f", success {_so_far(counts, counts.successes)}" if 2 * counts.done >= counts.total > 0 else ""
+        success = _so_far(counts, counts.successes)
+        rate = "" if success == "-" else f", success {success}"
         under_way = f" ({_played(counts)} played)" if counts.running else ""
         failed = f", {counts.failures} failed" if counts.failures else ""
         parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{under_way}{rate}{failed}")
