@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from evalharness.base.reading import read_known
 from evalharness.base.terminal import plain_table, words
 from evalharness.base.text import printable
 from evalharness.records.files import MANIFEST, SUMMARY
+from evalharness.records.identity import differences
 from evalharness.results.html.document import percent
 from evalharness.results.trainings import SEED
 from evalharness.training.probe.compared import ProbedModel, Rate, Replies, compared, read_replies
@@ -46,7 +47,8 @@ def read_probes(cells: Sequence[Cell], folder: Path) -> Probes:
             if left != 0:
                 raise UserError(f"{left} prefixes are left" if left else "it is not finished")
             if first[0] and asked != first[1]:
-                raise UserError(f"it was asked otherwise than {first[0]} ({_differing(asked, first[1])})")
+                how = "; ".join(differences(first[1], asked))
+                raise UserError(f"it was asked otherwise than {first[0]} ({how})")
             replies = read_replies(probe)
         except UserError as why:
             missing.append(f"{cell.name}: {why}")
@@ -59,18 +61,8 @@ def read_probes(cells: Sequence[Cell], folder: Path) -> Probes:
 def _asked(probe: Path) -> dict[str, Any]:
     """What its prefixes were and how replies were sampled."""
     identity = read_known(probe / MANIFEST).get("identity")
-    known: Mapping[str, Any] = identity if isinstance(identity, dict) else {}
-    parts = {name: known.get(name) for name in ("prefixes", "sampling")}
-    return {
-        f"{name} {key}": value
-        for name, part in parts.items()
-        if isinstance(part, dict)
-        for key, value in part.items()
-    }
-
-
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    return ", ".join(sorted(key for key in {*one, *other} if one.get(key) != other.get(key)))
+    known = identity if isinstance(identity, dict) else {}
+    return {name: known.get(name) for name in ("prefixes", "sampling")}
 
 
 def print_probes(out: Console, probes: Probes) -> None:

@@ -74,7 +74,7 @@ def test_what_was_asked_otherwise_or_has_lost_replies_is_named_and_in_no_mean(tm
     assert [(model.name, model.trainings) for model in found.models] == [("all", 1)]
     assert found.models[0].figures["another"].rate == 0.8
     assert [line.partition(": ")[0] for line in found.missing] == ["full-seed1", "full-seed2", "full-seed3"]
-    assert "otherwise than full-seed0 (sampling max_tokens)" in found.missing[0]
+    assert "otherwise than full-seed0 (sampling.max_tokens: 96 there" in found.missing[0]
     assert found.missing[1].endswith("6 of 10 replies are there")
     assert found.missing[2].endswith("0 of 10 replies are there")
 
