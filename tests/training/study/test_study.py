@@ -1,76 +1,30 @@
-"""A study of training: what its file may say, which jobs it is, and that each is done once whatever happens."""
+"""A study of training: what its file may say, and which jobs it is."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import io
 import json
 import os
-import signal
 import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-import study_program
 import yaml
 from rich.console import Console
+from studies import STUDY, session
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.cli.study import forecast, known_options
+from evalharness.cli.study import forecast
 from evalharness.config import RunConfig
 from evalharness.training.study.file import SHIPPED, KnownOptions, read_study_file, shipped
-from evalharness.training.study.folder import StudyFolder
-from evalharness.training.study.jobs import PROGRAM, StudyProgress, read_progress, work
+from evalharness.training.study.jobs import PROGRAM, StudyProgress, read_progress
 from evalharness.training.study.plan import Plan, make_plan
-from evalharness.training.study.show import problems, table_of
+from evalharness.training.study.show import table_of
 from evalharness.training.study.writing import Writing, writing_left
-
-PROGRAM_FILE = Path(study_program.__file__ or "")
-STUDY = """\
-exhibit: table2
-axes:
-  mode: [full, all_turns]
-  data_size: 8
-  base_model: demo-base
-  training_seed: [0, 1]
-  perturbation: [plain, P1]
-data:
-  grounded: {tasks: alfworld, suite_seed: 201}
-tune: {max_steps: 3}
-run: {suite: open, tasks: alfworld}
-"""
-
-
-@pytest.fixture(scope="module")
-def known() -> KnownOptions:
-    return known_options()
-
-
-@pytest.fixture
-def plan(tmp_path: Path, known: KnownOptions) -> Plan:
-    path = tmp_path / "s.yaml"
-    path.write_text(STUDY)
-    return make_plan(read_study_file(path, known), tmp_path / "study", tmp_path)
-
-
-def session(plan: Plan, folder: Path, notes: Path, slots: tuple[str | None, ...] = (None,)) -> StudyProgress:
-    """One call of the study's command, with a program that makes nothing real."""
-    notes.mkdir(exist_ok=True)
-    with StudyFolder(folder) as store:
-        store.begin((folder.parent / "s.yaml").read_text(), plan)
-        progress = read_progress(plan, folder)
-        asyncio.run(work(progress, folder, slots, (sys.executable, str(PROGRAM_FILE), str(notes))))
-        store.note(progress)
-    return progress
-
-
-def starts(notes: Path) -> list[list[str]]:
-    return [line.split() for line in (notes / "starts").read_text().splitlines()]
 
 
 def test_what_cells_share_is_one_job_and_cells_differ_in_their_labels(plan: Plan) -> None:
@@ -221,118 +175,6 @@ def table_text(progress: StudyProgress) -> str:
 def test_a_name_nearly_that_of_a_study_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "tabel2-small"]) == 2
     assert "did you mean 'table2-small'?" in capsys.readouterr().err
-
-
-def test_each_job_is_done_once_and_a_second_session_has_nothing_to_do(plan: Plan, tmp_path: Path) -> None:
-    folder, notes = tmp_path / "study", tmp_path / "notes"
-    progress = session(plan, folder, notes, ("0", "1"))
-    assert progress.count("done") == 13
-    done = starts(notes)
-    assert len({tuple(line[:2]) for line in done}) == len(done) == 13
-    assert {line[2] for line in done} == {"0", "1"}
-    session(plan, folder, notes)
-    assert len(starts(notes)) == 13
-
-
-def test_a_cell_that_fails_keeps_none_of_the_others_back_and_is_tried_again(
-    plan: Plan, tmp_path: Path
-) -> None:
-    folder, notes = tmp_path / "study", tmp_path / "notes"
-    notes.mkdir()
-    (notes / "fail-training-full-seed0").touch()
-    progress = session(plan, folder, notes)
-    assert progress.count("done") == 13 - 3
-    assert progress.count("blocked", "run") == 2
-    [failed, blocked] = problems(progress, folder)
-    assert "training full-seed0 failed: memory did not suffice" in failed
-    assert "run full-seed0-plain" in blocked
-    missing = json.loads((folder / "study.json").read_text())["missing"]
-    assert missing["full-seed0-P1"] == (
-        "training full-seed0 failed: memory did not suffice: a smaller --micro-batch"
-    )
-    (notes / "fail-training-full-seed0").unlink()
-    assert session(plan, folder, notes).count("done") == 13
-    again = Counter(tuple(line[:2]) for line in starts(notes))
-    assert {key for key, count in again.items() if count > 1} == {("training", "full-seed0")}
-
-
-def test_another_option_makes_the_jobs_that_have_it_again_and_a_new_value_only_its_own(
-    tmp_path: Path, known: KnownOptions
-) -> None:
-    folder, notes, path = tmp_path / "study", tmp_path / "notes", tmp_path / "s.yaml"
-
-    def play(text: str) -> int:
-        before = len(starts(notes)) if notes.exists() else 0
-        path.write_text(text)
-        session(make_plan(read_study_file(path, known), folder, tmp_path), folder, notes)
-        return len(starts(notes)) - before
-
-    assert play(STUDY) == 13
-    assert play(STUDY.replace("[0, 1]", "[0, 1, 2]")) == 2 * (1 + 2)
-    assert play(STUDY.replace("tasks: alfworld}", "tasks: babyai}")) == 8
-    assert play(STUDY.replace("suite_seed: 201", "suite_seed: 202")) == 13  # and all that comes of the data
-
-
-KILLED = """\
-import asyncio, sys
-from pathlib import Path
-from evalharness.cli.study import forecast, known_options
-from evalharness.config import RunConfig
-from evalharness.training.study.file import read_study_file
-from evalharness.training.study.folder import StudyFolder
-from evalharness.training.study.jobs import read_progress, work
-from evalharness.training.study.plan import make_plan
-here = Path(sys.argv[1])
-plan = make_plan(read_study_file(here / "s.yaml", known_options()), here / "study", here)
-with StudyFolder(here / "study") as store:
-    store.begin((here / "s.yaml").read_text(), plan)
-    asyncio.run(work(read_progress(plan, here / "study"), here / "study", (None,), sys.argv[2:]))
-"""
-
-
-@pytest.mark.faults
-def test_after_a_kill_the_job_in_flight_is_gone_and_done_again_and_no_other(
-    plan: Plan, tmp_path: Path
-) -> None:
-    """SIGKILL while a training runs: its process ends with the study's; the ledger's torn line is no line."""
-    folder, notes = tmp_path / "study", tmp_path / "notes"
-    notes.mkdir()
-    (notes / "hang-training-full-seed1").touch()
-    words = [sys.executable, "-c", KILLED, str(tmp_path), sys.executable, str(PROGRAM_FILE), str(notes)]
-    process = subprocess.Popen(words)
-    while not any(line[:2] == ["training", "full-seed1"] for line in _lines(notes)):
-        assert process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    [child] = [int(line[3]) for line in starts(notes) if line[:2] == ["training", "full-seed1"]]
-    while _alive(child):
-        pass
-    with (folder / "jobs.jsonl").open("ab") as file:
-        file.write(b'{"job": "training full-se')
-    (notes / "hang-training-full-seed1").unlink()
-    assert session(plan, folder, notes).count("done") == 13
-    again = Counter(tuple(line[:2]) for line in starts(notes))
-    assert {key: count for key, count in again.items() if count > 1} == {("training", "full-seed1"): 2}
-
-
-def _lines(notes: Path) -> list[list[str]]:
-    return starts(notes) if (notes / "starts").exists() else []
-
-
-def _alive(pid: int) -> bool:
-    try:
-        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-
-
-def test_a_folder_is_one_process_s(plan: Plan, tmp_path: Path) -> None:
-    with StudyFolder(tmp_path / "study"), pytest.raises(UserError, match="another evalharness is writing"):
-        session(plan, tmp_path / "study", tmp_path / "notes")
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "thesis.txt").touch()
-    with pytest.raises(UserError, match="is not empty"), StudyFolder(tmp_path / "other"):
-        pass
 
 
 def test_dry_run_makes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
