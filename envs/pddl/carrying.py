@@ -102,33 +102,35 @@ def decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decisi
 
 
 class Onlooker:
-    """One episode's player by a rule: the last observation of a state -> what it does next. Ask `next`, play it, and
-    say with `saw` what came of it."""
+    """One episode's player by a rule: the last observation of a state, and the one before where there is one -> what
+    it does next. Ask `next`, play it, and say with `saw` what came of it."""
 
     reads_valid = True
 
-    def __init__(self, rule: Callable[[str], Decision | None]) -> None:
+    def __init__(self, rule: Callable[[str, str | None], Decision | None]) -> None:
         self._rule = rule
         self._state = ""
+        self._before: str | None = None
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next, out of the valid actions; None when it is at a loss."""
         self._look(observation)
-        return worded(self._rule(self._state), valid)
+        return worded(self._rule(self._state, self._before), valid)
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+        self._look(before)
         self._look(after)
 
     def _look(self, text: str) -> None:
         """A list of valid actions, which a model may ask for, says nothing of the state."""
-        if not text.startswith(LISTED):
-            self._state = text
+        if text != self._state and not text.startswith(LISTED):
+            self._before, self._state = self._state or None, text
 
 
 class Carrier(Onlooker):
     def __init__(self, subgoals: Sequence[str]) -> None:
         wanted = homes(subgoals)
-        super().__init__(lambda observation: decide(wanted, read(observation)))
+        super().__init__(lambda now, before: decide(wanted, read(now)))
 
 
 def worded(decision: Decision | None, valid: Sequence[str]) -> Decision | None:

@@ -1,8 +1,9 @@
 """A barman without privileged information: one drink after the other, by one fixed order of steps.
 
 An observation shows only what has become true, so the player keeps what each hand holds, what each shot was used for
-and what is in the shaker; its thoughts carry the part that decides. Cocktails come before single ingredients: their
-shot is also the measure.
+and what is in the shaker; its thoughts carry the part that decides, each sentence before what follows from it: which
+drinks are served, what hands, shot and shaker hold, what is to be done, and whether the hands allow it. What a hand
+holds at the start is what is not on the table, so the first thought goes over all that could be.
 """
 
 from __future__ import annotations
@@ -34,8 +35,7 @@ class Barman:
 
     def __init__(self, subgoals: Sequence[str], reader: Reader) -> None:
         self._reader = reader
-        found = [match for text in subgoals for match in _CONTAINS.findall(text.lower())]
-        self._wanted = sorted(found, key=lambda pair: not pair[1].startswith("cocktail"))
+        self._wanted = [match for text in subgoals for match in _CONTAINS.findall(text.lower())]
         self._holds: dict[str, str] = {}
         """Hand -> shot or shaker."""
         self._inside: dict[str, list[str]] = {}
@@ -48,6 +48,9 @@ class Barman:
         self._level = "l0"
         self._clean = self._shaked = False
         """The shaker."""
+        self._table: dict[str, bool] = {}
+        """Shot or shaker -> whether it stood on the table at the start, in the order of their names; empty where both
+        hands were seen to be empty, and once something was done."""
 
     def _read(self, text: str) -> None:
         text = text.lower()
@@ -61,36 +64,57 @@ class Barman:
             self._level = level[1]
         self._clean, self._shaked = "shaker1 is clean" in text, "shaker1 is shaked" in text
         vessels = sorted(set(re.findall(r"\b(?:shot|shaker)\d+", text)))
-        held = [vessel for vessel in vessels if f"{vessel} is on the table" not in text]
+        table = {vessel: f"{vessel} is on the table" in text for vessel in vessels}
         busy = [hand for hand in _HANDS if f"handempty {hand}" not in text]
-        self._holds = dict(zip(busy, held, strict=False))
+        self._table = table if busy else {}
+        self._holds = dict(zip(busy, (vessel for vessel in vessels if not table[vessel]), strict=False))
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next, out of the valid actions; None when it is at a loss."""
         if not self._taps:
             self._read(observation)
+        said = [f"{vessel}: {'table' if there else 'not'}." for vessel, there in self._table.items()]
         for shot, drink in self._wanted:
-            if self._inside.get(shot) != [drink]:
-                step = self._mix(shot, drink) if drink in self._parts else self._measure(shot, drink)
-                if step is None:
-                    return None
-                action, why = step
-                hands = ", ".join(f"{hand}: {self._holds.get(hand, 'empty')}" for hand in _HANDS)
-                shaker = " + ".join(self._inside.get(self._shaker, [])) or "nothing"
-                parts = f" = {' + '.join(self._parts[drink])}" if drink in self._parts else ""
-                in_shaker = f" Shaker: {shaker}." if parts else ""
-                thought = f"Next: {shot} with {drink}{parts}. {hands}.{in_shaker} {why}"
-                parsed = _SURFACE.parse(action)
-                return worded(Decision(action, parsed.name if parsed else "other", (thought,)), valid)
+            served = self._inside.get(shot) == [drink]
+            said.append(f"{shot} contains {drink}: {'yes' if served else 'no'}.")
+            if served:
+                continue
+            said += [
+                f"{drink} part{number} ingredient is {part}."
+                for number, part in enumerate(self._parts.get(drink, ()), 1)
+            ]
+            hands = ", ".join(f"{hand}: {self._holds.get(hand, 'empty')}" for hand in _HANDS)
+            said.append(f"{hands}. {self._of_shot(shot)}.")
+            if drink in self._parts:
+                said.append(f"{self._of_shaker()}.")
+            step = self._mix(shot, drink) if drink in self._parts else self._measure(shot, drink)
+            if step is None:
+                return None
+            action, why = step
+            parsed = _SURFACE.parse(action)
+            decision = Decision(action, parsed.name if parsed else "other", (" ".join([*said, why]),))
+            return worded(decision, valid)
         return None
 
-    def _do(self, vessel: str, name: str, why: str, **slots: str) -> tuple[str, str]:
-        """Towards an action for which one holds `vessel` and nothing else."""
+    def _of_shot(self, shot: str) -> str:
+        if inside := self._inside.get(shot):
+            return f"{shot} has {inside[0]}"
+        used = self._used.get(shot)
+        return f"{shot} is clean" if used is None else f"{shot} was used for {used}"
+
+    def _of_shaker(self) -> str:
+        there = " + ".join(self._inside.get(self._shaker, []))
+        if self._shaked:
+            there += " shaked"
+        return f"Shaker: {there or ('clean' if self._clean else 'used')}, {self._level}"
+
+    def _do(self, vessel: str, name: str, step: str, **slots: str) -> tuple[str, str]:
+        """Towards an action, `step` in words, for which one holds `vessel` and nothing else."""
         for hand in _HANDS:
             if (held := self._holds.get(hand)) is not None and held != vessel:
-                return f"{hand} leave {held}.", f"I need {vessel} alone. I leave {held}."
+                return f"{hand} leave {held}.", f"To do: {step}. {hand} has {held}: I leave it."
         if vessel not in self._holds.values():
-            return f"left grasp {vessel}.", f"I need {vessel}. I grasp it."
+            return f"left grasp {vessel}.", f"To do: {step}. No hand has {vessel}: I grasp it."
         hand = next(hand for hand, held in self._holds.items() if held == vessel)
         level = int(self._level[1:])
         known = {
@@ -103,22 +127,21 @@ class Barman:
             "next_level": f"l{level + 1}",
             "empty_level": "l0",
         }
-        return SENTENCES[name].format(**{**known, **slots}).strip(), why
+        action = SENTENCES[name].format(**{**known, **slots}).strip()
+        return action, f"To do: {step}. {hand} has {vessel} alone: I do it."
 
     def _measure(self, shot: str, what: str) -> tuple[str, str]:
         """Towards `what` in the shot."""
         used = self._used.get(shot)
         if inside := self._inside.get(shot):
-            return self._do(
-                shot, "empty-shot", f"{shot} contains {inside[0]}. I empty it.", beverage=inside[0]
-            )
+            return self._do(shot, "empty-shot", f"empty {shot}", beverage=inside[0])
         if used not in (None, what):
             return self._wash(shot, used)
-        name, why = ("fill-shot", "is clean. I fill it") if used is None else ("refill-shot", f"had {what}")
-        return self._do(shot, name, f"{shot} {why}.", ingredient=what, dispenser=self._taps[what])
+        name = "fill-shot" if used is None else "refill-shot"
+        return self._do(shot, name, f"fill {shot} with {what}", ingredient=what, dispenser=self._taps[what])
 
     def _wash(self, shot: str, used: str) -> tuple[str, str]:
-        return self._do(shot, "clean-shot", f"{shot} was used for {used}. I clean it.", beverage=used)
+        return self._do(shot, "clean-shot", f"clean {shot} of {used}", beverage=used)
 
     def _mix(self, shot: str, cocktail: str) -> tuple[str, str] | None:
         shaker, parts = self._shaker, self._parts[cocktail]
@@ -134,7 +157,7 @@ class Barman:
             if self._inside.get(shot) or used is not None:
                 return self._wash(shot, used or cocktail)
             return self._do(
-                shaker, "pour-shaker-to-shot", "It is ready. I pour it.", beverage=cocktail, shot=shot
+                shaker, "pour-shaker-to-shot", f"pour {cocktail} into {shot}", beverage=cocktail, shot=shot
             )
         missing = [part for part in parts if part not in there]
         if missing:
@@ -142,19 +165,19 @@ class Barman:
             if self._inside.get(shot) != [what]:
                 return self._measure(shot, what)
             name = f"pour-shot-to-{'used' if there else 'clean'}-shaker"
-            return self._do(shot, name, f"{shot} has {what}. I pour it into the shaker.", ingredient=what)
+            return self._do(shot, name, f"pour {what} into the shaker", ingredient=what)
         if used is not None:
             return self._wash(shot, used)
         slots = {"cocktail": cocktail, "ingredient": parts[0], "other_ingredient": parts[1]}
-        return self._do(shaker, "shake", "Both parts are in. I shake.", **slots)
+        return self._do(shaker, "shake", "shake both parts", **slots)
 
     def _rinse(self, there: Sequence[str]) -> tuple[str, str]:
         """Towards a clean, empty shaker."""
         if there:
             return self._do(
-                self._shaker, "empty-shaker", f"The shaker has {there[0]}. I empty it.", cocktail=there[0]
+                self._shaker, "empty-shaker", f"empty the shaker of {there[0]}", cocktail=there[0]
             )
-        return self._do(self._shaker, "clean-shaker", "The shaker is used. I clean it.")
+        return self._do(self._shaker, "clean-shaker", "clean the shaker")
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         if not self._taps:
@@ -162,6 +185,7 @@ class Barman:
         played = self._reader.read(action)
         if played is None:
             return
+        self._table = {}
         name = played.name
         slots = dict(zip(_SLOT.findall(SENTENCES[name]), played.arguments, strict=True))
         shot, shaker = slots.get("shot", ""), self._shaker

@@ -7,61 +7,64 @@ from seekers import said_by
 
 from evalharness.envs.base import Task
 from evalharness.envs.pddl.adapter import PddlTextEnv
-from evalharness.envs.pddl.building import (
-    TABLE,
-    Builder,
-    as_towers,
-    decide_block,
-    from_the_bottom,
-    read_blocks,
-)
+from evalharness.envs.pddl.building import Builder, decide_block, places, read_blocks
 from evalharness.envs.pddl.tasks import load_tasks
 
-GOAL = ("b2 is on b3.", "b3 is on b4.")
+GOAL = ("b2 is on b3.", "b3 is on b4.", "The b2 is clear.")
+FLAT = "B2 is on the table. B3 is on the table. B4 is on the table. "
 
 
-def test_pairs_come_from_the_bottom_and_the_lowest_lies_on_the_table() -> None:
-    assert list(from_the_bottom(GOAL).items()) == [("b4", TABLE), ("b3", "b4"), ("b2", "b3")]
-
-
-@pytest.mark.parametrize(
-    ("goal", "towers", "first"),
-    [
-        (GOAL, "b2 on b3 on b4", "b4"),
-        (("b1 is on b2.", "b3 is on b4."), "b1 on b2, b3 on b4", "b2"),
-        (("b1 is on b2.", "b3 is on b1."), "b3 on b1 on b2", "b2"),
-        (("b1 is on b2.", "b5 is on the table.", "b3 is on b1."), "b1 on b2, b5, b3 on b1", "b2"),
-        (("The b1 is clear.", "b5 is on the table."), "b5", "b5"),
-    ],
-)
-def test_the_goal_is_told_as_towers(goal: tuple[str, ...], towers: str, first: str) -> None:
-    wanted = from_the_bottom(goal)
-    assert as_towers(wanted) == towers
-    assert next(iter(wanted)) == first
+def test_the_goals_places_are_in_its_order() -> None:
+    assert list(places(GOAL).items()) == [("b2", "b3"), ("b3", "b4")]
 
 
 @pytest.mark.parametrize(
     ("state", "says", "thought"),
     [
-        ("B4 is on the table. B3 is on b2. B2 is on the table. Your arm is empty.", "Unstack b3 from b2.",
-         "b2 on b3 on b4. b4 to the table, is on the table: yes. b3 to b4, is on b2: no. b3 is clear. b4 is clear. "
-         "I take b3 off b2."),
-        ("B4 is on the table. B2 is on b4. B3 is on the table. Your arm is empty.", "Unstack b2 from b4.",
-         "b2 on b3 on b4. b4 to the table, is on the table: yes. b3 to b4, is on the table: no. b3 is clear. "
-         "b4 is under b2. I take b2 off."),
-        ("B4 is on the table. B3 is on the table. You are holding b2.", "Putdown b2.",
-         "b2 on b3 on b4. b4 to the table, is on the table: yes. b3 to b4, is on the table: no. I hold b2. "
-         "It goes to the table."),
-        ("B4 is on the table. B3 is on b4. You are holding b2.", "Stack b2 on b3.",
-         "b2 on b3 on b4. b4 to the table, is on the table: yes. b3 to b4, is on b4: yes. b2 to b3, is held: no. "
-         "I hold b2. "
-         "b3 is clear."),
+        ("B2 is on the table. B3 is on b2. B4 is on the table. The b3 is clear. The b4 is clear. Your arm is empty.",
+         "Unstack b3 from b2.", "b3 on b2, to b4: no. I unstack b3."),
+        ("B2 is on b3. B3 is on the table. B4 is on the table. The b2 is clear. The b4 is clear. Your arm is empty.",
+         "Unstack b2 from b3.", "b2 on b3, to b3: yes. b3 on the table, to b4: no. I unstack b2."),
+        (FLAT + "The b2 is clear. The b3 is clear. The b4 is clear. Your arm is empty.",
+         "Pickup b3.",
+         "b2 on the table, to b3: no. b3 on the table, to b4: no. b4 on the table, to the table: yes. "
+         "b2 to b3: b3 first. b3 to b4: b4 is in place. I pick up b3."),
+        ("B2 is on the table. B3 is on b4. B4 is on the table. The b2 is clear. The b3 is clear. Your arm is empty.",
+         "Pickup b2.",
+         "b2 on the table, to b3: no. b3 on b4, to b4: yes. b4 on the table, to the table: yes. "
+         "b2 to b3: b3 is in place. I pick up b2."),
     ],
 )  # fmt: skip
 def test_what_it_does_and_says(state: str, says: str, thought: str) -> None:
-    decision = decide_block(from_the_bottom(GOAL), read_blocks(state))
+    decision = decide_block(places(GOAL), read_blocks(state))
     assert decision is not None
     assert (decision.action, decision.thoughts) == (says, (thought,))
+
+
+@pytest.mark.parametrize(
+    ("before", "says", "thought"),
+    [
+        (FLAT, "Stack b3 on b4.", "I hold b3 from the table. It goes to b4."),
+        (FLAT.replace("B3 is on the table", "B3 is on b2"), "Putdown b3.",
+         "I hold b3 from a tower. It goes to the table."),
+        (None, "Putdown b3.", "I hold b3 from somewhere. It goes to the table."),
+    ],
+)  # fmt: skip
+def test_a_held_block_goes_where_it_belongs_or_to_the_table_by_where_it_came_from(
+    before: str | None, says: str, thought: str
+) -> None:
+    state = "B2 is on the table. B4 is on the table. The b2 is clear. The b4 is clear. You are holding b3."
+    decision = decide_block(places(GOAL), read_blocks(state), before and read_blocks(before))
+    assert decision is not None
+    assert (decision.action, decision.thoughts) == (says, (thought,))
+
+
+def test_a_block_is_not_put_on_one_that_is_not_in_place_though_it_came_from_the_table() -> None:
+    """As where a model picked it up."""
+    state = "B3 is on the table. B4 is on the table. The b3 is clear. The b4 is clear. You are holding b2."
+    decision = decide_block(places(GOAL), read_blocks(state), read_blocks(FLAT))
+    assert decision is not None
+    assert decision.action == "Putdown b2."
 
 
 def _play(task: Task) -> tuple[bool, int]:
@@ -78,7 +81,7 @@ def _play(task: Task) -> tuple[bool, int]:
 
 
 def test_it_solves_every_task_with_valid_actions_alone() -> None:
-    """All ten open tasks of seed 0, in 16.4 turns on average."""
+    """All ten open tasks of seed 0, in 17.2 turns on average."""
     tasks = [task for task in load_tasks("open", None, 0) if task.kind == "blockworld"]
     played = [_play(task) for task in tasks]
     assert [success for success, _ in played] == [True] * 10

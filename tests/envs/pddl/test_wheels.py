@@ -32,12 +32,13 @@ def test_errands_go_hub_by_hub_and_the_boot_is_closed_last() -> None:
     ]  # fmt: skip
 
 
-def test_a_thought_says_what_is_lacking_down_to_what_can_be_done() -> None:
+def test_a_thought_asks_and_quotes_down_to_what_can_be_done() -> None:
     decision = example().next(START, ["Open boot."])
     assert decision is not None
     assert decision.thoughts == (
-        "Next: r1 is on the-hub1. For that: the-hub1 is free. For that: hub the-hub1 is unfastened. "
-        "For that: hub the-hub1 is not on the ground. For that: you have jack. For that: boot is open. I open boot.",
+        "I have wrench. r1 is on the-hub1? r1 is in boot: no. Free? w1 is on the-hub1: no. "
+        "Unfastened? the-hub1 is fastened: no. Loose? nuts1 on the hub the-hub1 is loose: yes. Wrench: yes. "
+        "Up? the-hub1 is on the ground: no. Jack? jack is in boot: no. Open? boot is closed: no. I open boot.",
     )
 
 
@@ -51,6 +52,9 @@ def test_what_its_actions_undo_is_remembered() -> None:
     ):  # fmt: skip
         mechanic.saw(action, START, answer, ())
         assert said_by(mechanic, answer, [then]) == then
+    decision = mechanic.next("", ["Undo the fastening of the nut nuts1 on the hub the-hub1."])
+    assert decision is not None
+    assert decision.thoughts[0].startswith("I have wrench. "), "the jack is under the hub"
 
 
 def test_actions_in_other_words_are_read_as_the_world_reads_them() -> None:
