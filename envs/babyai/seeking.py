@@ -20,6 +20,7 @@ _THING = re.compile(
     r"There is an? (?P<name>(?:\w+ )+?\d+) (?:right in front of you (?P<straight>\d+) steps away"
     r"|(?P<ahead>\d+) steps in front of you and (?P<aside>\d+) steps to your (?:left|right))"
 )
+_ON_THE_RIGHT = re.compile(r"\d+ 0 steps in front of you and 1 steps to your right")
 _FACING = re.compile(r"You are facing a wall (\d+) steps away")
 _STATE = re.compile(r"\b(?:closed|open|locked) ")
 _CLAUSE = re.compile(r"(see|face|go to|pick up|open) (.+)")
@@ -29,8 +30,8 @@ _PLACE = re.compile(r" (on your left|on your right|in front of you|behind you)$"
 _TURNS_TO = {"in front of you": 0, "on your right": 1, "behind you": 2, "on your left": 3}
 _SAID = {"go to": "go to", "pick up": "pickup", "open": "toggle and go through"}
 
-NEAR = 4
-"""Steps to a wall at which one turns: what lies before it is in sight."""
+NEAR, NEAR_DOOR = 4, 3
+"""Steps to a wall at which one turns: what lies before it is in sight; doors are in it."""
 
 
 class Wanted(NamedTuple):
@@ -92,6 +93,11 @@ def in_the_way(observation: str) -> str | None:
     return next((name for name in names if " open door " not in f" {name} "), None)
 
 
+def limit_of(what: str) -> int:
+    """Steps to a wall at which one turns who looks for `what`."""
+    return NEAR_DOOR if "door" in bare(what) else NEAR
+
+
 def bare(what: str) -> str:
     """`the red ball on your left` -> `red ball`"""
     return " ".join(_PLACE.sub("", what).split()[1:])
@@ -143,7 +149,7 @@ class Seeker:
             self._towards_its_side(want)
             or self._at(want, things, can, observation)
             or self._through_a_door(things, can)
-            or self._onward(observation, things, can)
+            or self._onward(want, observation, things, can)
         )
         return found if found.action in can else None
 
@@ -176,13 +182,22 @@ class Seeker:
             if (action := f"{said} {thing.name}") in can:
                 return Decision(action, f"{want.verb} what the goal names")
             if want.verb == "pick up" and "You are carrying" in observation:
-                return Decision("drop" if "drop" in can else "turn right", "put down what is carried")
+                return self._with_full_hands(thing, can, observation)
         prefix = f"{said} "
         found = min(
             (text for text in can if text.startswith(prefix) and fits(text.removeprefix(prefix), want.what)),
             default=None,
         )
         return None if found is None else Decision(found, f"{want.verb} what the goal names")
+
+    def _with_full_hands(self, thing: Thing, can: set[str], observation: str) -> Decision:
+        """What is carried goes down beside the thing, where it bars no way back to it."""
+        if thing.steps > 1 and f"go to {thing.name}" in can:
+            return Decision(f"go to {thing.name}", "go there before putting down")
+        if in_the_way(observation) == thing.name:
+            side = "left" if _ON_THE_RIGHT.search(observation) else "right"
+            return Decision(f"turn {side}", "turn to put down")
+        return Decision("drop" if "drop" in can else "turn right", "put down what is carried")
 
     def _through_a_door(self, things: Sequence[Thing], can: set[str]) -> Decision | None:
         """Shut doors first, as what is behind them is new; none that the goal opens later."""
@@ -197,7 +212,7 @@ class Seeker:
                 return Decision(action, "through an open door")
         return None
 
-    def _onward(self, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
+    def _onward(self, want: Wanted, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
         if self._last.startswith("go to "):
             return Decision("turn right", "turn where it went to")
         new = [
@@ -210,7 +225,7 @@ class Seeker:
         if new:  # the nearest is listed first
             return Decision(f"go to {new[-1].name}", "go to the farthest thing")
         wall = wall_ahead(observation)
-        if wall is not None and wall <= NEAR:
+        if wall is not None and wall <= limit_of(want.what):
             return Decision("turn right", "turn before a wall")
         if in_the_way(observation) is not None:
             return Decision("turn right", "turn where a thing is in the way")

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from evalharness.envs.babyai.levels import LEVELS, SEEDS
 from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.seeking import (
-    NEAR,
     Seeker,
+    Wanted,
     bare,
     fits,
     in_sight,
     in_the_way,
+    limit_of,
     sought_next,
     turns_to_its_side,
     unnumbered,
@@ -34,10 +35,16 @@ def _spot(scene: Scene, thing: str) -> str:
     return match[1].replace("in front of you and", "ahead and").strip() if match else ""
 
 
-def _wanted(scene: Scene) -> str:
+def _sought(scene: Scene) -> Wanted:
     """What is sought next: `the red ball`. Only in words that have been read."""
     reached = {index for step in scene.done for index in step.completed}
-    return sought_next(scene.task.subgoals, reached, scene.seen).what
+    return sought_next(scene.task.subgoals, reached, scene.seen)
+
+
+def _full(scene: Scene) -> str:
+    """What is carried while something else is to be picked up; empty where there is no such thing."""
+    carried = _CARRIED.search(scene.last)
+    return carried[1] if carried and _sought(scene).verb == "pick up" else ""
 
 
 def _key_due(scene: Scene, thing: str) -> str | None:
@@ -52,7 +59,7 @@ def _thoughts(scene: Scene) -> list[str]:
         return [
             f"The next step to the goal is: {scene.action}.",
         ]
-    wanted = _wanted(scene)
+    wanted = _sought(scene).what
     thing = action.arguments.get("object") or action.arguments.get("door")
     if thing is None:
         return _without_thing(scene, action.name, wanted)
@@ -66,6 +73,8 @@ def _thoughts(scene: Scene) -> list[str]:
         "toggle_and_go_through": "go through it",
         "go_through": "go through it",
     }.get(action.name, "act on it")
+    if about_goal and action.name == "go_to" and (carried := _full(scene)):
+        return [f"{looked} I carry the {carried}, so I go there first."]
     if about_goal:
         return [
             f"{looked} I {verb}.",
@@ -114,11 +123,10 @@ def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
             "I face the door. I open it.",
             "The door is right in front of me, so I toggle it.",
         ]
+    if (full := _full(scene)) and any(fits(thing.name, wanted) for thing in in_sight(scene.last)):
+        return [f"{_looked(scene, wanted)} I carry the {full}, and this is no place for it: I {_said(name)}."]
     if following == "drop" and carried:
-        return [
-            f"I want to put the {carried[1]} down, but not here. I {_said(name)} first.",
-            f"This is no place for the {carried[1]}. I {_said(name)}.",
-        ]
+        return [f"I want to put the {carried[1]} down, but not here. I {_said(name)} first."]
     if name == "move_forward":
         return _walking(scene, wanted)
     return _turning(scene, name.removeprefix("turn_"), wanted)
@@ -149,21 +157,21 @@ def _walking(scene: Scene, wanted: str) -> list[str]:
             f"{_cap(wanted)} is not in sight. The way ahead is free, so I move forward.",
         ]
     return [
-        f"{looked} Wall {wall}, limit {NEAR}: I move forward.",
+        f"{looked} Wall {wall}, limit {limit_of(wanted)}: I move forward.",
         f"{_cap(wanted)} is not in sight. I am {wall} steps from the wall, so I move forward.",
     ]
 
 
 def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
     wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
-    if len(scene.done) < turns_to_its_side(wanted):
-        return [f"I look for {wanted}, and have not turned there. I turn {side}."]
+    if (turned := len(scene.done)) < (turns := turns_to_its_side(wanted)):
+        return [f"I look for {wanted}. Turned {turned} of {turns}: I turn {side}."]
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
         return [f"{looked} I am where I went, so I turn {side}."]
-    if wall is not None and wall <= NEAR:
+    if wall is not None and wall <= limit_of(wanted):
         return [
-            f"{looked} Wall {wall}, limit {NEAR}: I turn {side}.",
+            f"{looked} Wall {wall}, limit {limit_of(wanted)}: I turn {side}.",
             f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
         ]
     if (thing := in_the_way(scene.last)) is not None:

@@ -11,6 +11,7 @@ from evalharness.envs import specs
 from evalharness.envs.babyai.adapter import BabyAIEnv
 from evalharness.envs.babyai.seeking import (
     NEAR,
+    NEAR_DOOR,
     Seeker,
     Wanted,
     fits,
@@ -68,8 +69,9 @@ def test_a_key_is_wanted_only_once_its_door_was_read_of() -> None:
     assert sought_next(subgoals, (0,), "a yellow locked door 1") == Wanted("the door", "open")
 
 
-def test_it_walks_until_a_wall_is_near_and_turns() -> None:
-    seeker, said, text = Seeker(("see the red ball", "go to the red ball")), [], WALL_FAR
+@pytest.mark.parametrize(("what", "near"), [("red ball", NEAR), ("red door", NEAR_DOOR)])
+def test_it_walks_until_a_wall_is_near_and_turns(what: str, near: int) -> None:
+    seeker, said, text = Seeker((f"see the {what}", f"go to the {what}")), [], WALL_FAR
     for _ in range(4):
         action = said_by(seeker, text, MOVES)
         assert action is not None
@@ -79,7 +81,7 @@ def test_it_walks_until_a_wall_is_near_and_turns() -> None:
             after = re.sub(r"\d+ steps", lambda m: f"{int(m[0].split()[0]) - 1} steps", text)
         seeker.saw(action, text, after, ())
         text = after
-    assert said == ["move forward"] * (6 - NEAR) + ["turn right"] * (4 - 6 + NEAR)
+    assert said == ["move forward"] * (6 - near) + ["turn right"] * (4 - 6 + near)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_a_thing_ahead_is_no_yes_while_the_goals_side_is_elsewhere() -> None:
     steps = (Step("turn left", WALL_FAR, 0.0, True),)
     scene = Scene(task, task.goal, door, "", steps, 0, ActionSurface(spec.actions.templates))
     first = teaching_of(spec).thoughts(scene)[0]
-    assert first == "I look for a door on your left, and have not turned there. I turn left."
+    assert first == "I look for a door on your left. Turned 0 of 1: I turn left."
 
 
 @pytest.mark.parametrize(
@@ -149,6 +151,30 @@ def test_a_thought_puts_what_it_compares_side_by_side(seen: str, action: str, sa
     steps = (Step("turn right", seen, 0.0, True), Step(action, seen, 0.0, True))
     scene = Scene(task, task.goal, WALL_FAR, "", steps, 1, ActionSurface(spec.actions.templates))
     assert teaching_of(spec).thoughts(scene)[0] == said
+
+
+BESIDE = "0 steps in front of you and 1 steps to your right."
+
+
+@pytest.mark.parametrize(
+    ("things", "can", "says"),
+    [
+        ("There is a green box 1 3 steps in front of you and 1 steps to your left.", (), "go to green box 1"),
+        ("There is a green box 1 right in front of you 1 steps away.", (), "turn right"),
+        (
+            f"There is a green box 1 right in front of you 1 steps away.  There is a red ball 1 {BESIDE}",
+            (),
+            "turn left",
+        ),
+        (f"There is a green box 1 {BESIDE}", ("drop",), "drop"),
+        (f"There is a green box 1 {BESIDE}", (), "turn right"),
+    ],
+)
+def test_what_it_carries_goes_down_beside_what_it_wants(things: str, can: tuple[str, ...], says: str) -> None:
+    """Before a doorway it would bar the way back."""
+    seeker = Seeker(("see the green box", "pick up the green box"))
+    text = f"{ROOM}{things}  The room has walls around you. You are carrying a purple key."
+    assert said_by(seeker, text, (*MOVES, *can, "go to green box 1")) == says
 
 
 def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
