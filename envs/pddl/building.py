@@ -6,7 +6,7 @@ block under it is in place. A block that the goal puts nowhere belongs on the ta
 goal and the last two observations.
 
 All is read forwards, from a block to what is said of it ("b4 is on b2"). A small model that had to find the block
-above another, or to say the goal's towers from the bottom, decided a third of such turns otherwise.
+above another, or to say the goal's towers from the bottom, decided a fifth of the turns otherwise (21 of 106).
 """
 
 from __future__ import annotations

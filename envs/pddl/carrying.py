@@ -118,7 +118,6 @@ class Onlooker:
         return worded(self._rule(self._state, self._before), valid)
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        self._look(before)
         self._look(after)
 
     def _look(self, text: str) -> None:

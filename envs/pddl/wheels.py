@@ -2,7 +2,7 @@
 
 An observation shows only what has become true, so the player keeps what it has read and what its actions undo. Its
 thoughts carry what it has, and ask for each thing that is needed: what was read of it last stands beside the question
-before the answer. (A small model that had to answer without quoting did so wrongly in a fifth of the turns.)
+before the answer. (A small model that had to answer without quoting decided 19 of 139 turns otherwise.)
 """
 
 from __future__ import annotations
@@ -101,9 +101,8 @@ class Mechanic:
     def __init__(self, subgoals: Sequence[str], reader: Reader) -> None:
         self._reader = reader
         self._wanted = sorted((fact for text in subgoals for fact in facts_in(text)), key=errand_order)
-        self._facts: set[str] = set()
-        self._has: list[str] = []
-        """What it has, in the order in which it came."""
+        self._facts: dict[str, None] = {}
+        """In the order in which they came."""
         self._said: list[str] = []
         """Questions and answers of the thought that is being made."""
 
@@ -111,7 +110,8 @@ class Mechanic:
         """What it does next, out of the valid actions; None when it is at a loss."""
         if not self._facts:
             self._learn(observation)
-        self._said = [f"I have {', '.join(self._has) or 'nothing'}."]
+        has = (thing for fact in self._facts if (thing := fact.removeprefix("you have ")) != fact)
+        self._said = [f"I have {', '.join(has) or 'nothing'}."]
         action = self._after(None, *self._wanted)
         if action is None:
             return None
@@ -139,13 +139,11 @@ class Mechanic:
     def _learn(self, text: str) -> None:
         for fact in facts_in(text):
             self._lose(*_opposites(fact))
-            self._facts.add(fact)
-            if (thing := fact.removeprefix("you have ")) != fact and thing not in self._has:
-                self._has.append(thing)
+            self._facts.setdefault(fact)
 
     def _lose(self, *facts: str) -> None:
-        self._facts -= {*facts}
-        self._has = [thing for thing in self._has if f"you have {thing}" not in facts]
+        for fact in facts:
+            self._facts.pop(fact, None)
 
     def _known(self, pattern: str) -> str | None:
         """The group of the first fact, by the alphabet, that fits."""
