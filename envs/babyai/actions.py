@@ -49,6 +49,7 @@ ACTIONS = {
 
 CHECK = ACTIONS["check"]
 NO_CHANGE = "No change in state."
+LISTED = "You can take the following actions: "
 UNKNOWN = "The action is not recognized. Please check valid actions."
 
 _FRONT = SIZE + HALF
@@ -258,4 +259,4 @@ def _add_door(
 
 def listing(actions: Actions) -> str:
     """The answer to `check available actions`."""
-    return "You can take the following actions: " + ", ".join(actions.moves)
+    return LISTED + ", ".join(actions.moves)

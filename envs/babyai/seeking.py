@@ -2,8 +2,9 @@
 
 It goes to what the goal names as soon as that can be reached, else through a door in sight, else to the farthest thing
 it was not at, where it turns right, else straight ahead until a wall is near or a thing is in the way, where it turns
-right. It solves fewer tasks than a planner who sees the whole level; each of its decisions follows from the last
-exchange and the goal. (A player that turned three times to look around and then went on taught a model of 135 million
+right. What it carries while it is to pick up something else, it puts down beside that. It solves fewer tasks than a
+planner who sees the whole level; its decisions follow from the goal, the last view, where it has been, and what had no
+effect. (A player that turned three times to look around and then went on taught a model of 135 million
 parameters to turn for ever: it cannot count, and repeats what it said. One that walked against things, which the
 simulator lists as valid, taught that.)
 """
@@ -14,6 +15,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from evalharness.envs.babyai.actions import LISTED
 from evalharness.envs.teaching import Decision
 
 _THING = re.compile(
@@ -23,12 +25,16 @@ _THING = re.compile(
 _ON_THE_RIGHT = re.compile(r"\d+ 0 steps in front of you and 1 steps to your right")
 _FACING = re.compile(r"You are facing a wall (\d+) steps away")
 _STATE = re.compile(r"\b(?:closed|open|locked) ")
+_CARRIED = re.compile(r"You are carrying an? ([\w ]+?)\.")
 _CLAUSE = re.compile(r"(see|face|go to|pick up|open) (.+)")
 _KEY = re.compile(r"hold the key of the (\w+) locked door")
 _UNLOCK = re.compile(r"unlock the (\w+) locked door")
 _PLACE = re.compile(r" (on your left|on your right|in front of you|behind you)$")
 _TURNS_TO = {"in front of you": 0, "on your right": 1, "behind you": 2, "on your left": 3}
 _SAID = {"go to": "go to", "pick up": "pickup", "open": "toggle and go through"}
+
+_SIDES = 4
+"""After so many turns in vain there is no free cell around it."""
 
 NEAR, NEAR_DOOR = 4, 3
 """Steps to a wall at which one turns: what lies before it is in sight; doors are in it."""
@@ -87,10 +93,22 @@ def wall_ahead(observation: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def right_before(observation: str) -> str | None:
+    """The thing in the cell before the agent: `red ball 1`."""
+    names = (match["name"] for match in _THING.finditer(observation) if match["straight"] == "1")
+    return next(names, None)
+
+
 def in_the_way(observation: str) -> str | None:
     """The thing right before the agent, which it cannot walk through: `red ball 1`. None where the way is free."""
-    names = (match["name"] for match in _THING.finditer(observation) if match["straight"] == "1")
-    return next((name for name in names if " open door " not in f" {name} "), None)
+    name = right_before(observation)
+    return None if name is None or " open door " in f" {name} " else name
+
+
+def carried(observation: str) -> str | None:
+    """`purple key`"""
+    match = _CARRIED.search(observation)
+    return match[1] if match else None
 
 
 def limit_of(what: str) -> int:
@@ -117,10 +135,18 @@ def unnumbered(name: str) -> str:
     return name.rpartition(" ")[0]
 
 
-def turns_to_its_side(what: str) -> int:
-    """Turns from the start's heading to the side on which the goal says that a thing is; 0 where it says none."""
+def to_its_side(what: str, actions: Sequence[str]) -> tuple[str, str] | None:
+    """(the side to which one turns next, the thought) while the goal's thing is at a side to which the actions so far,
+    turns alone, have not led; None otherwise."""
     match = _PLACE.search(what)
-    return 0 if match is None else min(_TURNS_TO[match[1]], 4 - _TURNS_TO[match[1]])
+    if match is None or not {"turn left", "turn right"}.issuperset(actions):
+        return None
+    quarters = (_TURNS_TO[match[1]] - sum(1 if action == "turn right" else -1 for action in actions)) % 4
+    if quarters == 0:
+        return None
+    side = "left" if quarters == 3 else "right"
+    turns = len(actions) + min(quarters, 4 - quarters)
+    return side, f"I look for {what}. Turned {len(actions)} of {turns}: I turn {side}."
 
 
 class Seeker:
@@ -132,8 +158,12 @@ class Seeker:
         self._subgoals = subgoals
         self._reached: set[int] = set()
         self._seen = ""
-        self._heading: int | None = 0
-        """Quarter turns to the right since the start; None once it has gone somewhere."""
+        self._done: list[str] = []
+        self._view = ""
+        """What was seen last; a list of actions is no view."""
+        self._aside: str | None = None
+        """The side to which it turns until what it carries is put down and what it is to pick up is in sight again."""
+        self._turns_aside = 0
         self._useless: set[str] = set()
         self._last = ""
         self._been: set[str] = set()
@@ -141,12 +171,16 @@ class Seeker:
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
+        if observation.startswith(LISTED):
+            observation = self._view
+        self._view = observation
         self._seen += f"{observation}\n"
         can = set(valid) - self._useless
         want = sought_next(self._subgoals, self._reached, self._seen)
         things = in_sight(observation)
         found = (
             self._towards_its_side(want)
+            or self._putting_down(want, observation, can)
             or self._at(want, things, can, observation)
             or self._through_a_door(things, can)
             or self._onward(want, observation, things, can)
@@ -155,23 +189,43 @@ class Seeker:
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)
+        before = self._view or before
+        if after.startswith(LISTED):
+            self._view = before
+            return
+        self._view = after
+        self._seen += f"{after}\n"
         self._last = action
+        self._done.append(action)
+        if after != before:
+            self._useless.discard("drop")
         if action.startswith("go to "):
             self._been.add(unnumbered(action.removeprefix("go to ")))
-        if not action.startswith("turn"):
-            self._heading = None
-            if after == before and action != "move forward":
-                self._useless.add(action)
-        elif self._heading is not None:
-            self._heading = (self._heading + (1 if action == "turn right" else 3)) % 4
+        if action.startswith("turn"):
+            self._turns_aside += 1
+        elif after == before and action != "move forward":
+            self._useless.add(action)
 
     def _towards_its_side(self, want: Wanted) -> Decision | None:
         """Turn to the side on which the goal says that the thing is."""
-        match = _PLACE.search(want.what)
-        if match is None or self._heading is None or self._heading == _TURNS_TO[match[1]]:
+        found = to_its_side(want.what, self._done)
+        return None if found is None else Decision(f"turn {found[0]}", "turn to the goal's side", (found[1],))
+
+    def _putting_down(self, want: Wanted, observation: str, can: set[str]) -> Decision | None:
+        """Turn on to where what is carried can be put down, and then to what it is to pick up."""
+        if self._aside is None:
             return None
-        side = "left" if (self._heading - _TURNS_TO[match[1]]) % 4 == 1 else "right"
-        return Decision(f"turn {side}", "turn to the goal's side")
+        burden = carried(observation)
+        in_view = any(fits(thing.name, want.what) for thing in in_sight(observation))
+        if want.verb != "pick up" or (burden is None and (in_view or self._turns_aside >= 2 * _SIDES)):
+            self._aside = None
+            return None
+        if burden is None:
+            return Decision(f"turn {self._aside}", "turn to what it puts down beside")
+        if ("drop" in can and right_before(observation) is None) or self._turns_aside >= _SIDES:
+            return Decision("drop", "put down what is carried")
+        thought = f"I carry the {burden}, and this is no place for it: I turn {self._aside}."
+        return Decision(f"turn {self._aside}", "turn to put down", () if in_view else (thought,))
 
     def _at(self, want: Wanted, things: Sequence[Thing], can: set[str], observation: str) -> Decision | None:
         """What the goal asks, where the thing can be reached from here."""
@@ -181,7 +235,7 @@ class Seeker:
                 continue
             if (action := f"{said} {thing.name}") in can:
                 return Decision(action, f"{want.verb} what the goal names")
-            if want.verb == "pick up" and "You are carrying" in observation:
+            if want.verb == "pick up" and carried(observation) is not None:
                 return self._with_full_hands(thing, can, observation)
         prefix = f"{said} "
         found = min(
@@ -194,10 +248,10 @@ class Seeker:
         """What is carried goes down beside the thing, where it bars no way back to it."""
         if thing.steps > 1 and f"go to {thing.name}" in can:
             return Decision(f"go to {thing.name}", "go there before putting down")
-        if in_the_way(observation) == thing.name:
-            side = "left" if _ON_THE_RIGHT.search(observation) else "right"
-            return Decision(f"turn {side}", "turn to put down")
-        return Decision("drop" if "drop" in can else "turn right", "put down what is carried")
+        if "drop" in can and right_before(observation) is None:
+            return Decision("drop", "put down what is carried")
+        self._aside, self._turns_aside = "left" if _ON_THE_RIGHT.search(observation) else "right", 0
+        return Decision(f"turn {self._aside}", "turn to put down")
 
     def _through_a_door(self, things: Sequence[Thing], can: set[str]) -> Decision | None:
         """Shut doors first, as what is behind them is new; none that the goal opens later."""

@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from evalharness.envs.babyai.actions import LISTED
 from evalharness.envs.babyai.levels import LEVELS, SEEDS
 from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.seeking import (
     Seeker,
     Wanted,
     bare,
+    carried,
     fits,
     in_sight,
     in_the_way,
     limit_of,
     sought_next,
-    turns_to_its_side,
+    to_its_side,
     unnumbered,
     wall_ahead,
 )
@@ -26,12 +28,17 @@ from evalharness.envs.scene import Scene, mentions
 from evalharness.envs.teaching import Detour, Teaching, content_form, digest
 
 _MOVES = frozenset({"turn_left", "turn_right", "move_forward"})
-_CARRIED = re.compile(r"You are carrying an? ([\w ]+?)\.")
+
+
+def _view(scene: Scene) -> str:
+    """What it saw last; a list of what it could do is no view."""
+    seen = (step.observation for step in reversed(scene.done))
+    return next((text for text in seen if not text.startswith(LISTED)), scene.first_observation)
 
 
 def _spot(scene: Scene, thing: str) -> str:
-    """Where the last observation says that a thing is: `2 steps in front of you and 1 steps to your left`."""
-    match = re.search(rf"There is a {re.escape(thing)} (.+?)\.", scene.last)
+    """Where the last view says that a thing is: `2 steps in front of you and 1 steps to your left`."""
+    match = re.search(rf"There is a {re.escape(thing)} (.+?)\.", _view(scene))
     return match[1].replace("in front of you and", "ahead and").strip() if match else ""
 
 
@@ -43,8 +50,8 @@ def _sought(scene: Scene) -> Wanted:
 
 def _full(scene: Scene) -> str:
     """What is carried while something else is to be picked up; empty where there is no such thing."""
-    carried = _CARRIED.search(scene.last)
-    return carried[1] if carried and _sought(scene).verb == "pick up" else ""
+    burden = carried(_view(scene))
+    return burden if burden is not None and _sought(scene).verb == "pick up" else ""
 
 
 def _key_due(scene: Scene, thing: str) -> str | None:
@@ -73,8 +80,8 @@ def _thoughts(scene: Scene) -> list[str]:
         "toggle_and_go_through": "go through it",
         "go_through": "go through it",
     }.get(action.name, "act on it")
-    if about_goal and action.name == "go_to" and (carried := _full(scene)):
-        return [f"{looked} I carry the {carried}, so I go there first."]
+    if about_goal and action.name == "go_to" and (burden := _full(scene)):
+        return [f"{looked} I carry the {burden}, so I go there first."]
     if about_goal:
         return [
             f"{looked} I {verb}.",
@@ -88,7 +95,7 @@ def _thoughts(scene: Scene) -> list[str]:
             f"{thing} is in sight{at}. It opens the {door}, so I take it.",
         ]
     if "door" in thing:
-        if mentions(scene.last, "carrying") and "locked" in thing:
+        if mentions(_view(scene), "carrying") and "locked" in thing:
             return [
                 f"I carry the key for {thing}. I unlock it and {verb}.",
                 f"My key opens {thing}, so I {verb}.",
@@ -110,10 +117,10 @@ def _thoughts(scene: Scene) -> list[str]:
 
 
 def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
-    carried = _CARRIED.search(scene.last)
+    burden = carried(_view(scene))
     following = scene.left[1] if len(scene.left) > 1 else ""
     if name == "drop":
-        thing = carried[1] if carried else "what I carry"
+        thing = burden or "what I carry"
         return [
             f"I carry the {thing} and need my hands free. I put it down here.",
             f"The cell in front of me is free, so I drop the {thing}.",
@@ -123,10 +130,10 @@ def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
             "I face the door. I open it.",
             "The door is right in front of me, so I toggle it.",
         ]
-    if (full := _full(scene)) and any(fits(thing.name, wanted) for thing in in_sight(scene.last)):
+    if (full := _full(scene)) and any(fits(thing.name, wanted) for thing in in_sight(_view(scene))):
         return [f"{_looked(scene, wanted)} I carry the {full}, and this is no place for it: I {_said(name)}."]
-    if following == "drop" and carried:
-        return [f"I want to put the {carried[1]} down, but not here. I {_said(name)} first."]
+    if following == "drop" and burden:
+        return [f"I want to put the {burden} down, but not here. I {_said(name)} first."]
     if name == "move_forward":
         return _walking(scene, wanted)
     return _turning(scene, name.removeprefix("turn_"), wanted)
@@ -141,7 +148,7 @@ def _looked(scene: Scene, wanted: str) -> str:
     said = [f"I look for {wanted}."]
     if been:
         said.append(f"Been at {', '.join(dict.fromkeys(been))}.")
-    for thing in in_sight(scene.last):
+    for thing in in_sight(_view(scene)):
         if fits(thing.name, wanted):
             return " ".join([*said, f"{thing.name}{sought}: yes."])
         been_there = unnumbered(thing.name) in been
@@ -150,7 +157,7 @@ def _looked(scene: Scene, wanted: str) -> str:
 
 
 def _walking(scene: Scene, wanted: str) -> list[str]:
-    wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
+    wall, looked = wall_ahead(_view(scene)), _looked(scene, wanted)
     if wall is None:
         return [
             f"{looked} No wall is near, so I move forward.",
@@ -163,9 +170,10 @@ def _walking(scene: Scene, wanted: str) -> list[str]:
 
 
 def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
-    wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
-    if (turned := len(scene.done)) < (turns := turns_to_its_side(wanted)):
-        return [f"I look for {wanted}. Turned {turned} of {turns}: I turn {side}."]
+    wall, looked = wall_ahead(_view(scene)), _looked(scene, wanted)
+    played = [step.action for step in scene.done if not step.observation.startswith(LISTED)]
+    if (found := to_its_side(wanted, played)) is not None:
+        return [found[1] if found[0] == side else f"I look for {wanted}. I turn {side}."]
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
         return [f"{looked} I am where I went, so I turn {side}."]
@@ -174,7 +182,7 @@ def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
             f"{looked} Wall {wall}, limit {limit_of(wanted)}: I turn {side}.",
             f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
         ]
-    if (thing := in_the_way(scene.last)) is not None:
+    if (thing := in_the_way(_view(scene))) is not None:
         return [
             f"{looked} {_cap(thing)} is right in front: I turn {side}.",
             f"{_cap(wanted)} is not in sight, and {thing} is in my way. I turn {side}.",

@@ -2,8 +2,8 @@
 
 Each block is put beside what it lies on and what it must lie on, tower by tower from the top: where one does not fit,
 the top goes to the table. When no tower is wrong, a block that still has to move goes where it belongs as soon as the
-block under it is in place. A block that the goal puts nowhere belongs on the table. Every decision follows from the
-goal and the last two observations.
+block under it is in place. A block that the goal puts nowhere belongs on the table, but a tower of which the goal
+names no block, not even as clear, stays as it is. Every decision follows from the goal and the last two observations.
 
 All is read forwards, from a block to what is said of it ("b4 is on b2"). A small model that had to find the block
 above another, or to say the goal's towers from the bottom, decided a fifth of the turns otherwise (21 of 106).
@@ -12,7 +12,7 @@ above another, or to say the goal's towers from the bottom, decided a fifth of t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from evalharness.envs.pddl.carrying import Onlooker, decided
@@ -45,14 +45,28 @@ def places(subgoals: Sequence[str]) -> dict[str, str]:
     return {block: under for text in subgoals for block, under in _ON.findall(text.lower())}
 
 
-def decide_block(wanted: Mapping[str, str], blocks: Blocks, before: Blocks | None = None) -> Decision | None:
+def named_in(subgoals: Sequence[str]) -> frozenset[str]:
+    return frozenset(name for text in subgoals for name in re.findall(r"\bb\d+", text.lower()))
+
+
+def decide_block(
+    wanted: Mapping[str, str],
+    blocks: Blocks,
+    before: Blocks | None = None,
+    named: Collection[str] = (),
+) -> Decision | None:
     """None when every block is where it belongs. `before` is the state before the last action, where it is known: a
-    block that was taken from the table is on its way, one that was taken off another goes to the table."""
+    block that was taken from the table is on its way, one that was taken off another goes to the table. `named`: the
+    goal's blocks, beside those of `wanted`."""
     if blocks.held is not None:
         return _put(wanted, blocks, before)
     said: list[str] = []
     to_move: list[str] = []
+    goal = {*wanted, *wanted.values(), *named}
     for top in blocks.clear:
+        if blocks.on[top] != TABLE and goal.isdisjoint(_tower(blocks.on, top)):
+            said.append(f"{top} on {blocks.on[top]}: not in the goal.")
+            continue
         block = top
         while block != TABLE:
             place, home = blocks.on[block], wanted.get(block, TABLE)
@@ -74,6 +88,13 @@ def decide_block(wanted: Mapping[str, str], blocks: Blocks, before: Blocks | Non
     return decided(f"Pickup {block}.", "pick up", [*said, *chain], f"I pick up {block}.")
 
 
+def _tower(on: Mapping[str, str], top: str) -> list[str]:
+    tower = [top]
+    while (under := on[tower[-1]]) != TABLE:
+        tower.append(under)
+    return tower
+
+
 def _put(wanted: Mapping[str, str], blocks: Blocks, before: Blocks | None) -> Decision:
     held, home = blocks.held, wanted.get(blocks.held or "", TABLE)
     from_table = before is not None and before.on.get(held or "") == TABLE
@@ -93,9 +114,11 @@ def _in_place(wanted: Mapping[str, str], on: Mapping[str, str], block: str) -> b
 
 class Builder(Onlooker):
     def __init__(self, subgoals: Sequence[str]) -> None:
-        wanted = places(subgoals)
+        wanted, named = places(subgoals), named_in(subgoals)
 
         def rule(now: str, before: str | None) -> Decision | None:
-            return decide_block(wanted, read_blocks(now), None if before is None else read_blocks(before))
+            return decide_block(
+                wanted, read_blocks(now), None if before is None else read_blocks(before), named
+            )
 
         super().__init__(rule)

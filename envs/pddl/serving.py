@@ -38,6 +38,8 @@ class Barman:
         self._wanted = [match for text in subgoals for match in _CONTAINS.findall(text.lower())]
         self._holds: dict[str, str] = {}
         """Hand -> shot or shaker."""
+        self._known_hands = True
+        """False where both hands hold something at the start: no observation says which hand holds what."""
         self._inside: dict[str, list[str]] = {}
         """Shot or shaker -> what it contains."""
         self._used: dict[str, str] = {}
@@ -67,12 +69,15 @@ class Barman:
         table = {vessel: f"{vessel} is on the table" in text for vessel in vessels}
         busy = [hand for hand in _HANDS if f"handempty {hand}" not in text]
         self._table = table if busy else {}
+        self._known_hands = len(busy) < len(_HANDS)
         self._holds = dict(zip(busy, (vessel for vessel in vessels if not table[vessel]), strict=False))
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next, out of the valid actions; None when it is at a loss."""
         if not self._taps:
             self._read(observation)
+        if not self._known_hands:
+            return None
         said = [f"{vessel}: {'table' if there else 'not'}." for vessel, there in self._table.items()]
         for shot, drink in self._wanted:
             served = self._inside.get(shot) == [drink]
@@ -133,14 +138,16 @@ class Barman:
     def _measure(self, shot: str, what: str) -> tuple[str, str]:
         """Towards `what` in the shot."""
         used = self._used.get(shot)
-        if inside := self._inside.get(shot):
-            return self._do(shot, "empty-shot", f"empty {shot}", beverage=inside[0])
-        if used not in (None, what):
-            return self._wash(shot, used)
+        if self._inside.get(shot) or used not in (None, what):
+            return self._wash(shot)
         name = "fill-shot" if used is None else "refill-shot"
         return self._do(shot, name, f"fill {shot} with {what}", ingredient=what, dispenser=self._taps[what])
 
-    def _wash(self, shot: str, used: str) -> tuple[str, str]:
+    def _wash(self, shot: str) -> tuple[str, str]:
+        """Towards a clean, empty shot; one is cleaned only when nothing is in it."""
+        if inside := self._inside.get(shot):
+            return self._do(shot, "empty-shot", f"empty {shot}", beverage=inside[0])
+        used = self._used[shot]
         return self._do(shot, "clean-shot", f"clean {shot} of {used}", beverage=used)
 
     def _mix(self, shot: str, cocktail: str) -> tuple[str, str] | None:
@@ -155,7 +162,7 @@ class Barman:
             if there != [cocktail]:
                 return self._rinse(there)
             if self._inside.get(shot) or used is not None:
-                return self._wash(shot, used or cocktail)
+                return self._wash(shot)
             return self._do(
                 shaker, "pour-shaker-to-shot", f"pour {cocktail} into {shot}", beverage=cocktail, shot=shot
             )
@@ -167,7 +174,7 @@ class Barman:
             name = f"pour-shot-to-{'used' if there else 'clean'}-shaker"
             return self._do(shot, name, f"pour {what} into the shaker", ingredient=what)
         if used is not None:
-            return self._wash(shot, used)
+            return self._wash(shot)
         slots = {"cocktail": cocktail, "ingredient": parts[0], "other_ingredient": parts[1]}
         return self._do(shaker, "shake", "shake both parts", **slots)
 

@@ -8,7 +8,7 @@ before the answer. (A small model that had to answer without quoting decided 19 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from evalharness.envs.pddl.actions import Reader
@@ -29,6 +29,9 @@ _OPPOSITE = (
     (" is open", " is closed"),
 )
 _TOOLS = ("wrench", "jack", "pump")
+_NUT = re.compile(r"the nut (\w+) on the hub ([\w-]+) is (?:loose|tight)")
+_SLOT = re.compile(r"\{(\w+)\}")
+_OF_WHAT = re.compile(r"(?:you have |the nut |wheel |hub )?([\w-]+)")
 _HUB = r"(?P<hub>[\w-]*hub\d+)"
 _GROUND, _UP = "hub {hub} is on the ground", "hub {hub} is not on the ground"
 _BRINGS = (
@@ -64,12 +67,14 @@ def facts_in(text: str) -> list[str]:
 
 
 def errand_order(fact: str) -> tuple[int, str, int]:
-    """Wheels are inflated; then hub by hub the wheel is put on, the nut tightened, the hub let down; then things are
-    put away hub by hub, wheels before nuts, then tools; last the boot is closed."""
-    thing = fact.split()[0]
+    """Wheels are inflated; then hub by hub the wheel is put on, the nut tightened; then things are put away hub by hub,
+    wheels before nuts; then hubs are let down, tools put away; last the boot is closed."""
     if hub := re.search(r"hub(\d+)", fact):
-        return 1, hub[1], ("the", "hub").index(thing) + 1 if thing in ("the", "hub") else 0
+        if fact.endswith(" on the ground"):
+            return 2, f"hub{hub[1]}", 0
+        return 1, hub[1], int(fact.startswith(("the nut ", "hub ")))
     if " is in " in fact:
+        thing = fact.split()[0]
         return 2, "tool" if thing in _TOOLS else re.sub(r"\D", "", thing), int(thing.startswith("nuts"))
     return (3 if " is closed" in fact else 0), fact, 0
 
@@ -103,6 +108,9 @@ class Mechanic:
         self._wanted = sorted((fact for text in subgoals for fact in facts_in(text)), key=errand_order)
         self._facts: dict[str, None] = {}
         """In the order in which they came."""
+        self._nuts: dict[str, str] = {}
+        """Hub -> the first nut that the goal or an observation names of it."""
+        self._match_nuts(self._wanted)
         self._said: list[str] = []
         """Questions and answers of the thought that is being made."""
 
@@ -128,6 +136,8 @@ class Mechanic:
                 self._lose(f"{thing} is in {box}")
             case "jack-up", _:
                 self._lose("you have jack")
+            case "undo", (nut, hub):
+                self._lose(f"the nut {nut} on the hub {hub} is loose")
             case "do-up", (nut, _):
                 self._lose(f"you have {nut}")
             case "remove-wheel", (wheel, hub):
@@ -140,6 +150,12 @@ class Mechanic:
         for fact in facts_in(text):
             self._lose(*_opposites(fact))
             self._facts.setdefault(fact)
+        self._match_nuts(self._facts)
+
+    def _match_nuts(self, facts: Iterable[str]) -> None:
+        for fact in facts:
+            if match := _NUT.fullmatch(fact):
+                self._nuts.setdefault(match[2], match[1])
 
     def _lose(self, *facts: str) -> None:
         for fact in facts:
@@ -170,11 +186,13 @@ class Mechanic:
         for other in _opposites(need):
             if other in self._facts:
                 return other
-        thing = need.removeprefix("you have ").split()[0]
+        found_thing = _OF_WHAT.match(need)
+        thing = found_thing[1] if found_thing else need
         patterns = (
             (rf"(\w+ is on {thing})",) if need.endswith(" is free")
             else (rf"({thing} is on [\w-]+)", rf"({thing} is in \w+)", rf"(you have {thing})",
-                  rf"(the nut {thing} on the hub [\w-]+ is \w+)")
+                  rf"(the nut {thing} on the hub [\w-]+ is \w+)",
+                  *([r"(hub [\w-]+ is not on the ground)"] if thing == "jack" else []))
         )  # fmt: skip
         found = (self._known(pattern) for pattern in patterns)
         return next((fact for fact in found if fact is not None), f"{thing} is elsewhere")
@@ -187,10 +205,11 @@ class Mechanic:
             if match := re.fullmatch(pattern, fact):
                 things = match.groupdict()
                 if hub := things.get("hub"):
-                    things.setdefault(
-                        "nut", self._known(rf"the nut (\w+) on the hub {hub} is (?:loose|tight)") or ""
-                    )
-                    things["old"] = self._known(rf"(\w+) is on {hub}") or ""
+                    fastened = self._known(rf"the nut (\w+) on the hub {hub} is (?:loose|tight)")
+                    here = {"nut": fastened or self._nuts.get(hub), "old": self._known(rf"(\w+) is on {hub}")}
+                    things = {**{name: thing for name, thing in here.items() if thing is not None}, **things}
+                if not set(_SLOT.findall(" ".join((action, *needs)))) <= things.keys():
+                    return None  # nobody has said which nut or wheel is the hub's
                 return self._after(action.format(**things), *(need.format(**things) for need in needs))
         return None
 

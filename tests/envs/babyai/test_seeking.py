@@ -18,7 +18,6 @@ from evalharness.envs.babyai.seeking import (
     in_sight,
     in_the_way,
     sought_next,
-    turns_to_its_side,
     wall_ahead,
 )  # fmt: skip
 from evalharness.envs.babyai.tasks import load_tasks
@@ -104,25 +103,53 @@ def test_it_first_turns_to_the_side_that_the_goal_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "turns"),
-    [("a door on your left", 1), ("the box on your right", 1), ("the door behind you", 2), ("a key in front of you", 0),
-     ("the red ball", 0)],
-)  # fmt: skip
-def test_how_often_it_turns_to_the_goals_side(what: str, turns: int) -> None:
-    assert turns_to_its_side(what) == turns
+    ("what", "turned", "says"),
+    [
+        ("a door on your left", (), "Turned 0 of 1: I turn left."),
+        ("the box on your right", (), "Turned 0 of 1: I turn right."),
+        ("the door behind you", (), "Turned 0 of 2: I turn right."),
+        ("the door behind you", ("turn right",), "Turned 1 of 2: I turn right."),
+        # as a model may have turned
+        ("a door on your left", ("turn right",), "Turned 1 of 3: I turn right."),
+    ],
+)
+def test_a_thought_counts_the_turns_to_the_goals_side(what: str, turned: tuple[str, ...], says: str) -> None:
+    door = f"{ROOM}There is a green closed door 1 0 steps in front of you and 1 steps to your right."
+    seeker = Seeker((f"see {what}", f"open {what}"))
+    for action in turned:
+        seeker.saw(action, door, door, ())
+    decision = seeker.next(door, MOVES)
+    assert decision is not None
+    assert decision.thoughts == (f"I look for {what}. {says}",)
 
 
-def test_a_thing_ahead_is_no_yes_while_the_goals_side_is_elsewhere() -> None:
+@pytest.mark.parametrize("what", ["a key in front of you", "the red ball"])
+def test_it_turns_to_no_side_that_the_goal_does_not_name(what: str) -> None:
+    assert said_by(Seeker((f"see {what}", f"go to {what}")), WALL_FAR, MOVES) == "move forward"
+
+
+def test_a_plans_turn_has_no_verdict_on_what_lies_elsewhere() -> None:
     spec = specs()["babyai"]
     door = f"{ROOM}There is a green closed door 1 0 steps in front of you and 1 steps to your right."
     task = Task(
         "babyai/open/000", "babyai", "open", 0, "open a door on your left", "easy", "open",
         subgoals=("see a door on your left", "open a door on your left"),
     )  # fmt: skip
-    steps = (Step("turn left", WALL_FAR, 0.0, True),)
-    scene = Scene(task, task.goal, door, "", steps, 0, ActionSurface(spec.actions.templates))
-    first = teaching_of(spec).thoughts(scene)[0]
-    assert first == "I look for a door on your left. Turned 0 of 1: I turn left."
+    for action, said in (("turn left", "Turned 0 of 1: I turn left."), ("turn right", "I turn right.")):
+        steps = (Step(action, WALL_FAR, 0.0, True),)
+        scene = Scene(task, task.goal, door, "", steps, 0, ActionSurface(spec.actions.templates))
+        assert teaching_of(spec).thoughts(scene)[0] == f"I look for a door on your left. {said}"
+
+
+def test_a_list_of_actions_is_no_view() -> None:
+    seeker = Seeker(("see a door behind you", "open a door behind you"))
+    listed = "You can take the following actions: turn left, turn right, move forward"
+    assert said_by(seeker, WALL_FAR, MOVES) == "turn right"
+    seeker.saw("turn right", WALL_FAR, IN_THE_WAY, ())
+    seeker.saw("check available actions", IN_THE_WAY, listed, ())
+    decision = seeker.next(listed, MOVES)
+    assert decision is not None
+    assert decision.thoughts == ("I look for a door behind you. Turned 1 of 2: I turn right.",)
 
 
 @pytest.mark.parametrize(
@@ -134,6 +161,8 @@ def test_a_thing_ahead_is_no_yes_while_the_goals_side_is_elsewhere() -> None:
         (WALL_FAR, "move forward", "I look for the red ball. Wall 6, limit 4: I move forward."),
         (IN_THE_WAY, "turn right",
          "I look for the red ball. red key 1, red ball: no. Red key 1 is right in front: I turn right."),
+        ("You can take the following actions: turn left", "move forward",
+         "I look for the red ball. Wall 6, limit 4: I move forward."),
     ],
 )  # fmt: skip
 def test_a_thought_puts_what_it_compares_side_by_side(seen: str, action: str, said: str) -> None:
@@ -167,7 +196,7 @@ BESIDE = "0 steps in front of you and 1 steps to your right."
             "turn left",
         ),
         (f"There is a green box 1 {BESIDE}", ("drop",), "drop"),
-        (f"There is a green box 1 {BESIDE}", (), "turn right"),
+        (f"There is a green box 1 {BESIDE}", (), "turn left"),
     ],
 )
 def test_what_it_carries_goes_down_beside_what_it_wants(things: str, can: tuple[str, ...], says: str) -> None:
@@ -175,6 +204,108 @@ def test_what_it_carries_goes_down_beside_what_it_wants(things: str, can: tuple[
     seeker = Seeker(("see the green box", "pick up the green box"))
     text = f"{ROOM}{things}  The room has walls around you. You are carrying a purple key."
     assert said_by(seeker, text, (*MOVES, *can, "go to green box 1")) == says
+
+
+def test_a_list_of_actions_is_no_view_as_the_first_answer_either() -> None:
+    seeker = Seeker(("see the red ball", "go to the red ball"))
+    listed = "You can take the following actions: turn left, turn right, move forward"
+    assert seeker.next(IN_THE_WAY, MOVES) is not None
+    seeker.saw("check available actions", IN_THE_WAY, listed, ())
+    assert said_by(seeker, listed, MOVES) == "turn right", "the key is still in the way"
+
+
+def test_what_it_has_read_as_an_answer_is_known() -> None:
+    """As where a model played before."""
+    seeker = Seeker(("hold the key of the red locked door", "unlock the red locked door", "see the box",
+                     "pick up the box"))  # fmt: skip
+    door = (
+        f"{ROOM}There is a red locked door 1 right in front of you 2 steps away.  You are carrying a red key."
+    )
+    beside = (
+        f"{ROOM}There is a green box 1 {BESIDE}  The room has walls around you. You are carrying a red key."
+    )
+    seeker.saw("pickup red key 1", WALL_FAR, door, (0,))
+    seeker.saw("turn right", door, beside, ())
+    assert said_by(seeker, beside, (*MOVES, "drop")) != "drop", "the key opens the door"
+
+
+def _after_turns(views: list[tuple[str, str]]) -> list[str]:
+    """What it says in one view after the other: (things in it, `drop` where that is valid)."""
+    seeker, said = Seeker(("see the green box", "pick up the green box")), []
+    text = before = ""
+    for things, droppable in views:
+        text = f"{ROOM}{things}  The room has walls around you. You are carrying a purple key."
+        if said:
+            seeker.saw(said[-1], before, text, ())
+        before = text
+        said.append(said_by(seeker, text, (*MOVES, *([droppable] if droppable else []))) or "nothing")
+    return said
+
+
+BOX_AHEAD = "There is a green box 1 right in front of you 1 steps away."
+
+
+def test_it_turns_on_to_the_side_that_it_began_with_until_it_can_put_down() -> None:
+    """A thing on the right, a wall on the left: behind it is free."""
+    said = _after_turns([
+        (f"{BOX_AHEAD}  There is a red ball 1 {BESIDE}", ""), (f"There is a green box 1 {BESIDE}", ""), ("", "drop"),
+    ])  # fmt: skip
+    assert said == ["turn left", "turn left", "drop"]
+
+
+def test_it_puts_down_behind_what_it_wants_when_the_right_is_a_wall() -> None:
+    seeker, said = Seeker(("see the green box", "pick up the green box")), []
+    views = [
+        (BOX_AHEAD, "a purple key", ()), ("", "a purple key", ()), ("", "a purple key", ("drop",)),
+        ("There is a purple key 1 right in front of you 1 steps away.", None, ("go to purple key 1",)),
+        (f"There is a green box 1 {BESIDE}", None, ("go to green box 1", "pickup green box 1")),
+    ]  # fmt: skip
+    before = ""
+    for things, burden, can in views:
+        text = f"{ROOM}{things}  You are {f'carrying {burden}' if burden else 'not carrying anything'}."
+        if said:
+            seeker.saw(said[-1], before, text, ())
+        before = text
+        said.append(said_by(seeker, text, (*MOVES, *can)) or "nothing")
+    assert said == ["turn right", "turn right", "drop", "turn right", "pickup green box 1"]
+
+
+def test_it_gives_up_where_there_is_no_free_cell_around_it() -> None:
+    views = [(BOX_AHEAD, ""), ("", ""), ("", ""), ("", ""), (BOX_AHEAD, "")]
+    assert _after_turns(views) == ["turn right"] * 4 + ["nothing"]
+
+
+def test_nothing_is_put_down_before_a_door() -> None:
+    """The simulator lists it as valid, and nothing happens."""
+    beside = f"There is a green box 1 {BESIDE}"
+    door = f"There is a red closed door 1 right in front of you 1 steps away.  {beside}"
+    assert _after_turns([(door, "drop"), ("", "drop")]) == ["turn left", "drop"]
+
+
+def test_thoughts_of_full_hands() -> None:
+    spec = specs()["babyai"]
+    task = Task(
+        "babyai/open/000", "babyai", "open", 0, "pick up the green box", "easy", "open",
+        subgoals=("see the green box", "pick up the green box"),
+    )  # fmt: skip
+    carrying = " You are carrying a purple key."
+    for things, action, thought in (
+        ("There is a green box 1 3 steps in front of you and 1 steps to your left.", "go to green box 1",
+         "green box 1, green box: yes. I carry the purple key, so I go there first."),
+        (BOX_AHEAD, "turn right",
+         "green box 1, green box: yes. I carry the purple key, and this is no place for it: I turn right."),
+    ):  # fmt: skip
+        steps = (Step(action, "", 0.0, True),)
+        scene = Scene(
+            task,
+            task.goal,
+            f"{ROOM}{things}{carrying}",
+            "",
+            steps,
+            0,
+            ActionSurface(spec.actions.templates),
+        )
+        assert teaching_of(spec).thoughts(scene)[0] == f"I look for the green box. {thought}"
 
 
 def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
@@ -221,5 +352,5 @@ def _play(task: Task) -> tuple[bool, int]:
 def test_it_solves_real_levels_with_valid_actions_alone() -> None:
     tasks = load_tasks("open", None, 0)[::4]
     played = [_play(task) for task in tasks]
-    assert sum(success for success, _ in played) >= len(tasks) // 4
+    assert sum(success for success, _ in played) == 15
     assert played == [_play(task) for task in tasks]

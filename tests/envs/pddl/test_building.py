@@ -33,6 +33,11 @@ def test_the_goals_places_are_in_its_order() -> None:
          "Pickup b2.",
          "b2 on the table, to b3: no. b3 on b4, to b4: yes. b4 on the table, to the table: yes. "
          "b2 to b3: b3 is in place. I pick up b2."),
+        ("B2 is on the table. B3 is on b4. B4 is on the table. B8 is on the table. B9 is on b8. "
+         "The b2 is clear. The b3 is clear. The b9 is clear. Your arm is empty.",
+         "Pickup b2.",
+         "b2 on the table, to b3: no. b3 on b4, to b4: yes. b4 on the table, to the table: yes. "
+         "b9 on b8: not in the goal. b2 to b3: b3 is in place. I pick up b2."),
     ],
 )  # fmt: skip
 def test_what_it_does_and_says(state: str, says: str, thought: str) -> None:
@@ -57,6 +62,15 @@ def test_a_held_block_goes_where_it_belongs_or_to_the_table_by_where_it_came_fro
     decision = decide_block(places(GOAL), read_blocks(state), before and read_blocks(before))
     assert decision is not None
     assert (decision.action, decision.thoughts) == (says, (thought,))
+
+
+def test_a_tower_of_which_a_block_must_be_clear_comes_down() -> None:
+    state = (
+        "B1 is on the table. B2 is on b1. B3 is on b2. B4 is on the table. B5 is on the table. "
+        "The b3 is clear. The b4 is clear. The b5 is clear. Your arm is empty."
+    )
+    builder = Builder(["b5 is on b4.", "The b2 is clear."])
+    assert said_by(builder, state, ["Unstack b3 from b2.", "Pickup b5."]) == "Unstack b3 from b2."
 
 
 def test_a_block_is_not_put_on_one_that_is_not_in_place_though_it_came_from_the_table() -> None:
@@ -85,4 +99,5 @@ def test_it_solves_every_task_with_valid_actions_alone() -> None:
     tasks = [task for task in load_tasks("open", None, 0) if task.kind == "blockworld"]
     played = [_play(task) for task in tasks]
     assert [success for success, _ in played] == [True] * 10
+    assert sum(turns for _, turns in played) == 172
     assert played == [_play(task) for task in tasks]
