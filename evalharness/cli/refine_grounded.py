@@ -50,12 +50,7 @@ def register(commands: Commands) -> None:
         "--search", action=argparse.BooleanOptionalAction, default=True,
         help="agents without privileged information play, where there are such (default); --no-search: the plan",
     )  # fmt: skip
-    argument(
-        parser,
-        "--wordings N",
-        "at most N wordings of each thought; 0: all there are (default: 1, the easiest to learn)",
-        default=1,
-    )
+    _add_wordings(parser)
     argument(
         parser,
         "--kinds LIST",
@@ -104,7 +99,7 @@ def register(commands: Commands) -> None:
     )
     argument(parser, "--after-faults N", "faults in a row after which the teacher takes over", default=2)
     argument(parser, "--turns N", "keep the first N turns of the teacher (default: all, to success)")
-    argument(parser, "--wordings N", "at most N wordings of each thought (default: all)")
+    _add_wordings(parser)
     argument(
         parser,
         "--errors {own,none}",
@@ -116,6 +111,15 @@ def register(commands: Commands) -> None:
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
+
+
+def _add_wordings(parser: argparse.ArgumentParser) -> None:
+    argument(
+        parser,
+        "--wordings N",
+        "at most N wordings of each thought; 0: all there are (default: 1, the easiest to learn)",
+        default=1,
+    )
 
 
 def _error_plan(text: str) -> Any:
@@ -227,7 +231,9 @@ def _correct(args: argparse.Namespace) -> int:
     from evalharness.training.grounded.takeover import Correction
 
     at_least(1, workers=args.workers)
-    how = Correction(args.per_episode, args.after_faults, args.turns, args.wordings, args.seed, args.errors)
+    how = Correction(
+        args.per_episode, args.after_faults, args.turns, args.wordings or None, args.seed, args.errors
+    )
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
     progress = plan.counts()
     with watch_making(progress, titles(), make_console(stderr=True)):

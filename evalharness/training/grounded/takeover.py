@@ -40,7 +40,8 @@ class Correction:
     """Faults in a row after which the teacher takes over."""
     turns: int | None = None
     """Of the teacher, that are kept. None: to the end."""
-    wordings: int | None = None
+    wordings: int | None = 1
+    """Of a thought, at most. None: all there are."""
     seed: int = 0
     errors: Errors = "own"
     """none: the same tasks, each played by the teacher from its first turn."""

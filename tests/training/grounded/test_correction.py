@@ -130,7 +130,7 @@ def test_without_errors_the_teacher_plays_the_same_tasks_from_their_first_turn(r
 def test_a_task_that_is_played_the_same_way_again_is_one_conversation(run: Path) -> None:
     other = run.parent / "again" / run.name
     shutil.copytree(run, other)
-    options = ("--errors", "none", "--wordings", 1)
+    options = ("--errors", "none")
     once, again = (
         corrected(run, "once.jsonl", *options),
         corrected(run, "again.jsonl", *options, runs=[other]),
@@ -141,6 +141,14 @@ def test_a_task_that_is_played_the_same_way_again_is_one_conversation(run: Path)
     manifest = read_manifest(run.parent / "again.jsonl")
     assert manifest is not None
     assert manifest["made"]["tally"]["not_made"] == {"equal to another one": len(once)}
+
+
+def test_a_thought_has_one_wording_unless_more_are_asked_for(run: Path) -> None:
+    texts = []
+    for name, options in (("default", ()), ("one", ("--wordings", 1)), ("all", ("--wordings", 0))):
+        found = corrected(run, f"wordings-{name}.jsonl", *options)
+        texts.append([conversation.messages for conversation in found])
+    assert texts[0] == texts[1] != texts[2]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -157,8 +165,9 @@ def test_what_cannot_be_corrected_is_said_in_a_line(run: Path, capsys: pytest.Ca
     correct = ("refine", "correct", run, "-o", output)
     excluded = refused(capsys, *correct, "--exclude-suite-seeds", SEED)
     assert f"of a task that models are evaluated on (suite seed {SEED})" in excluded
-    for option in ("--per-episode", "--turns", "--after-faults", "--wordings", "--workers"):
+    for option in ("--per-episode", "--turns", "--after-faults", "--workers"):
         assert f"{option} is at least 1" in refused(capsys, *correct, option, 0)
+    assert "--wordings is at least 1" in refused(capsys, *correct, "--wordings", -1)
     other = run.parent / "other"
     assert main([*_PLAY, "--suite-seed", str(SEED), "--perturb", "P1", "-o", str(other)]) == 0
     said = refused(capsys, "refine", "correct", other, "-o", output)
