@@ -159,22 +159,18 @@ class Seeker:
         self._reached: set[int] = set()
         self._seen = ""
         self._done: list[str] = []
+        """Its actions, questions aside."""
         self._view = ""
         """What was seen last; a list of actions is no view."""
         self._aside: str | None = None
         """The side to which it turns until what it carries is put down and what it is to pick up is in sight again."""
         self._turns_aside = 0
         self._useless: set[str] = set()
-        self._last = ""
-        self._been: set[str] = set()
-        """Names, without numbers, of what it went to: it goes to none of them again to look around."""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
-        if observation.startswith(LISTED):
-            observation = self._view
-        self._view = observation
-        self._seen += f"{observation}\n"
+        self._look(observation)
+        observation = self._view
         can = set(valid) - self._useless
         want = sought_next(self._subgoals, self._reached, self._seen)
         things = in_sight(observation)
@@ -189,22 +185,22 @@ class Seeker:
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)
-        before = self._view or before
         if after.startswith(LISTED):
-            self._view = before
             return
-        self._view = after
-        self._seen += f"{after}\n"
-        self._last = action
+        before = self._view or before
+        self._look(after)
         self._done.append(action)
         if after != before:
             self._useless.discard("drop")
-        if action.startswith("go to "):
-            self._been.add(unnumbered(action.removeprefix("go to ")))
         if action.startswith("turn"):
             self._turns_aside += 1
         elif after == before and action != "move forward":
             self._useless.add(action)
+
+    def _look(self, text: str) -> None:
+        if text != self._view and not text.startswith(LISTED):
+            self._view = text
+            self._seen += f"{text}\n"
 
     def _towards_its_side(self, want: Wanted) -> Decision | None:
         """Turn to the side on which the goal says that the thing is."""
@@ -262,19 +258,21 @@ class Seeker:
                 return Decision(action, "through a shut door")
         for thing in things:
             action = f"go through {thing.name}"
-            if thing.steps > 1 and action in can and action != self._last:
+            if thing.steps > 1 and action in can and action != self._last():
                 return Decision(action, "through an open door")
         return None
 
     def _onward(self, want: Wanted, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
-        if self._last.startswith("go to "):
+        if self._last().startswith("go to "):
             return Decision("turn right", "turn where it went to")
+        # It goes to none again to look around; the numbers change as it moves.
+        been = {unnumbered(action) for action in self._done}
         new = [
             thing
             for thing in things
             if "door" not in thing.name
             and f"go to {thing.name}" in can
-            and unnumbered(thing.name) not in self._been
+            and f"go to {unnumbered(thing.name)}" not in been
         ]
         if new:  # the nearest is listed first
             return Decision(f"go to {new[-1].name}", "go to the farthest thing")
@@ -284,6 +282,9 @@ class Seeker:
         if in_the_way(observation) is not None:
             return Decision("turn right", "turn where a thing is in the way")
         return Decision("move forward", "move forward")
+
+    def _last(self) -> str:
+        return self._done[-1] if self._done else ""
 
     def _left(self) -> list[str]:
         return [text for index, text in enumerate(self._subgoals) if index not in self._reached]

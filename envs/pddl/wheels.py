@@ -31,7 +31,7 @@ _OPPOSITE = (
 _TOOLS = ("wrench", "jack", "pump")
 _NUT = re.compile(r"the nut (\w+) on the hub ([\w-]+) is (?:loose|tight)")
 _SLOT = re.compile(r"\{(\w+)\}")
-_OF_WHAT = re.compile(r"(?:you have |the nut |wheel |hub )?([\w-]+)")
+_OF_WHAT = re.compile(r"^(?:you have |the nut |wheel |hub )")
 _HUB = r"(?P<hub>[\w-]*hub\d+)"
 _GROUND, _UP = "hub {hub} is on the ground", "hub {hub} is not on the ground"
 _BRINGS = (
@@ -109,7 +109,7 @@ class Mechanic:
         self._facts: dict[str, None] = {}
         """In the order in which they came."""
         self._nuts: dict[str, str] = {}
-        """Hub -> the first nut that the goal or an observation names of it."""
+        """Hub -> its nut, by the last that was read of it, else by the goal."""
         self._match_nuts(self._wanted)
         self._said: list[str] = []
         """Questions and answers of the thought that is being made."""
@@ -147,15 +147,16 @@ class Mechanic:
         self._learn(after)
 
     def _learn(self, text: str) -> None:
-        for fact in facts_in(text):
+        facts = facts_in(text)
+        for fact in facts:
             self._lose(*_opposites(fact))
             self._facts.setdefault(fact)
-        self._match_nuts(self._facts)
+        self._match_nuts(facts)
 
     def _match_nuts(self, facts: Iterable[str]) -> None:
         for fact in facts:
             if match := _NUT.fullmatch(fact):
-                self._nuts.setdefault(match[2], match[1])
+                self._nuts[match[2]] = match[1]
 
     def _lose(self, *facts: str) -> None:
         for fact in facts:
@@ -186,8 +187,7 @@ class Mechanic:
         for other in _opposites(need):
             if other in self._facts:
                 return other
-        found_thing = _OF_WHAT.match(need)
-        thing = found_thing[1] if found_thing else need
+        thing = _OF_WHAT.sub("", need).split()[0]
         patterns = (
             (rf"(\w+ is on {thing})",) if need.endswith(" is free")
             else (rf"({thing} is on [\w-]+)", rf"({thing} is in \w+)", rf"(you have {thing})",
@@ -205,8 +205,7 @@ class Mechanic:
             if match := re.fullmatch(pattern, fact):
                 things = match.groupdict()
                 if hub := things.get("hub"):
-                    fastened = self._known(rf"the nut (\w+) on the hub {hub} is (?:loose|tight)")
-                    here = {"nut": fastened or self._nuts.get(hub), "old": self._known(rf"(\w+) is on {hub}")}
+                    here = {"nut": self._nuts.get(hub), "old": self._known(rf"(\w+) is on {hub}")}
                     things = {**{name: thing for name, thing in here.items() if thing is not None}, **things}
                 if not set(_SLOT.findall(" ".join((action, *needs)))) <= things.keys():
                     return None  # nobody has said which nut or wheel is the hub's
