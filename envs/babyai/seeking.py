@@ -15,7 +15,6 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from evalharness.envs.babyai.actions import LISTED
 from evalharness.envs.teaching import Decision
 
 _THING = re.compile(
@@ -159,9 +158,7 @@ class Seeker:
         self._reached: set[int] = set()
         self._seen = ""
         self._done: list[str] = []
-        """Its actions, questions aside."""
         self._view = ""
-        """What was seen last; a list of actions is no view."""
         self._aside: str | None = None
         """The side to which it turns until what it carries is put down and what it is to pick up is in sight again."""
         self._turns_aside = 0
@@ -170,7 +167,6 @@ class Seeker:
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
         self._look(observation)
-        observation = self._view
         can = set(valid) - self._useless
         want = sought_next(self._subgoals, self._reached, self._seen)
         things = in_sight(observation)
@@ -185,9 +181,6 @@ class Seeker:
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)
-        if after.startswith(LISTED):
-            return
-        before = self._view or before
         self._look(after)
         self._done.append(action)
         if after != before:
@@ -198,7 +191,7 @@ class Seeker:
             self._useless.add(action)
 
     def _look(self, text: str) -> None:
-        if text != self._view and not text.startswith(LISTED):
+        if text != self._view:
             self._view = text
             self._seen += f"{text}\n"
 

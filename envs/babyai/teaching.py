@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from evalharness.envs.babyai.actions import LISTED
 from evalharness.envs.babyai.levels import LEVELS, SEEDS
 from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.seeking import (
@@ -30,15 +29,9 @@ from evalharness.envs.teaching import Detour, Teaching, content_form, digest
 _MOVES = frozenset({"turn_left", "turn_right", "move_forward"})
 
 
-def _view(scene: Scene) -> str:
-    """What it saw last; a list of what it could do is no view."""
-    seen = (step.observation for step in reversed(scene.done))
-    return next((text for text in seen if not text.startswith(LISTED)), scene.first_observation)
-
-
 def _spot(scene: Scene, thing: str) -> str:
     """Where the last view says that a thing is: `2 steps in front of you and 1 steps to your left`."""
-    match = re.search(rf"There is a {re.escape(thing)} (.+?)\.", _view(scene))
+    match = re.search(rf"There is a {re.escape(thing)} (.+?)\.", scene.last)
     return match[1].replace("in front of you and", "ahead and").strip() if match else ""
 
 
@@ -50,7 +43,7 @@ def _sought(scene: Scene) -> Wanted:
 
 def _full(scene: Scene) -> str:
     """What is carried while something else is to be picked up; empty where there is no such thing."""
-    burden = carried(_view(scene))
+    burden = carried(scene.last)
     return burden if burden is not None and _sought(scene).verb == "pick up" else ""
 
 
@@ -95,7 +88,7 @@ def _thoughts(scene: Scene) -> list[str]:
             f"{thing} is in sight{at}. It opens the {door}, so I take it.",
         ]
     if "door" in thing:
-        if mentions(_view(scene), "carrying") and "locked" in thing:
+        if mentions(scene.last, "carrying") and "locked" in thing:
             return [
                 f"I carry the key for {thing}. I unlock it and {verb}.",
                 f"My key opens {thing}, so I {verb}.",
@@ -117,7 +110,7 @@ def _thoughts(scene: Scene) -> list[str]:
 
 
 def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
-    burden = carried(_view(scene))
+    burden = carried(scene.last)
     following = scene.left[1] if len(scene.left) > 1 else ""
     if name == "drop":
         thing = burden or "what I carry"
@@ -130,7 +123,7 @@ def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
             "I face the door. I open it.",
             "The door is right in front of me, so I toggle it.",
         ]
-    if (full := _full(scene)) and any(fits(thing.name, wanted) for thing in in_sight(_view(scene))):
+    if (full := _full(scene)) and any(fits(thing.name, wanted) for thing in in_sight(scene.last)):
         return [f"{_looked(scene, wanted)} I carry the {full}, and this is no place for it: I {_said(name)}."]
     if following == "drop" and burden:
         return [f"I want to put the {burden} down, but not here. I {_said(name)} first."]
@@ -148,7 +141,7 @@ def _looked(scene: Scene, wanted: str) -> str:
     said = [f"I look for {wanted}."]
     if been:
         said.append(f"Been at {', '.join(dict.fromkeys(been))}.")
-    for thing in in_sight(_view(scene)):
+    for thing in in_sight(scene.last):
         if fits(thing.name, wanted):
             return " ".join([*said, f"{thing.name}{sought}: yes."])
         been_there = unnumbered(thing.name) in been
@@ -157,7 +150,7 @@ def _looked(scene: Scene, wanted: str) -> str:
 
 
 def _walking(scene: Scene, wanted: str) -> list[str]:
-    wall, looked = wall_ahead(_view(scene)), _looked(scene, wanted)
+    wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
     if wall is None:
         return [
             f"{looked} No wall is near, so I move forward.",
@@ -170,9 +163,8 @@ def _walking(scene: Scene, wanted: str) -> list[str]:
 
 
 def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
-    wall, looked = wall_ahead(_view(scene)), _looked(scene, wanted)
-    played = [step.action for step in scene.done if not step.observation.startswith(LISTED)]
-    if (found := to_its_side(wanted, played)) is not None:
+    wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
+    if (found := to_its_side(wanted, [step.action for step in scene.done])) is not None:
         return [found[1] if found[0] == side else f"I look for {wanted}. I turn {side}."]
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
@@ -182,7 +174,7 @@ def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
             f"{looked} Wall {wall}, limit {limit_of(wanted)}: I turn {side}.",
             f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
         ]
-    if (thing := in_the_way(_view(scene))) is not None:
+    if (thing := in_the_way(scene.last)) is not None:
         return [
             f"{looked} {_cap(thing)} is right in front: I turn {side}.",
             f"{_cap(wanted)} is not in sight, and {thing} is in my way. I turn {side}.",

@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from evalharness.envs.pddl.actions import LISTED
 from evalharness.envs.teaching import Decision
 
 _LIES = re.compile(r"\b([A-Za-z]+\d*) is at ([a-z]+)")
@@ -121,8 +120,7 @@ class Onlooker:
         self._look(after)
 
     def _look(self, text: str) -> None:
-        """A list of valid actions, which a model may ask for, says nothing of the state."""
-        if text != self._state and not text.startswith(LISTED):
+        if text != self._state:
             self._before, self._state = self._state or None, text
 
 

@@ -122,6 +122,10 @@ class PlayedSurface:
         self._unread_from = re.compile(self.wording.unread_from) if self.wording.unread_from else None
         self._quoted = re.compile(self.wording.quoted, re.DOTALL) if self.wording.quoted else None
 
+    def is_listing(self, observation: str) -> bool:
+        """Whether it lists the valid actions, which a policy may ask for: such an observation shows no state."""
+        return bool(self.wording.listing) and observation.startswith(self.wording.listing)
+
     def to_world(self, text: str) -> str:
         """What the environment is given for a policy's action: the same in its own words; for the old form of an
         action that is worded otherwise now, a word that it cannot know; anything else as it is."""
@@ -158,7 +162,7 @@ class PlayedSurface:
             word = (said.split() or [""])[0]
             text = re.sub(UNKNOWN_WORD, lambda _: word, text)
         listing = self.wording.listing
-        if listing and text.startswith(listing) and self.name is not None:
+        if self.is_listing(text) and self.name is not None:
             return listing + ", ".join(self._listed(text.removeprefix(listing).split(", ")))
         if self.changed and self._quoted is not None and (quote := self._quoted.search(text)):
             start, end = quote.span("action")

@@ -101,6 +101,11 @@ class Stage:
     async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
         return await self.environment.step(self.surface.to_world(said))
 
+    def showed(self, observation: str, info: Mapping[str, Any]) -> bool:
+        """Whether a player of the task has to know of this step: not of one that was refused or changed nothing, nor of
+        a question for the valid actions."""
+        return bool(info["valid"] and not info.get("no_effect") and not self.surface.is_listing(observation))
+
     async def decided(self, seeker: Seeker, observation: str) -> Decision | None:
         valid = await self.environment.valid_actions() if seeker.reads_valid else []
         return seeker.next(observation, valid)

@@ -180,7 +180,7 @@ async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) 
         observation, terminated, info = await stage.step(turn.action)
         if terminated or observation != turn.observation:
             raise NoTrajectoryError("the world answers otherwise today")
-        if info["valid"] and not info.get("no_effect"):
+        if stage.showed(observation, info):
             steps.append(step_of(Decision(turn.action.strip(), ""), observation, info))
             seeker.saw(steps[-1].action, before, observation, steps[-1].completed)
             before = observation

@@ -121,7 +121,7 @@ class RecoveryCheck:
         await self.stage.decided(seeker, before)
         for said in (*self.prefix.said, action):
             after, _, info = await self.stage.step(said)
-            if info["valid"] and not info.get("no_effect"):
+            if self.stage.showed(after, info):
                 seeker.saw(said, before, after, tuple(info["subgoals_completed"]))
                 before = after
         try:

@@ -141,17 +141,6 @@ def test_a_plans_turn_has_no_verdict_on_what_lies_elsewhere() -> None:
         assert teaching_of(spec).thoughts(scene)[0] == f"I look for a door on your left. {said}"
 
 
-def test_a_list_of_actions_is_no_view() -> None:
-    seeker = Seeker(("see a door behind you", "open a door behind you"))
-    listed = "You can take the following actions: turn left, turn right, move forward"
-    assert said_by(seeker, WALL_FAR, MOVES) == "turn right"
-    seeker.saw("turn right", WALL_FAR, IN_THE_WAY, ())
-    seeker.saw("check available actions", IN_THE_WAY, listed, ())
-    decision = seeker.next(listed, MOVES)
-    assert decision is not None
-    assert decision.thoughts == ("I look for a door behind you. Turned 1 of 2: I turn right.",)
-
-
 @pytest.mark.parametrize(
     ("seen", "action", "said"),
     [
@@ -204,14 +193,6 @@ def test_what_it_carries_goes_down_beside_what_it_wants(things: str, can: tuple[
     seeker = Seeker(("see the green box", "pick up the green box"))
     text = f"{ROOM}{things}  The room has walls around you. You are carrying a purple key."
     assert said_by(seeker, text, (*MOVES, *can, "go to green box 1")) == says
-
-
-def test_a_list_of_actions_is_no_view_as_the_first_answer_either() -> None:
-    seeker = Seeker(("see the red ball", "go to the red ball"))
-    listed = "You can take the following actions: turn left, turn right, move forward"
-    assert seeker.next(IN_THE_WAY, MOVES) is not None
-    seeker.saw("check available actions", IN_THE_WAY, listed, ())
-    assert said_by(seeker, listed, MOVES) == "turn right", "the key is still in the way"
 
 
 def test_what_it_has_read_as_an_answer_is_known() -> None:

@@ -71,14 +71,6 @@ def test_a_balls_room_and_its_goal_stand_before_the_verdict() -> None:
     )
 
 
-def test_a_list_of_valid_actions_is_no_state() -> None:
-    carrier, listed = Carrier(GOAL), "Valid actions are: drop ball1 rooma left, check valid actions"
-    here = state("Ball1 is carrying left.", "Robby is at rooma.")
-    carrier.saw("Move from roomb to rooma.", "", here, ())
-    carrier.saw("check valid actions", here, listed, ())
-    assert said_by(carrier, listed, ["drop ball1 rooma left"]) == "drop ball1 rooma left"
-
-
 def _play(task: Task) -> tuple[bool, int]:
     env, carrier = PddlTextEnv(), Carrier(task.subgoals)
     text, info = env.reset(options={"task": task})

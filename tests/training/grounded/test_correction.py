@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from against_server import evaluated
+from chat_server import ChatServer
 from small_suites import first_tasks, freeze, home_at
 
 from evalharness.cli import main
@@ -74,6 +78,38 @@ def test_the_teacher_goes_on_from_the_models_own_errors(run: Path) -> None:
     assert manifest is not None
     assert manifest["made"]["models"] == ["random"]
     assert len({conversation.id for conversation in conversations}) == len(conversations)
+
+
+@pytest.mark.parametrize(
+    ("family", "question"), [("babyai", "check available actions"), ("pddl", "check valid actions")]
+)
+def test_a_model_that_asked_what_it_can_do_is_corrected_like_one_that_did_not(
+    family: str, question: str, tmp_path: Path
+) -> None:
+    def taught(*said: str) -> list[list[str]]:
+        """What the teacher says in each conversation, after a model that says this, then nothing valid."""
+
+        def answer(request: dict[str, Any]) -> str:
+            turn = sum(message["role"] == "assistant" for message in request["messages"]) - shown
+            return f"Thought: t\nAction: {said[turn] if turn < len(said) else 'eat'}"
+
+        async def played(folder: Path) -> None:
+            async with ChatServer(answer).running() as server:
+                await evaluated(server, folder, tasks=family, suite_seed=SEED)
+
+        folder = tmp_path / "-".join(said)
+        asyncio.run(played(folder))
+        return [
+            [turn.content for turn in conversation.player_turns[conversation.metadata["taken_over_after"] :]]
+            for conversation in corrected(folder, f"{folder.name}.jsonl")
+        ]
+
+    shown = 0
+    with home_at(tmp_path / "home"):
+        freeze(family, SEED, first_tasks(family, SEED, 3))
+        straight, asked = taught("eat"), taught(question, "eat")
+    assert straight
+    assert asked == straight
 
 
 def test_the_same_command_gives_the_same_bytes(run: Path) -> None:
