@@ -150,8 +150,6 @@ def test_a_plans_turn_has_no_verdict_on_what_lies_elsewhere() -> None:
         (WALL_FAR, "move forward", "I look for the red ball. Wall 6, limit 4: I move forward."),
         (IN_THE_WAY, "turn right",
          "I look for the red ball. red key 1, red ball: no. Red key 1 is right in front: I turn right."),
-        ("You can take the following actions: turn left", "move forward",
-         "I look for the red ball. Wall 6, limit 4: I move forward."),
     ],
 )  # fmt: skip
 def test_a_thought_puts_what_it_compares_side_by_side(seen: str, action: str, said: str) -> None:
