@@ -158,7 +158,6 @@ class Seeker:
         self._reached: set[int] = set()
         self._seen = ""
         self._done: list[str] = []
-        self._view = ""
         self._aside: str | None = None
         """The side to which it turns until what it carries is put down and what it is to pick up is in sight again."""
         self._turns_aside = 0
@@ -166,7 +165,7 @@ class Seeker:
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
-        self._look(observation)
+        self._seen += f"{observation}\n"
         can = set(valid) - self._useless
         want = sought_next(self._subgoals, self._reached, self._seen)
         things = in_sight(observation)
@@ -181,7 +180,7 @@ class Seeker:
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)
-        self._look(after)
+        self._seen += f"{after}\n"
         self._done.append(action)
         if after != before:
             self._useless.discard("drop")
@@ -189,11 +188,6 @@ class Seeker:
             self._turns_aside += 1
         elif after == before and action != "move forward":
             self._useless.add(action)
-
-    def _look(self, text: str) -> None:
-        if text != self._view:
-            self._view = text
-            self._seen += f"{text}\n"
 
     def _towards_its_side(self, want: Wanted) -> Decision | None:
         """Turn to the side on which the goal says that the thing is."""

@@ -90,7 +90,7 @@ def test_a_model_that_asked_what_it_can_do_is_corrected_like_one_that_did_not(
         """What the teacher says in each conversation, after a model that says this, then nothing valid."""
 
         def answer(request: dict[str, Any]) -> str:
-            turn = sum(message["role"] == "assistant" for message in request["messages"]) - shown
+            turn = sum(message["role"] == "assistant" for message in request["messages"])
             return f"Thought: t\nAction: {said[turn] if turn < len(said) else 'eat'}"
 
         async def played(folder: Path) -> None:
@@ -104,7 +104,6 @@ def test_a_model_that_asked_what_it_can_do_is_corrected_like_one_that_did_not(
             for conversation in corrected(folder, f"{folder.name}.jsonl")
         ]
 
-    shown = 0
     with home_at(tmp_path / "home"):
         freeze(family, SEED, first_tasks(family, SEED, 3))
         straight, asked = taught("eat"), taught(question, "eat")
