@@ -20,6 +20,8 @@ PLAIN = "plain"
 """The perturbation that is none."""
 RULES = "rules"
 """The synthesis model that is none: `refine grounded` words thoughts by rule."""
+PLAYED = ("suite_seed", "perturbation", "agent")
+"""Axes in which runs of one model differ."""
 
 
 def _listed(value: Any) -> Any:
@@ -39,7 +41,7 @@ _Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], One, Field(min_lengt
 
 
 class Axes(Part):
-    """One value or a list of each. A cell is a combination; runs of one cell differ in the last three."""
+    """One value or a list of each. A cell is a combination; its runs differ in `PLAYED`."""
 
     mode: Annotated[tuple[Mode, ...], One, Field(min_length=1)] = ("full",)
     data_size: Annotated[tuple[Annotated[int, Field(ge=1)], ...], One, Field(min_length=1)]
@@ -95,6 +97,11 @@ class Data(Part):
         return self
 
 
+_Asked = Annotated[dict[str, Any] | None, BeforeValidator(lambda given: given or {})]
+"""Options of what is done with every trained model; nothing behind the name means the command's defaults. None, where
+the file has no such section: it is not done."""
+
+
 class StudyFile(Part):
     exhibit: str | None = None
     """What is shown at the end: `table2`."""
@@ -102,17 +109,18 @@ class StudyFile(Part):
     data: Data
     tune: dict[str, Any] = {}
     """Options of `evalharness tune`."""
-    run: dict[str, Any] = {}
-    """Options of `evalharness run`."""
-    probe: Annotated[dict[str, Any] | None, BeforeValidator(lambda given: given or {})] = None
-    """Options of `evalharness probe`, which asks every model that is trained; nothing behind it means its defaults.
-    None, where the file has no such section: none is asked."""
+    run: _Asked = None
+    """Options of `evalharness run`, which plays every model."""
+    probe: _Asked = None
+    """Options of `evalharness probe`, which asks every model."""
 
     @model_validator(mode="after")
     def _fit(self) -> StudyFile:
         if any(self.axes.mixing_ratio) and self.data.general is None:
             raise ValueError("mixing_ratio wants data.general, a file of general conversations")
-        if not isinstance(self.run.get("suite_seed"), int | None):
+        if self.run is None and (named := [name for name in PLAYED if getattr(self.axes, name)]):
+            raise ValueError(f"axes.{named[0]} wants run, which plays the models")
+        if not isinstance((self.run or {}).get("suite_seed"), int | None):
             raise ValueError("run.suite_seed is one number; several are an axis: axes.suite_seed")
         if self.data.scripts is not None and not self.axes.synthesis_model:
             raise ValueError("data.scripts wants axes.synthesis_model: who writes them")

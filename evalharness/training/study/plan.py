@@ -12,11 +12,10 @@ from typing import Any, Literal
 from evalharness.base.errors import UserError
 from evalharness.base.paths import folder_name
 from evalharness.suites.selection import parse_seeds
-from evalharness.training.study.file import PLAIN, RULES, Axes, Options, StudyFile
+from evalharness.training.study.file import PLAIN, PLAYED, RULES, Axes, Options, StudyFile
 
 Kind = Literal["data", "training", "probe", "run"]
 TRAINED = ("mode", "data_size", "mixing_ratio", "base_model", "synthesis_model", "training_seed")
-PLAYED = ("suite_seed", "perturbation", "agent")
 _SAID = {"mixing_ratio": "general", "training_seed": "seed", "suite_seed": "suite"}
 """Axis -> what stands before its value in names; of the others the value says it."""
 
@@ -62,7 +61,8 @@ class Cell:
 @dataclass(frozen=True)
 class Plan:
     jobs: Mapping[str, Job]
-    """In an order in which they can be done, cell by cell."""
+    """In an order in which they can be done, cell by cell, those of the first training seed first: what a study that
+    was stopped has compared by then is every mode."""
     cells: tuple[Cell, ...]
 
     @property
@@ -125,7 +125,11 @@ class _StudyPlanner(Planner):
         self.study, self.beside = study, beside
 
     def plan(self) -> Plan:
-        cells = [self._cell(settings) for settings in _combinations(self.study.axes, TRAINED)]
+        settings = list(_combinations(self.study.axes, TRAINED))
+        seeds = self.study.axes.training_seed
+        by_seed = sorted(range(len(settings)), key=lambda n: seeds.index(settings[n]["training_seed"]))
+        made = {n: self._cell(settings[n]) for n in by_seed}
+        cells = [made[n] for n in range(len(settings))]
         names = Counter(cell.name for cell in cells)
         if twice := next((name for name in names if names[name] > 1), None):
             raise UserError(f"two cells of the study would be called {twice}; name their models differently")
@@ -141,8 +145,8 @@ class _StudyPlanner(Planner):
         labels = {key: str(value) for key, value in settings.items() if key in axes.model_fields_set}
         labels.setdefault("training_seed", str(settings["training_seed"]))
         probe = None if self.study.probe is None else self._probe(name, training, self.study.probe)
-        runs = [self._run(name, training, labels, played) for played in _combinations(axes, PLAYED)]
-        return Cell(name, labels, data, training, tuple(runs), probe)
+        runs = self._runs(name, training, labels)
+        return Cell(name, labels, data, training, runs, probe)
 
     def _probe(self, cell: str, training: str, options: Options) -> str:
         makes = f"{PROBES}/{cell}"
@@ -158,7 +162,20 @@ class _StudyPlanner(Planner):
         brought = (Path(options["prefixes"]),) if "prefixes" in options else ()
         return self.add("probe", cell, [*words, *words_of(options)], makes, (training,), brought)
 
-    def _run(self, cell: str, training: str, labels: Mapping[str, str], played: Mapping[str, Any]) -> str:
+    def _runs(self, cell: str, training: str, labels: Mapping[str, str]) -> tuple[str, ...]:
+        if (options := self.study.run) is None:
+            return ()
+        played = _combinations(self.study.axes, PLAYED)
+        return tuple(self._run(cell, training, labels, each, options) for each in played)
+
+    def _run(
+        self,
+        cell: str,
+        training: str,
+        labels: Mapping[str, str],
+        played: Mapping[str, Any],
+        options: Options,
+    ) -> str:
         more = _name(self.study.axes, played, PLAYED)
         name = f"{cell}-{more}" if more else cell
         words = ["run", "--model", self.path(f"models/{cell}"), "--model-name", cell]
@@ -170,7 +187,7 @@ class _StudyPlanner(Planner):
         if "agent" in played:
             agent, *options = played["agent"].split("+")
             words += ["--agent", agent, *(word for o in options for word in ("--agent-option", o))]
-        return self.add("run", name, [*words, *words_of(self.study.run)], f"runs/{name}", (training,))
+        return self.add("run", name, [*words, *words_of(options)], f"runs/{name}", (training,))
 
     # --- data -------------------------------------------------------------------------------------------------------
 
@@ -257,7 +274,7 @@ class _StudyPlanner(Planner):
         made = {**(self.study.data.grounded or {}), **(self.study.data.corrected or {})}
         said = made.get("exclude_suite_seeds") or "0"
         named = ",".join(map(str, said if isinstance(said, list) else [said]))
-        played = {*self.study.axes.suite_seed, self.study.run.get("suite_seed") or 0}
+        played = {*self.study.axes.suite_seed, (self.study.run or {}).get("suite_seed") or 0}
         seeds = {*parse_seeds("exclude_suite_seeds", named), *played} - {0}
         return ["--exclude-suite-seeds", ",".join(map(str, sorted(seeds)))] if seeds else []
 

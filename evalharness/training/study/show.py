@@ -22,15 +22,16 @@ _PROBLEMS: tuple[Status, ...] = ("failed", "blocked")
 
 
 def table_of(progress: StudyProgress) -> Table:
-    """A row a cell: its data, its training, its probe where there are any, its runs."""
-    asked = any(cell.probe for cell in progress.plan.cells)
-    table = plain_table("cell", "data", "training", *(["probe"] if asked else []), "runs", gap=2)
-    for cell in progress.plan.cells:
+    """A row a cell: its data, its training, and its probe and its runs where there are any."""
+    cells = progress.plan.cells
+    asked, played = any(cell.probe for cell in cells), any(cell.runs for cell in cells)
+    columns = ("cell", "data", "training", *(["probe"] if asked else []), *(["runs"] if played else []))
+    table = plain_table(*columns, gap=2)
+    for cell in cells:
         training = cell.before[len(cell.data) :]
         probe = [_one(progress, (cell.probe,) if cell.probe else ())] if asked else []
-        table.add_row(
-            cell.name, _one(progress, cell.data), _one(progress, training), *probe, _runs(progress, cell)
-        )
+        runs = [_runs(progress, cell)] if played else []
+        table.add_row(cell.name, _one(progress, cell.data), _one(progress, training), *probe, *runs)
     return table
 
 

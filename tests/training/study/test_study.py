@@ -40,6 +40,13 @@ def test_what_cells_share_is_one_job_and_cells_differ_in_their_labels(plan: Plan
     assert plan.jobs["training full-seed1"].needs == ("data agent-8",)
 
 
+def test_a_study_that_is_stopped_has_every_mode_of_its_first_seed(plan: Plan) -> None:
+    made = [job.name.split()[1].split("-")[:2] for job in plan.jobs.values() if job.kind == "training"]
+    assert made == [["full", "seed0"], ["all_turns", "seed0"], ["full", "seed1"], ["all_turns", "seed1"]]
+    last = [job for job in plan.jobs if "seed0" in job][-1]
+    assert list(plan.jobs).index(last) < list(plan.jobs).index("training full-seed1"), "runs, too"
+
+
 @pytest.mark.parametrize("named", ["301", "[301, 302]", "300-302"])
 def test_suites_that_are_played_stay_out_of_the_data_beside_those_that_are_named(
     named: str, tmp_path: Path, known: KnownOptions
@@ -164,6 +171,26 @@ def test_every_model_that_is_trained_is_probed_where_the_file_says_so(
     assert main(["study", str(path), "-o", str(tmp_path / "other")]) == 2
     assert "probe full-seed0: --tasks: unknown family 'babyal'" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
+
+
+def test_no_model_is_played_where_the_file_has_no_run(
+    tmp_path: Path, known: KnownOptions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, folder = tmp_path / "s.yaml", tmp_path / "study"
+    study = {key: value for key, value in yaml.safe_load(STUDY).items() if key != "run"}
+    path.write_text(yaml.safe_dump(study))
+    with pytest.raises(UserError, match="perturbation wants run"):
+        read_study_file(path, known)
+    del study["axes"]["perturbation"]
+    path.write_text(yaml.safe_dump({**study, "probe": {"n": 7}}))
+    assert main(["study", str(path), "-o", str(folder), "--dry-run"]) == 0
+    assert "runs" not in capsys.readouterr().out
+    plan = make_plan(read_study_file(path, known), folder, tmp_path)
+    assert Counter(job.kind for job in plan.jobs.values()) == {"data": 1, "training": 4, "probe": 4}
+    progress = session(plan, folder, tmp_path / "notes")
+    assert table_text(progress).splitlines()[0].split() == ["cell", "data", "training", "probe"]
+    path.write_text(yaml.safe_dump({**study, "run": None}))
+    assert len(make_plan(read_study_file(path, known), folder, tmp_path).runs) == 4, "its defaults"
 
 
 def table_text(progress: StudyProgress) -> str:
