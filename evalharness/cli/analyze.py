@@ -27,9 +27,9 @@ def run(args: argparse.Namespace) -> int:
 
     from evalharness.results.behaviour.rows import SCHEMA, behaviour_rows, difference_rows, load_behaviour
     from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
-    from evalharness.runs.study import run_folders
+    from evalharness.runs.study import some_run_folders
 
-    runs = [load_behaviour(folder) for folder in run_folders(args.runs)]
+    runs = [load_behaviour(folder) for folder in some_run_folders(args.runs)]
     families = list(dict.fromkeys(family for each in runs for family in each.tasks))
     if args.family is not None and args.family not in families:
         raise UserError(f"no episode of family {args.family!r}{nearest(args.family, families)}")

@@ -102,13 +102,13 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.viewer.bundle import load_bundle
     from evalharness.results.viewer.page import write_page
     from evalharness.runs.pictures import Pictures
-    from evalharness.runs.study import run_folders
+    from evalharness.runs.study import some_run_folders
     from evalharness.training.datasets.as_run import opened
     from evalharness.training.datasets.conversation import BrokenLine, say_broken
 
     broken: dict[Path, list[BrokenLine]] = {}
     drawn: list[Pictures] = []
-    runs = run_folders(args.runs)
+    runs = some_run_folders(args.runs)
     with opened(runs, broken) as folders, ExitStack() as stack:
 
         def pictures(manifest: Manifest) -> PicturesOf:

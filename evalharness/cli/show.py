@@ -79,14 +79,15 @@ def _probe(args: argparse.Namespace, console: Console) -> int:
 def _study(args: argparse.Namespace, console: Console) -> int:
     """A sweep's, a Best-of-N's, ... own table, from its stored runs."""
     from evalharness.base.terminal import line
-    from evalharness.runs.study import LOOP, OF_TRAINING, TRAININGS, read_study, run_folders
+    from evalharness.runs.study import LOOP, OF_TRAINING, TRAININGS, read_study, run_folders, some_run_folders
     from evalharness.runs.study_results import print_study
 
-    runs = run_folders([args.folder])
     if args.task is not None:
+        first = some_run_folders([args.folder])[0]
         raise UserError(
-            f"{args.folder} is a study; give one of its runs: evalharness show {runs[0]} {args.task}"
+            f"{args.folder} is a study; give one of its runs: evalharness show {first} {args.task}"
         )
+    runs = run_folders([args.folder])
     study = read_study(args.folder)
     kind = study[0] if study is not None else None
     result = None
@@ -106,7 +107,7 @@ def _study(args: argparse.Namespace, console: Console) -> int:
         write_json(args.json, to_json(rounds))
     else:
         result = print_study(console, args.folder)
-    console.print(line(f"its runs: {', '.join(map(str, runs)) or 'none yet'}", "dim"), soft_wrap=True)
+    console.print(line(f"its runs: {', '.join(map(str, runs)) or 'none'}", "dim"), soft_wrap=True)
     if kind not in OF_TRAINING:
         write_json(args.json, result.to_json() if result else None)
     return 0

@@ -169,7 +169,7 @@ def play(
     probed = read_probes(progress.plan.cells, folder)
     print_probes(out, probed)
     write_json(args.json, {**to_json(progress), **probed.to_json()})
-    if progress.count("done", "run"):
+    if progress.count("done", "run") or probed.models:
         out.print(f"study folder: {folder}  (again: evalharness show {folder})", soft_wrap=True)
     if failed:
         note("the same command tries what failed again")

@@ -186,3 +186,11 @@ def run_folders(folders: Sequence[Path]) -> list[Path]:
             ]
         )
     return found
+
+
+def some_run_folders(folders: Sequence[Path]) -> list[Path]:
+    """`run_folders`. Raises UserError where that is none."""
+    found = run_folders(folders)
+    if not found:
+        raise UserError(f"no run in {', '.join(map(str, folders))}")
+    return found

@@ -97,7 +97,7 @@ class Data(Part):
         return self
 
 
-_Asked = Annotated[dict[str, Any] | None, BeforeValidator(lambda given: given or {})]
+_Asked = Annotated[dict[str, Any] | None, BeforeValidator(lambda given: {} if given is None else given)]
 """Options of what is done with every trained model; nothing behind the name means the command's defaults. None, where
 the file has no such section: it is not done."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import IO
 
 from evalharness.base.errors import UserError
-from evalharness.records.files import LOCK, STUDY
+from evalharness.records.files import LOCK, MANIFEST, STUDY
 from evalharness.records.store import hold_folder, require_own_folder, write_atomically
 from evalharness.runs.study import SCHEMA, TRAININGS, read_study
 from evalharness.training.study.jobs import LEDGER, LOGS, StudyProgress
@@ -39,7 +39,8 @@ class StudyFolder:
             self._lock.close()
 
     def begin(self, file: str, plan: Plan) -> None:
-        """`study.json` with every run that the study will have, those of earlier files kept. `file`: its text."""
+        """`study.json` with every run that the study will have, and those that an earlier file had played. `file`: its
+        text."""
         write_atomically(self.folder / FILE, file)
         self._write(plan, {})
 
@@ -57,8 +58,9 @@ class StudyFolder:
 
     def _write(self, plan: Plan, missing: dict[str, str]) -> None:
         known = read_study(self.folder)
+        earlier = known[1] if known else {}
         runs = {
-            **(known[1] if known else {}),
+            **{name: where for name, where in earlier.items() if (self.folder / where / MANIFEST).exists()},
             **{_run(job.name): f"runs/{job.makes.name}" for job in plan.runs},
         }
         text = json.dumps({"schema": SCHEMA, "kind": self.kind, "runs": runs, "missing": missing}, indent=2)

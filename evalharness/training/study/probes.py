@@ -40,7 +40,7 @@ def read_probes(cells: Sequence[Cell], folder: Path) -> Probes:
     missing, first = [], ("", dict[str, Any]())
     for cell, each in zip(cells, settings, strict=True):
         probe = folder / PROBES / cell.name
-        if cell.probe is None or not probe.is_dir():
+        if not probe.is_dir():
             continue
         left, asked = read_known(probe / SUMMARY).get("left"), _asked(probe)
         try:

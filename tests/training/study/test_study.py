@@ -20,7 +20,9 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.cli.study import forecast
 from evalharness.config import RunConfig
+from evalharness.records.files import MANIFEST
 from evalharness.training.study.file import SHIPPED, KnownOptions, read_study_file, shipped
+from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import PROGRAM, StudyProgress, read_progress
 from evalharness.training.study.plan import Plan, make_plan
 from evalharness.training.study.show import table_of
@@ -189,8 +191,33 @@ def test_no_model_is_played_where_the_file_has_no_run(
     assert Counter(job.kind for job in plan.jobs.values()) == {"data": 1, "training": 4, "probe": 4}
     progress = session(plan, folder, tmp_path / "notes")
     assert table_text(progress).splitlines()[0].split() == ["cell", "data", "training", "probe"]
+    for words in (["report", "-o", str(tmp_path / "page.html")], ["analyze"], ["plot", "-o", str(tmp_path)]):
+        assert main([words[0], str(folder), *words[1:]]) == 2
+        assert f"no run in {folder}" in capsys.readouterr().err
+    assert main(["show", str(folder), "12"]) == 2
+    assert f"no run in {folder}" in capsys.readouterr().err
+    path.write_text(yaml.safe_dump({**study, "run": False}))
+    with pytest.raises(UserError, match="run: input should be a valid dict"):
+        read_study_file(path, known)
     path.write_text(yaml.safe_dump({**study, "run": None}))
     assert len(make_plan(read_study_file(path, known), folder, tmp_path).runs) == 4, "its defaults"
+
+
+def test_of_the_runs_of_an_earlier_file_those_that_were_played_stay(
+    tmp_path: Path, known: KnownOptions, plan: Plan
+) -> None:
+    folder, path = tmp_path / "study", tmp_path / "s.yaml"
+    with StudyFolder(folder) as store:
+        store.begin(path.read_text(), plan)
+    played = plan.jobs["run full-seed0-P1"].makes
+    played.mkdir()
+    (played / MANIFEST).write_text("{}")
+    study = {key: value for key, value in yaml.safe_load(STUDY).items() if key != "run"}
+    del study["axes"]["perturbation"]
+    path.write_text(yaml.safe_dump(study))
+    with StudyFolder(folder) as store:
+        store.begin(path.read_text(), make_plan(read_study_file(path, known), folder, tmp_path))
+    assert json.loads((folder / "study.json").read_text())["runs"] == {"full-seed0-P1": "runs/full-seed0-P1"}
 
 
 def table_text(progress: StudyProgress) -> str:
