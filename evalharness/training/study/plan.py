@@ -125,11 +125,11 @@ class _StudyPlanner(Planner):
         self.study, self.beside = study, beside
 
     def plan(self) -> Plan:
-        settings = list(_combinations(self.study.axes, TRAINED))
         seeds = self.study.axes.training_seed
-        by_seed = sorted(range(len(settings)), key=lambda n: seeds.index(settings[n]["training_seed"]))
-        made = {n: self._cell(settings[n]) for n in by_seed}
-        cells = [made[n] for n in range(len(settings))]
+        numbered = enumerate(_combinations(self.study.axes, TRAINED))
+        by_seed = sorted(numbered, key=lambda each: seeds.index(each[1]["training_seed"]))
+        made = {number: self._cell(settings) for number, settings in by_seed}
+        cells = [made[number] for number in sorted(made)]
         names = Counter(cell.name for cell in cells)
         if twice := next((name for name in names if names[name] > 1), None):
             raise UserError(f"two cells of the study would be called {twice}; name their models differently")
@@ -145,7 +145,8 @@ class _StudyPlanner(Planner):
         labels = {key: str(value) for key, value in settings.items() if key in axes.model_fields_set}
         labels.setdefault("training_seed", str(settings["training_seed"]))
         probe = None if self.study.probe is None else self._probe(name, training, self.study.probe)
-        runs = self._runs(name, training, labels)
+        played = () if self.study.run is None else _combinations(axes, PLAYED)
+        runs = tuple(self._run(name, training, labels, each) for each in played)
         return Cell(name, labels, data, training, runs, probe)
 
     def _probe(self, cell: str, training: str, options: Options) -> str:
@@ -162,20 +163,7 @@ class _StudyPlanner(Planner):
         brought = (Path(options["prefixes"]),) if "prefixes" in options else ()
         return self.add("probe", cell, [*words, *words_of(options)], makes, (training,), brought)
 
-    def _runs(self, cell: str, training: str, labels: Mapping[str, str]) -> tuple[str, ...]:
-        if (options := self.study.run) is None:
-            return ()
-        played = _combinations(self.study.axes, PLAYED)
-        return tuple(self._run(cell, training, labels, each, options) for each in played)
-
-    def _run(
-        self,
-        cell: str,
-        training: str,
-        labels: Mapping[str, str],
-        played: Mapping[str, Any],
-        options: Options,
-    ) -> str:
+    def _run(self, cell: str, training: str, labels: Mapping[str, str], played: Mapping[str, Any]) -> str:
         more = _name(self.study.axes, played, PLAYED)
         name = f"{cell}-{more}" if more else cell
         words = ["run", "--model", self.path(f"models/{cell}"), "--model-name", cell]
@@ -187,7 +175,7 @@ class _StudyPlanner(Planner):
         if "agent" in played:
             agent, *options = played["agent"].split("+")
             words += ["--agent", agent, *(word for o in options for word in ("--agent-option", o))]
-        return self.add("run", name, [*words, *words_of(options)], f"runs/{name}", (training,))
+        return self.add("run", name, [*words, *words_of(self.study.run or {})], f"runs/{name}", (training,))
 
     # --- data -------------------------------------------------------------------------------------------------------
 

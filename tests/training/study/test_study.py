@@ -42,6 +42,17 @@ def test_what_cells_share_is_one_job_and_cells_differ_in_their_labels(plan: Plan
     assert plan.jobs["training full-seed1"].needs == ("data agent-8",)
 
 
+def test_an_agent_of_the_axis_has_its_options_and_the_others_of_run(
+    tmp_path: Path, known: KnownOptions
+) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(STUDY.replace("perturbation: [plain, P1]", "agent: [react, window+history=4]"))
+    plan = make_plan(read_study_file(path, known), tmp_path / "study", tmp_path)
+    words = " ".join(plan.jobs["run full-seed0-window-history-4"].words)
+    assert "--agent window --agent-option history=4 --suite open --tasks alfworld" in words
+    assert "--agent react --suite open" in " ".join(plan.jobs["run full-seed0-react"].words)
+
+
 def test_a_study_that_is_stopped_has_every_mode_of_its_first_seed(plan: Plan) -> None:
     made = [job.name.split()[1].split("-")[:2] for job in plan.jobs.values() if job.kind == "training"]
     assert made == [["full", "seed0"], ["all_turns", "seed0"], ["full", "seed1"], ["all_turns", "seed1"]]
