@@ -20,9 +20,6 @@ test: system venv ## install everything, then run all tests
 	.venv/bin/evalharness server install --cpu
 	.venv/bin/pytest -n 3 --dist loadfile --durations 40
 
-docs: ## generate docs/cli/
-	.venv/bin/python -m evalharness.cli.reference docs/cli
-
 # Needs uv. The last line of each Python is a run folder; what is uploaded is what was tried.
 release: ## build sdist and wheel in dist/, check them, play with the wheel on Python 3.11, 3.12 and 3.13
 	rm -rf dist && uv build -q -o dist
@@ -39,4 +36,4 @@ venv:
 system:
 	-@([ -f /usr/share/inform6/library/parser.h ] && command -v chromium || ($$(command -v sudo) apt-get -qq update && $$(command -v sudo) apt-get -qq install -y chromium inform6-library)) >/dev/null
 
-.PHONY: help demo test docs release venv system
+.PHONY: help demo test release venv system

@@ -18,8 +18,7 @@ from command_line import evalharness
 from made_runs import make_run
 
 from evalharness.cli import main, make_parser
-from evalharness.cli.parser import CommandParser, children, subcommands
-from evalharness.cli.reference import pages
+from evalharness.cli.parser import subcommands, walk_commands
 from evalharness.cli.run import read_seeds
 
 ROOT = Path(__file__).parent.parent
@@ -61,12 +60,7 @@ def arguments(text: str) -> list[str]:
     return [_PLACEHOLDERS.get(word, word) for word in words]
 
 
-ALL = [
-    (path.relative_to(ROOT).as_posix(), words)
-    for path in PAGES
-    if path.parent != DOCS / "cli"
-    for words in commands(path)
-]
+ALL = [(path.relative_to(ROOT).as_posix(), words) for path in PAGES for words in commands(path)]
 
 
 def test_the_pages_have_commands_to_check() -> None:
@@ -177,41 +171,11 @@ def test_commands_and_options_named_in_passing_exist(where: str, text: str) -> N
             assert word.split("=")[0] in options, text
 
 
-def test_the_pages_of_commands_are_what_the_parsers_say() -> None:
-    found = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "cli").iterdir()}
-    assert found == pages(), "docs/cli/ is out of date: make docs"
-
-
-def test_the_site_lists_the_page_of_every_command() -> None:
-    listed = set(re.findall(r"cli/([\w-]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
-    assert listed == set(pages())
-
-
-def parsers(name: str, parser: CommandParser) -> Iterator[tuple[str, CommandParser]]:
-    yield name, parser
-    for child, below in children(parser).items():
-        yield from parsers(f"{name} {child}", below)
-
-
 def test_every_option_has_a_help_text() -> None:
-    for name, parser in parsers("evalharness", whole_parser()):
+    for parser in walk_commands(whole_parser()):
         for action in parser._actions:
             if not isinstance(action, argparse._SubParsersAction):
-                assert action.help, f"{name}: {action.option_strings or action.dest}"
-
-
-def test_every_option_is_in_the_section_of_its_command_or_in_the_table_of_options_of_a_run() -> None:
-    text = "\n".join(pages().values())
-    sections = {part.partition("\n")[0]: part for part in re.split("^#+ ", text, flags=re.MULTILINE)}
-    for name, parser in parsers("evalharness", whole_parser()):
-        section = sections[name] if name != "evalharness" else text
-        but = section.partition("All [options of a run]")[2].partition("\n")[0]
-        for option in (option for action in parser._actions for option in action.option_strings):
-            if option in ("-h", "--help", "--version"):
-                continue
-            shared = but and f"`{option}`" not in but and f"`{option}`" in sections["Options of a run"]
-            short = len(option) == 2 and not option.startswith("--")
-            assert f"`{option}`" in section or shared or short, f"{name}: {option}"
+                assert action.help, f"{parser.prog}: {action.option_strings or action.dest}"
 
 
 @pytest.mark.slow
@@ -221,6 +185,7 @@ def test_the_site_builds_and_no_link_leads_nowhere(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "--max-turns N" in (tmp_path / "site" / "cli" / "run.html").read_text(encoding="utf-8")
     home = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     loaded = re.findall(r'(?:src|href)="(https?://[^"]+)"[^>]*(?:rel="stylesheet"|></script>)', home)
     assert loaded == []  # no request to another host

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from evalharness import __version__
-from evalharness.cli.reference import pages
+from evalharness.cli import make_parser
+from evalharness.cli.parser import walk_commands
 
 ROOT = Path(__file__).parent.parent
 HARD_WORDS = re.compile(
@@ -124,7 +125,7 @@ def test_pages_and_help_texts_keep_to_plain_words() -> None:
     ]  # fmt: skip
     texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(written)}
     assert len(texts) > 30
-    texts["help texts"] = "\n".join(pages().values())
+    texts["help texts"] = "\n".join(parser.format_help() for parser in walk_commands(make_parser()))
     found = [
         f"{name}:{number}: {line.strip()}"
         for name, text in texts.items()

@@ -16,7 +16,7 @@ from typing import TextIO
 
 from evalharness.base.errors import DamageWarning, EvalharnessError, InfrastructureError
 from evalharness.base.version import __version__
-from evalharness.cli.parser import CommandParser, add_command, argument, complete
+from evalharness.cli.parser import CommandParser, add_command, argument, walk_commands
 
 COMMANDS = (
     "run",
@@ -115,7 +115,7 @@ def make_parser(*, whole: bool = True) -> CommandParser:
         module = importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}")
         add_command(commands, name, module)
     if whole:
-        complete(parser)
+        list(walk_commands(parser))
     return parser
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn, TypeAlias
@@ -220,8 +220,9 @@ def children(parser: CommandParser) -> dict[str, CommandParser]:
     return subcommands(parser) | parser.beside
 
 
-def complete(parser: CommandParser) -> None:
-    """All options of a parser and of the commands below it."""
+def walk_commands(parser: CommandParser) -> Iterator[CommandParser]:
+    """A parser and those of all commands below it; add their late options."""
     parser.complete()
+    yield parser
     for child in children(parser).values():
-        complete(child)
+        yield from walk_commands(child)

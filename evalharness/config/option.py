@@ -50,7 +50,7 @@ def option_of(field: FieldInfo) -> Option:
 class Part(BaseModel):
     """A part of a configuration. Every field is an option: `max_turns` is `--max-turns`, made of the field alone.
 
-    The first paragraph of a field's docstring is the flag's help and its line in docs/cli/; the default is added.
+    The first paragraph of a field's docstring is the flag's help; the default is added.
     """
 
     model_config = ConfigDict(
