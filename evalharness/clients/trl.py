@@ -99,17 +99,15 @@ def rollout(
                 sampled, logprobs = trainer._generate_single_turn(
                     [rollouts[i].ids for i in fits], None, {}, 1
                 )
-                said = [between.said(list(ids)) for ids in sampled]
-                replies = [
-                    {"text": text, "finish_reason": "stop" if ended else "length"} for text, ended in said
-                ]
+                turn_ids = [between.cut_after_end(list(ids)) for ids in sampled]
+                replies = [between.read_reply(ids) for ids in turn_ids]
                 for i, turn in enumerate(all_results(session.step_many(replies, fits))):
-                    rolled = rollouts[fits[i]]
-                    rolled.add(list(sampled[i]), None if logprobs is None else logprobs[i], sampled=True)
+                    rolled, ids = rollouts[fits[i]], turn_ids[i]
+                    rolled.add(ids, None if logprobs is None else logprobs[i][: len(ids)], sampled=True)
                     rolled.reward += turn.reward
                     rolled.done = turn.done
                     if not turn.done:
-                        rolled.add(between.ids(turn.text, ended=said[i][1]), None, sampled=False)
+                        rolled.add(between.encode_observation(turn.text, reply=ids), None, sampled=False)
         with_logprobs = trainer.use_vllm
         return {
             "prompt_ids": [r.prompt_ids for r in rollouts],
@@ -185,36 +183,58 @@ class ActEnvironment:
 
 
 class _Between:
-    """What the chat template puts around texts, as ids."""
+    """What the chat template puts around texts, as ids.
+
+    The template decides which token ends a reply; the tokenizer's `eos_token` can be another one (LLaMA 3: replies
+    end with `<|eot_id|>`, `eos_token` can be `<|end_of_text|>`).
+    """
 
     def __init__(self, tokenizer: Any, keywords: dict[str, Any]) -> None:
         self._tokenizer, self._keywords = tokenizer, keywords
-        ends = tokenizer.eos_token_id
-        self._ends = set(ends if isinstance(ends, list) else [ends])
         start = [{"role": "user", "content": "."}, {"role": "assistant", "content": _REPLY}]
         before = self._rendered(start, prompt=False)
         after = self._rendered([*start, {"role": "user", "content": _OBSERVATION}], prompt=True)
-        closing = before[before.rindex(_REPLY) + len(_REPLY) :]
         if not after.startswith(before) or after.count(_OBSERVATION) != 1:
             raise TemplateError(
                 "this chat template changes earlier messages when one is appended; give a template that only appends"
             )
         self._head, self._tail = after[len(before) :].split(_OBSERVATION)
-        self._closing = closing
+        self._closing = before[before.rindex(_REPLY) + len(_REPLY) :]
+        self._end = self._find_end()
+        eos = tokenizer.eos_token_id
+        self._ends = {self._end, *(eos if isinstance(eos, list) else [eos])}
+
+    def _find_end(self) -> int:
+        """The token with which the template ends a reply."""
+        added = {*self._tokenizer.all_special_ids, *self._tokenizer.get_added_vocab().values()}
+        for number in self._encoded(self._closing):
+            if number in added:
+                return number
+            if self._tokenizer.decode([number]).strip():
+                break
+        raise TemplateError(
+            f"this chat template ends a reply with {self._closing!r}, not with a special token, so no one can tell "
+            "where a reply ends; give a template that ends each reply with a special token"
+        )
 
     def opening(self, messages: list[dict[str, str]]) -> Ids:
         return self._encoded(self._rendered(messages, prompt=True))
 
-    def said(self, ids: Ids) -> tuple[str, bool]:
-        """(text, whether the model ended it itself)"""
-        ended = bool(ids) and ids[-1] in self._ends
-        return self._tokenizer.decode(ids, skip_special_tokens=True), ended
+    def cut_after_end(self, ids: Ids) -> Ids:
+        """A reply without what a trainer appends (padding) or still samples after the token that ends it."""
+        ends = [place for place, number in enumerate(ids) if number in self._ends]
+        return ids[: ends[0] + 1] if ends else ids
 
-    def ids(self, observation: str, *, ended: bool) -> Ids:
+    def read_reply(self, ids: Ids) -> dict[str, str]:
+        ended = bool(ids) and ids[-1] in self._ends
+        text = self._tokenizer.decode(ids[:-1] if ended else ids, skip_special_tokens=True)
+        return {"text": text, "finish_reason": "stop" if ended else "length"}
+
+    def encode_observation(self, observation: str, *, reply: Ids) -> Ids:
         """From the end of a reply to the beginning of the next one."""
-        closing, end = self._closing, self._tokenizer.eos_token
-        if ended and closing.startswith(end):
-            closing = closing[len(end) :]
+        closing = self._closing
+        if reply and reply[-1] == self._end:
+            closing = closing.partition(self._tokenizer.convert_ids_to_tokens(self._end))[2]
         return self._encoded(closing + self._head + observation + self._tail)
 
     def _rendered(self, messages: list[dict[str, str]], *, prompt: bool) -> str:

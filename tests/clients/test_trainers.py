@@ -380,6 +380,59 @@ async def test_trl_trains_by_grpo_on_the_ids_that_were_sampled_and_the_rewards_t
     assert [step["reward"] for step in steps] == pytest.approx(means)
 
 
+_PERFECT = """
+import json
+import sys
+from types import SimpleNamespace
+from evalharness.clients.trl import TemplateError, rollout
+from transformers import AutoTokenizer
+
+url, folder, eos = sys.argv[1:]
+tokenizer = AutoTokenizer.from_pretrained(folder)
+end = tokenizer.eos_token_id
+tokenizer.add_special_tokens({"additional_special_tokens": ["<|other|>"], "eos_token": eos})
+reply = tokenizer("Action: turn right", add_special_tokens=False)["input_ids"]
+padding = [tokenizer.pad_token_id] * 3
+
+
+def generate(prompts, *_):
+    return [reply + [end] + padding for _ in prompts], [[0.5] * (len(reply) + 4) for _ in prompts]
+
+
+trainer = SimpleNamespace(
+    processing_class=tokenizer, model=SimpleNamespace(config=SimpleNamespace(max_position_embeddings=4096)),
+    state=SimpleNamespace(global_step=0), args=SimpleNamespace(max_completion_length=30), use_vllm=True,
+    _generate_single_turn=generate,
+)
+# East is one turn to the right away, north is two.
+played = rollout(url)(["compass/open-0/001", "compass/open-0/000"], trainer)
+text = tokenizer.decode(played["prompt_ids"][1] + played["completion_ids"][1])
+sampled = [sum(mask) for mask in played["env_mask"]]
+print(json.dumps([played["episode_reward"], sampled, len(reply), text.count("<|end|>"), "<|pad|>" in text]))
+tokenizer.chat_template = tokenizer.chat_template.replace("<|end|>", "")
+try:
+    rollout(url)(["compass/open-0/001"], trainer)
+except TemplateError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("eos", ["<|end|>", "<|other|>"])
+def test_a_perfect_policy_gets_every_reward_from_trl_whatever_the_tokenizer_s_eos_token_is(
+    server: EnvServer, server_python: Path, tiny_checkpoint: Path, tmp_path: Path, eos: str
+) -> None:
+    """The real tokenizer and template, and a policy in the trainer's place: replies end as the template says."""
+    python = throwaway.layered(tmp_path / "venv", server_python, "websockets")
+    code = f"import sys\nsys.argv[1:] = {[server.url, str(tiny_checkpoint), eos]!r}\n{_PERFECT}"
+    line, refusal = carry_out(python, code, tmp_path)
+    rewards, sampled, length, ends, padded = json.loads(line)
+    assert rewards == [1.0, 1.0]
+    assert sampled == [length + 1, 2 * (length + 1)]
+    # system, user; the reply, the observation; the last reply
+    assert (ends, padded) == (5, False)
+    assert "special token" in refusal
+
+
 _CALLS = """
 import importlib.resources
 import trl
