@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,20 @@ from evalharness.checks.conform.transcripts import Step, Transcript, recorded_ro
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.published import load_protocol, protocol_names
 
-Sent = Callable[[list[Message]], bool]
-"""Whether messages are those that the original sent."""
+Compare = Callable[[list[Message]], tuple[str, str]]
+"""Maps our messages to two texts, the recorded one and ours: the first message that differs, else two equal texts."""
+Count = Callable[[list[Message]], int]
+"""Counts a request's words, the recorders' stand-in for tokens."""
+
+
+def words_of_chat(messages: list[Message]) -> int:
+    """As of a chat of OpenAI: the words of the messages, a word for each role, three for the reply."""
+    return 3 + sum(1 + len(message["content"].split()) for message in messages)
 
 
 @dataclass(frozen=True)
 class RecordedCall:
-    sent: Sent
+    compare: Compare
     reply: str
 
 
@@ -49,7 +57,9 @@ class RecordedGame:
     steps: tuple[RecordedStep, ...]
     source: str
     most_words: int | None = None
-    """Words of a request at most: the recorders' stand-in for tokens. None: no limit was met."""
+    """Words of a request at most; None: no limit was met."""
+    count_words: Count = words_of_chat
+    """As the original's model counts its request."""
     replay: Transcript | None = None
     """The same game as its world answered; None where that was replayed from elsewhere."""
     suite: str = "unwrapped"
@@ -78,16 +88,24 @@ class Recording:
     """What is not compared -> how many records of it there are."""
 
 
-def _equal(*wanted: Message) -> Sent:
-    return lambda messages: (
-        [(m["role"], m["content"]) for m in messages] == [(m["role"], m["content"]) for m in wanted]
-    )
+def _equal(*wanted: Message) -> Compare:
+    def compare(messages: list[Message]) -> tuple[str, str]:
+        texts = ([f"{m['role']}: {m['content']}" for m in sent] for sent in (wanted, messages))
+        pairs = zip_longest(*texts, fillvalue="(no message)")
+        return next(((recorded, ours) for recorded, ours in pairs if recorded != ours), ("", ""))
+
+    return compare
 
 
-def _hashed(sha256: str) -> Sent:
-    return lambda messages: (
-        hashlib.sha256(json.dumps(messages, ensure_ascii=False).encode()).hexdigest() == sha256
-    )
+def _hashed(sha256: str, last: Message) -> Compare:
+    """Only the last of the recorded messages is at hand, and the hash of all."""
+
+    def compare(messages: list[Message]) -> tuple[str, str]:
+        own = hashlib.sha256(json.dumps(messages, ensure_ascii=False).encode()).hexdigest()
+        recorded, ours = _equal(last)(messages[-1:])
+        return (recorded, ours) if recorded != ours else (f"SHA-256 {sha256}", f"SHA-256 {own}")
+
+    return compare
 
 
 def _replay(
@@ -143,30 +161,38 @@ def _verl_agent(row: dict[str, Any], source: str) -> RecordedGame:
 
 
 def _agentboard(row: dict[str, Any], source: str) -> RecordedGame:
-    settings = row["settings"]
-    # The strings of its vLLM models are made by templates of its own: what is compared is what goes into them.
-    calls = [
-        RecordedCall(_system_and_user(step["call"].get("system"), step["prompt"]), step["reply_after_stop"])
-        for step in row["steps"]
-    ]
-    steps = [
-        RecordedStep((call,), step["agent_action"], step["obs"])
-        for call, step in zip(calls, row["steps"], strict=True)
-    ]
+    settings, steps = row["settings"], list[RecordedStep]()
+    count: Count = words_of_chat
+    for step in row["steps"]:
+        system, user = step["call"].get("system"), step["prompt"]
+        if system is None:
+            # A model of its vLLM gets one string: system text and a sentence of its own, then the user message, in a
+            # template of its own. The string is counted whole.
+            before, _, after = step["call"]["full_prompt"].partition(user)
+            compare, count = _system_in(before, user), _words_between(before, after)
+        else:
+            compare = _equal({"role": "system", "content": system}, {"role": "user", "content": user})
+        call = RecordedCall(compare, step["reply_after_stop"])
+        steps.append(RecordedStep((call,), step["agent_action"], step["obs"]))
     kind = settings.get("alfworld_examples_key") or row["task"].get("subtask", "")
     most = settings["llm_config"]["context_length"] - settings["llm_max_tokens"]
     return RecordedGame(
-        row["family"], kind, {"memory": settings["memory_size"]}, row["goal"], row["init_obs"], (),
-        tuple(steps), source, most_words=most if settings["forced_cut"] else None,
+        row["family"], kind, {"memory": settings["memory_size"]}, row["goal"], row["init_obs"], (), tuple(steps),
+        source, most_words=most if settings["forced_cut"] else None, count_words=count,
     )  # fmt: skip
 
 
-def _system_and_user(system: str | None, user: str) -> Sent:
-    def sent(messages: list[Message]) -> bool:
-        [first, last] = messages
-        return bool((system is None or first["content"] == system) and last["content"] == user)
+def _system_in(before: str, user: str) -> Compare:
+    def compare(messages: list[Message]) -> tuple[str, str]:
+        system = messages[0]["content"]
+        recorded = [{"role": "system", "content": system if system in before else before}]
+        return _equal(*recorded, {"role": "user", "content": user})(messages)
 
-    return sent
+    return compare
+
+
+def _words_between(before: str, after: str) -> Count:
+    return lambda messages: len(f"{before}{messages[-1]['content']}{after}".split())
 
 
 def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
@@ -220,7 +246,7 @@ def _options(texts: str, family: str) -> Mapping[str, Any]:
 
 def _tales(row: dict[str, Any], source: str) -> RecordedGame:
     settings, calls = row["settings"], [
-        RecordedCall(_hashed(call["messages_sha256"]), call["reply"]) for call in row["calls"]
+        RecordedCall(_hashed(call["messages_sha256"], call["last_message"]), call["reply"]) for call in row["calls"]
     ]  # fmt: skip
     think = settings["agent"] == "react"
     each = 2 if think else 1

@@ -64,9 +64,8 @@ def follow(game: RecordedGame, agent_name: str, prompt: PromptFile, result: Prot
     for number, step in enumerate(game.steps, 1):
         parsed = None
         for call in step.calls:
-            request = _fitting(agent, game.most_words)
-            same = call.sent(request.messages)
-            result.add(game.source, number, "messages", True, same or request.messages[-1]["content"])
+            request = _fitting(agent, game)
+            result.add(game.source, number, "messages", *call.compare(request.messages))
             parsed = agent.read(Said(call.reply))
         assert parsed is not None
         result.add(game.source, number, "action", step.action, parsed.action)
@@ -78,12 +77,10 @@ def follow(game: RecordedGame, agent_name: str, prompt: PromptFile, result: Prot
         agent.observe(step.observation, step.valid_actions if agent.wants_valid_actions else None)
 
 
-def _fitting(agent: Guarded, most_words: int | None) -> Request:
+def _fitting(agent: Guarded, game: RecordedGame) -> Request:
     while True:
         request = agent.request()
-        # Its recorders counted words for tokens: those of the messages, a word for each role, three for the reply.
-        words = 3 + sum(1 + len(message["content"].split()) for message in request.messages)
-        if most_words is None or words <= most_words:
+        if game.most_words is None or game.count_words(request.messages) <= game.most_words:
             return request
         try:
             agent.shorten()

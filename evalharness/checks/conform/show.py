@@ -105,13 +105,18 @@ def _mismatch_text(mismatch: Mismatch) -> Text:
             Text(f"only here {_safe(list(items))[:1000]}")
             for items in (mismatch.only_recorded, mismatch.only_ours)
         )
-    elif isinstance(mismatch.recorded, str) and isinstance(mismatch.ours, str):
-        recorded, ours = _marked(mismatch.recorded, mismatch.ours)
-    else:
-        recorded, ours = Text(_safe(mismatch.recorded)), Text(_safe(mismatch.ours))
-    if mismatch.field != "crash":
-        text.append("    recorded: ", style="dim").append_text(recorded).append("\n")
-    return text.append("    ours:     ", style="dim").append_text(ours)
+        return text.append_text(_both(recorded, ours))
+    if mismatch.field == "crash":
+        return text.append(f"    ours:     {_safe(mismatch.ours)}")
+    return text.append_text(_both(mismatch.recorded, mismatch.ours))
+
+
+def _both(recorded: Any, ours: Any) -> Text:
+    """Two lines; of two texts their differing words are marked."""
+    if isinstance(recorded, str) and isinstance(ours, str):
+        recorded, ours = _marked(recorded, ours)
+    lines = [value if isinstance(value, Text) else Text(_safe(value)) for value in (recorded, ours)]
+    return Text.assemble(("    recorded: ", "dim"), lines[0], ("\n    ours:     ", "dim"), lines[1])
 
 
 def _safe(value: Any) -> str:
@@ -171,9 +176,8 @@ def show_protocols(
         shown = 0
         for mismatch in result.agent.mismatches[: max(0, max_differences)]:
             shown += 1
-            where = f"  {mismatch.source} step {mismatch.step}: {mismatch.check}"
-            both = f": recorded {repr(mismatch.recorded)[:200]}, ours {repr(mismatch.ours)[-300:]}"
-            console.print(Text(where + both), soft_wrap=True)
+            text = Text(f"  {mismatch.source} step {mismatch.step}: {mismatch.check}\n")
+            console.print(text.append_text(_both(mismatch.recorded, mismatch.ours)), soft_wrap=True)
         for world in result.worlds.values():
             for difference in world.mismatches()[: max(0, max_differences - shown)]:
                 console.print(_mismatch_text(difference), soft_wrap=True)

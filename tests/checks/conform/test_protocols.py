@@ -68,6 +68,31 @@ def test_messages_actions_and_validity_are_those_of_the_original(name: str, reco
     assert {check: n for check, n in result.agent.compared.items() if n} == COUNTS[name]
 
 
+def test_a_request_to_a_model_of_their_vllm_is_counted_with_its_template_and_the_added_sentence(
+    recorded: Path, tmp_path: Path
+) -> None:
+    """The last request is one word too long for the context, so the original leaves the first entry out of it."""
+    compared = 0
+    for path in recorded.glob("agentboard_act-*.jsonl"):
+        games = [row for row in map(json.loads, path.read_text().splitlines()) if "settings" in row]
+        for game in (game for game in games if game["settings"]["llm_config"]["name"] == "vllm"):
+            *_, last = game["steps"]
+            words = len(last["call"]["full_prompt"].split())
+            game["settings"]["forced_cut"] = True
+            game["settings"]["llm_config"]["context_length"] = words - 1 + game["settings"]["llm_max_tokens"]
+            before, first, after = last["prompt"].partition(f"Observation: {game['init_obs']}\n")
+            assert first
+            shorter = before + after
+            last["call"]["full_prompt"] = last["call"]["full_prompt"].replace(last["prompt"], shorter)
+            last["prompt"] = shorter
+            compared += len(game["steps"])
+        games = [game for game in games if game["settings"]["forced_cut"]]
+        (tmp_path / path.name).write_text("".join(json.dumps(game) + "\n" for game in games))
+    result = conform_protocol("agentboard", tmp_path, None)
+    assert result.agent.mismatches == []
+    assert result.agent.compared["messages"] > compared > 300
+
+
 def test_games_whose_texts_were_not_in_the_checkout_are_left_out_and_counted(recorded: Path) -> None:
     import_texts("agentgym", recorded / "sources" / "AgentGym")
     result = conform_protocol("agentgym", recorded, None)
@@ -123,7 +148,10 @@ def test_the_command_says_what_differs(
     assert json.loads((tmp_path / "a.json").read_text())["ok"] is True
     monkeypatch.setattr(VerlAgent, "needs_valid_actions", False)
     assert main(command) == 1
-    assert "messages" in capsys.readouterr().out
+    [recorded_text, ours, *_] = capsys.readouterr().out.partition("messages\n")[2].splitlines()
+    assert "recorded: user: " in recorded_text
+    assert "go to " in recorded_text
+    assert "ours:     user: " in ours
 
 
 @pytest.mark.parametrize(
