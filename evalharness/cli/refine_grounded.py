@@ -186,10 +186,11 @@ def _grounded(args: argparse.Namespace) -> int:
     progress = order.counts()
 
     async def making() -> dict[str, Any]:
-        async with thinking(writer, order.seed, args.output) as think:
+        async with thinking(writer, order.seed, args.output) as (think, answered_by):
             return await make(
                 order, specs(), args.output,
                 data=data_folder(args), workers=args.workers, progress=progress, think=think,
+                answered_by=answered_by,
             )  # fmt: skip
 
     with watch_making(progress, names, make_console(stderr=True)):

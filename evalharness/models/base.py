@@ -36,6 +36,8 @@ class Reply:
     cached_tokens: int | None = None
     """Prompt tokens that the server found in its cache."""
     calls: tuple[ToolCall, ...] = ()
+    model: str | None = None
+    """Who wrote it, as the server says; None where it does not say."""
     tokens: TurnTokens | None = None
     """Where they were asked for."""
     latency: float = 0.0

@@ -158,6 +158,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
         return {
             "text": text,
+            "model": _name(body.get("model")),
             "reasoning": reasoning,
             "finish_reason": finish_reason,
             "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
@@ -179,6 +180,10 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
 def _word(value: Any) -> str:
     """A short ASCII word as it is, anything else as nothing."""
     return value if isinstance(value, str) and value.isascii() and len(value) <= 40 else ""
+
+
+def _name(value: Any) -> str | None:
+    return value[:200].encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
 def _calls(listed: Any) -> tuple[ToolCall, ...]:

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from evalharness.agents.react import ReactAgent
+from evalharness.base.errors import UserError
 from evalharness.config import AgentConfig, PolicyConfig
 from evalharness.models.base import RequestForm
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint
@@ -18,6 +19,7 @@ from evalharness.models.sampling import Sampling
 from evalharness.models.served import ServedModel
 from evalharness.models.serving.metrics import metrics_url
 from evalharness.models.template import Template
+from evalharness.records.identity import ANSWERED_BY
 
 _CONNECTIONS = 1024
 """Of one client at most: above any concurrency that is worth having."""
@@ -77,16 +79,34 @@ async def connected(
         for client in clients:
             if (way := client.facts()) not in ways:
                 ways.append(way)
+        facts: dict[str, Any] = {"requests": ways, "template": asdict(template) if template else None}
+        # A server of our own is known by what it has loaded.
+        if all(replica.server is None for replica in replicas):
+            facts[ANSWERED_BY] = _answered_by(clients, reports)
         yield Opened(
             group,
             group.failure,
-            facts={"requests": ways, "template": asdict(template) if template else None},
+            facts=facts,
             metrics=lambda: [metrics_url(replica.endpoint.base_url) for replica in replicas if replica.up],
             down_s=lambda: group.down_s,
             template=template,
         )
     finally:
         await group.close()
+
+
+def _answered_by(clients: Sequence[ChatEndpoint], reports: Reports) -> str | None:
+    """The model that the servers' first replies name. Raises UserError where they name several."""
+    first, *others = clients
+    for other in others:
+        if other.answered_by != first.answered_by:
+            raise UserError(
+                f"the endpoints' replies name different models: {first.answered_by!r} at {first.base_url}, "
+                f"{other.answered_by!r} at {other.base_url}; evaluate each in a run of its own"
+            )
+    if first.answered_by not in (None, first.model):
+        reports.event(f"asked for {first.model!r}, the replies name the model {first.answered_by!r}")
+    return first.answered_by
 
 
 async def _examine_template(

@@ -145,6 +145,8 @@ class ChatEndpoint:
         self._expected = expected
         self._session_header = session_header
         self._served: ServedModel | None = None
+        self._first: Reply | None = None
+        """The first reply. A reply that names another model is no answer."""
         self._looked = 0.0
         """When the last look began after which the model was known to be the same."""
         self._doubted = 0.0
@@ -233,6 +235,11 @@ class ChatEndpoint:
             raise UserError(
                 f"{self.base_url} returns no token ids: --record-tokens needs a vLLM (0.10.2 or later); leave it out"
             )
+
+    @property
+    def answered_by(self) -> str | None:
+        """The model that the first reply names."""
+        return self._first.model if self._first else None
 
     def facts(self) -> dict[str, Any]:
         """How this server is asked, as far as only the start has shown it."""
@@ -387,5 +394,11 @@ class ChatEndpoint:
             self._made, self._connected = self._transport.made, began
         if status in (429, 503) and not is_used_up(raw):
             self._reports.overload()
-        reply = read_answer(url, status, said, raw)
-        return Reply(**reply, latency=time.monotonic() - began)
+        reply = Reply(**read_answer(url, status, said, raw), latency=time.monotonic() - began)
+        self._first = self._first or reply
+        if reply.model != self.answered_by:
+            raise TryFailedError(
+                "another_model",
+                f"the reply names the model {reply.model!r}, the first reply {self.answered_by!r}",
+            )
+        return reply

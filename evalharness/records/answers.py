@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections.abc import Mapping
@@ -20,7 +19,7 @@ from typing import Any
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.version import __version__
 from evalharness.records.identity import digest
-from evalharness.records.store import MANIFEST, RecordFolder, write_atomically
+from evalharness.records.store import RecordFolder
 from evalharness.records.stored import SCHEMA
 
 
@@ -56,11 +55,12 @@ class AnswerFolder(RecordFolder):
     def note_start(self, **facts: Any) -> None:
         """Add to what the manifest says of this start, which is written by the first note."""
         if self._to_begin is not None:
-            self.begin(self._to_begin)
+            self.begin({**self._to_begin, "sessions": [{**self._to_begin["sessions"][0], **facts}]})
             self._to_begin = None
+            return
         manifest = self.manifest()
         manifest["sessions"][-1] |= facts
-        write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+        self.write(manifest)
 
     def note_failure(self, key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
         self.append_failure({"key": key}, attempt, error, final)

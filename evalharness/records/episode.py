@@ -52,7 +52,7 @@ class FailedTry(Record):
     """One request that got no usable answer and was made again."""
 
     kind: str
-    """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`."""
+    """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`, `another_model`."""
     error: str
     seconds: float
     """From sending the request to knowing that it had failed."""

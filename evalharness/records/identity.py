@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+ANSWERED_BY = "answered_by"
+"""Key of what a start knows of an endpoint: the model that its first reply names."""
 _LONGEST = 300
 """Characters of a value that a message repeats: a manifest can hold anything."""
 
@@ -34,6 +36,22 @@ def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     left_out = {"config", "tasks_sha256"} if options else {"config"}
     old, new = ({key: value for key, value in one.items() if key not in left_out} for one in (before, now))
     return options + differences(old, new)
+
+
+def other_answerers(starts: Sequence[Any]) -> list[str]:
+    """Where the last start's first replies name another model than an earlier start's, a readable line each."""
+
+    def named(start: Any) -> dict[str, Any]:
+        facts = start.items() if isinstance(start, Mapping) else ()
+        return {
+            role: each[ANSWERED_BY]
+            for role, each in facts
+            if isinstance(each, Mapping) and ANSWERED_BY in each
+        }
+
+    *earlier, last = map(named, starts)
+    first = {role: name for start in reversed(earlier) for role, name in start.items() if role in last}
+    return differences(first, {role: last[role] for role in first})
 
 
 def _as_options(identity: Mapping[str, Any]) -> dict[str, Any]:

@@ -155,6 +155,8 @@ class Operation(Stored):
 class Policy(Stored):
     """What was known of the model once it answered: of a vLLM its version, command line and devices."""
 
+    answered_by: str | None = None
+    """The model that an endpoint's first reply names; replies that name another are refused."""
     requests: list[dict[str, Any]] | None = None
     """How servers were asked, each way once: sampling parameters, and whether they say what stopped a reply
     (`tells_stop`)."""

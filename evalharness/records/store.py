@@ -35,7 +35,7 @@ from evalharness.records.files import LOCK as LOCK
 from evalharness.records.files import MANIFEST as MANIFEST
 from evalharness.records.files import STUDY
 from evalharness.records.files import SUMMARY as SUMMARY
-from evalharness.records.identity import changes
+from evalharness.records.identity import changes, other_answerers
 from evalharness.records.lines import LineFile, located_lines, read_lines
 from evalharness.records.manifest import Manifest
 from evalharness.records.stored import Count, Stored, refuse_later
@@ -269,7 +269,17 @@ class RecordFolder:
                 "digest": manifest["digest"],
                 "sessions": [*earlier["sessions"], *manifest["sessions"]],
             }
-        write_atomically(path, json.dumps(manifest, indent=2) + "\n")
+        self.write(manifest)
+
+    def write(self, manifest: Mapping[str, Any]) -> None:
+        """Raises UserError where another model answers the last start than those before."""
+        if changed := other_answerers(manifest["sessions"]):
+            raise UserError(
+                f"the replies now name another model than those in {self.folder}:\n  "
+                + "\n  ".join(changed)
+                + "\nserve that model again, or choose another folder with -o DIR"
+            )
+        write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
     def append_line(self, name: str, value: Mapping[str, Any]) -> None:
         """As `LineFile.append`."""

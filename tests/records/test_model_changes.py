@@ -137,6 +137,39 @@ async def test_the_server_that_answered_is_looked_at() -> None:
         await group.close()
 
 
+class Routed(ChatServer):
+    """A router: every reply names the model that wrote it, `names` first and then `then`."""
+
+    def __init__(self, *names: str | None, then: str | None = "toy-2024") -> None:
+        super().__init__()
+        self.names, self.then, self.text = list(names), then, self.answer
+
+        def answer(request: dict[str, Any]) -> dict[str, Any]:
+            name = self.names.pop(0) if self.names else self.then
+            return {**cs.completion(str(self.text(request))), **({} if name is None else {"model": name})}
+
+        self.answer = answer
+
+
+@pytest.mark.parametrize("other", ["fallback", None])
+async def test_a_reply_of_another_model_than_the_first_reply_is_asked_for_again(other: str | None) -> None:
+    """The name that was asked for, `toy`, is an alias and does not count."""
+    async with Routed("toy-2024", other).running() as server, asking(server.url) as endpoint:
+        reply = await endpoint.chat([{"role": "user", "content": "u"}], seed=1)
+    assert reply.model == "toy-2024"
+    assert [failed.kind for failed in reply.failed_tries] == ["another_model"]
+    assert repr(other) in reply.failed_tries[0].error
+
+
+async def test_replies_of_endpoints_must_name_the_same_model(
+    clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with Routed(then="one").running() as first, Routed(then="two").running() as second:
+        assert await run(tmp_path / "run", first, second) == 2
+    assert "'one'" in (told := capsys.readouterr().err)
+    assert "'two'" in told
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("closes", [False, True])
 async def test_a_look_does_not_come_with_every_turn(closes: bool, clean_home: Path, tmp_path: Path) -> None:
@@ -344,6 +377,45 @@ async def test_what_another_model_answered_is_not_kept(
         server.at, server.says = 10**9, A
         assert await asyncio.to_thread(main, words) == 0
     assert OF_B not in kept(out)
+
+
+_PLAY = ["run", "--suite", "open", "--tasks", "babyai:0", "--max-turns", "1"]
+
+
+@pytest.mark.parametrize(
+    ("command", "more"), [pytest.param(_PLAY, ["--samples", "2"], marks=pytest.mark.slow), (["judge"], [])]
+)
+async def test_a_command_does_not_continue_with_replies_of_another_model(
+    command: list[str], more: list[str], clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing of such a start is kept, and the first model continues."""
+    server, out = Routed(), tmp_path / "out"
+    words = [*command, "--model", "URL", "--model-name", "toy", "-o", str(out)]
+    if command == ["judge"]:
+        source = make_judged_run(tmp_path / "run", tasks=2)
+        words = [
+            "judge",
+            str(source),
+            "--judge",
+            "URL",
+            "--judge-name",
+            "toy",
+            "-o",
+            str(out),
+            "--turns",
+            "2",
+        ]
+        server.text, more = judge(lambda turn: False), ["--turns", "4"]
+    async with server.running():
+        words = [server.url if word == "URL" else word for word in words]
+        assert await asyncio.to_thread(main, words) == 0
+        before, server.then = kept(out), "fallback"
+        capsys.readouterr()
+        assert await asyncio.to_thread(main, [*words, *more]) == 2
+        assert '"toy-2024" there, "fallback" now' in capsys.readouterr().err
+        assert kept(out) == before
+        server.then = "toy-2024"
+        assert await asyncio.to_thread(main, [*words, *more]) == 0
 
 
 @pytest.mark.slow

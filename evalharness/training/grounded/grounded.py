@@ -100,14 +100,17 @@ async def make(
     workers: int | None = None,
     progress: FamilyCounts | None = None,
     think: Thinker | None = None,
+    answered_by: Mapping[str, str | None] | None = None,
 ) -> dict[str, Any]:
-    """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
+    """Make `output` and its manifest; returns the manifest. What was made with thoughts of another model than
+    `answered_by` is made anew. Raises UserError, InfrastructureError."""
     check(order)
     check_distractors([specs[family] for family in order.families], order.distractors)
     progress = progress or order.counts()
     fingerprint = {
         "order": asdict(order),
         "prompts": {f: load_prompt(specs[f]).sha256 for f in order.families},
+        **(answered_by or {}),
     }
     making = Making(output, fingerprint)
     builders = asyncio.Semaphore(workers or usable_cores())

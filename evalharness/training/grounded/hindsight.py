@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from evalharness.config import PolicyConfig, make_part
 from evalharness.envs.scene import mentions
@@ -20,6 +21,7 @@ from evalharness.models.resolve import prepare
 from evalharness.models.work import WorkProgress
 from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
+from evalharness.records.identity import ANSWERED_BY
 from evalharness.training.grounded.draft import DraftedTurn
 from evalharness.training.grounded.replayed import Thinker
 from evalharness.training.grounded.thoughts import NUMBERED, foretells
@@ -73,10 +75,13 @@ def prepare_writer(model: str, name: str | None, key_env: str | None, seed: int)
 
 
 @asynccontextmanager
-async def thinking(writer: Prepared | None, seed: int, output: Path) -> AsyncIterator[Thinker | None]:
-    """The writer at work, served for as long as the context is open; None for thoughts by rule. Raises UserError."""
+async def thinking(
+    writer: Prepared | None, seed: int, output: Path
+) -> AsyncIterator[tuple[Thinker | None, dict[str, Any]]]:
+    """The writer at work, served for as long as the context is open, and the model that its replies name; no writer for
+    thoughts by rule. Raises UserError."""
     if writer is None:
-        yield None
+        yield None, {}
         return
     logs = output.parent
     logs.mkdir(parents=True, exist_ok=True)
@@ -104,4 +109,4 @@ async def thinking(writer: Prepared | None, seed: int, output: Path) -> AsyncIte
                 return None
             return usable(answer.reply, turn, "\n".join(message["content"] for message in messages))
 
-        yield think
+        yield think, {key: name for key, name in asking.facts.items() if key == ANSWERED_BY}
