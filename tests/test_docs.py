@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -143,6 +144,25 @@ def test_every_command_of_the_docs_runs_or_parses(where: str, words: list[str], 
         fields.setdefault("suite", "open")
         model = make_config(fields).policy.model
         assert args.model is None or model == args.model[0]
+
+
+@pytest.mark.parametrize("script", sorted(DOCS.glob("*.sh")), ids=lambda path: path.name)
+def test_every_command_of_the_scripts_parses(script: Path, tmp_path: Path) -> None:
+    """They run with a program of this name that writes down its words and does nothing."""
+    program = tmp_path / "evalharness"
+    program.write_text(
+        f'#!/bin/sh\nprintf "%s\\0" "$@" >> {tmp_path}/words\nprintf "\\n" >> {tmp_path}/words\n'
+    )
+    program.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    folder = tmp_path / "out"
+    (folder / "runs").mkdir(parents=True)
+    (folder / "runs" / "round-0").mkdir()
+    subprocess.run(["bash", str(script), str(folder)], env={**os.environ, "PATH": path}, check=True)
+    given = [line.split("\0")[:-1] for line in (tmp_path / "words").read_text().splitlines()]
+    assert len(given) > 10
+    for words in given:
+        whole_parser().parse_args(words)
 
 
 def inline() -> Iterator[tuple[str, str]]:

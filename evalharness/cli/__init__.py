@@ -36,8 +36,6 @@ COMMANDS = (
     "export",
     "refine",
     "tune",
-    "study",
-    "probe",
     "track",
     "report",
     "view",

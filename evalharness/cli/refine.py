@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.cli import refine_data, refine_grounded, refine_loop, refine_synthesis
+from evalharness.cli import refine_data, refine_grounded, refine_synthesis
 from evalharness.cli.parser import CommandParser
 
 HELP = "training data with errors and their refinement"
@@ -10,5 +10,5 @@ HELP = "training data with errors and their refinement"
 
 def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for group in (refine_synthesis, refine_grounded, refine_loop, refine_data):
+    for group in (refine_synthesis, refine_grounded, refine_data):
         group.register(actions)

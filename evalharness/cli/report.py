@@ -54,18 +54,13 @@ def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str
     """The paper's, with these runs and the data sets among `paths` in them."""
     from evalharness.cli.paper import measured
     from evalharness.envs import specs
-    from evalharness.results.paper.exhibit import Entry, Given
+    from evalharness.results.paper.exhibit import Given, named_entries
     from evalharness.results.paper.exhibits import exhibits_for_page
-    from evalharness.results.run_labels import labels_of
-    from evalharness.results.trainings import SEED, in_cells
 
-    seeded = [run for run in runs if SEED in run.labels]
-    single = [run for run in runs if SEED not in run.labels]
-    entries = [Entry(label, (run,)) for label, run in zip(labels_of(single), single, strict=True)]
-    for label, cell in in_cells((run.manifest, run) for run in seeded):
-        entries.append(Entry(label or cell[0].name, tuple(cell)))
     data = tuple(path for path in paths if path.is_file())
-    return exhibits_for_page(Given(specs(), tuple(entries), data, measured=measured()))
+    return exhibits_for_page(
+        Given(specs(), named_entries([(None, [run]) for run in runs]), data, measured=measured())
+    )
 
 
 def _trainings(paths: Sequence[Path]) -> list[dict[str, Any]]:

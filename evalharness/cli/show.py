@@ -8,16 +8,12 @@ import argparse
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.base.reading import read_known
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
-from evalharness.records.files import MANIFEST, STUDY, SUMMARY
-from evalharness.training.probe import KIND
+from evalharness.records.files import STUDY
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import Console
 
     from evalharness.records.episode import Episode
@@ -48,8 +44,6 @@ def run(args: argparse.Namespace) -> int:
         return _study(args, console)
     if args.task is not None:
         return _trajectory(args, console)
-    if _is_probe(args.folder):
-        return _probe(args, console)
     found = read_summary(args.folder)
     summary = found.summary
     print_summary(console, summary, found.titles, verbose=args.verbose)
@@ -60,26 +54,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _is_probe(folder: Path) -> bool:
-    identity = read_known(folder / MANIFEST).get("identity")
-    return isinstance(identity, dict) and identity.get("kind") == KIND
-
-
-def _probe(args: argparse.Namespace, console: Console) -> int:
-    from evalharness.cli.probe import table
-
-    summary = read_known(args.folder / SUMMARY)
-    if "families" not in summary:
-        raise UserError(f"{args.folder}: the probe is not finished; its command goes on with it")
-    console.print(table(summary))
-    write_json(args.json, summary)
-    return 0
-
-
 def _study(args: argparse.Namespace, console: Console) -> int:
     """A sweep's, a Best-of-N's, ... own table, from its stored runs."""
     from evalharness.base.terminal import line
-    from evalharness.runs.study import LOOP, OF_TRAINING, TRAININGS, read_study, run_folders, some_run_folders
+    from evalharness.runs.study import run_folders, some_run_folders
     from evalharness.runs.study_results import print_study
 
     if args.task is not None:
@@ -88,28 +66,9 @@ def _study(args: argparse.Namespace, console: Console) -> int:
             f"{args.folder} is a study; give one of its runs: evalharness show {first} {args.task}"
         )
     runs = run_folders([args.folder])
-    study = read_study(args.folder)
-    kind = study[0] if study is not None else None
-    result = None
-    if kind == TRAININGS:
-        from evalharness.cli.study import probes_of, show_exhibit
-        from evalharness.training.study.probes import print_probes
-
-        probes = probes_of(args.folder)
-        show_exhibit(args.folder, args.json, probes.to_json() if probes else None)
-        if probes:
-            print_probes(console, probes)
-    elif kind == LOOP:
-        from evalharness.training.study.rounds import print_rounds, read_rounds, to_json
-
-        rounds = read_rounds(args.folder)
-        print_rounds(console, rounds)
-        write_json(args.json, to_json(rounds))
-    else:
-        result = print_study(console, args.folder)
+    result = print_study(console, args.folder)
     console.print(line(f"its runs: {', '.join(map(str, runs)) or 'none'}", "dim"), soft_wrap=True)
-    if kind not in OF_TRAINING:
-        write_json(args.json, result.to_json() if result else None)
+    write_json(args.json, result.to_json() if result else None)
     return 0
 
 

@@ -9,11 +9,10 @@ from pathlib import Path
 from evalharness.base.errors import UserError, system_errors
 from evalharness.envs.base import EnvSpec
 from evalharness.records.files import STUDY
-from evalharness.records.store import MANIFEST, read_manifest
+from evalharness.records.store import MANIFEST
 from evalharness.results.paper.exhibit import Given, entries_of
 from evalharness.results.paper.judged import is_mtbench_folder
-from evalharness.results.trainings import in_cells
-from evalharness.runs.study import OF_TRAINING, SELECT, missing_runs, read_study
+from evalharness.runs.study import SELECT, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
 """Studies of one model, whose runs are one entry; every run of another study is one of its own."""
@@ -33,11 +32,7 @@ class _Found:
         if path.is_file():
             self.data.append(path)
         elif (study := read_study(path)) is not None:
-            if study[0] in OF_TRAINING:
-                self.left_out += missing_runs(path)
-                self.entries += _of_trainings(path, study[1])
-            else:
-                self.entries += _of_study(path, *study)
+            self.entries += _of_study(path, *study)
         elif is_mtbench_folder(path):
             self.mtbench.append(path)
         elif (path / MANIFEST).exists():
@@ -60,12 +55,6 @@ def _of_study(folder: Path, kind: str, runs: Mapping[str, str]) -> list[Labelled
     if kind in _TOGETHER:
         return [(None, list(listed.values()))]
     return [(name, [path]) for name, path in listed.items()]
-
-
-def _of_trainings(folder: Path, runs: Mapping[str, str]) -> list[Labelled]:
-    """A study's cells; what was not played is in none."""
-    there = [folder / where for where in runs.values() if (folder / where / MANIFEST).exists()]
-    return in_cells((read_manifest(path), path) for path in there)
 
 
 def given_by(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:

@@ -32,12 +32,6 @@ Runs = Mapping[str, RunConfig]
 SCHEMA = 1
 BEST_OF_N = "bon"
 """Kind of a study of one greedy run and one of several samples."""
-TRAININGS = "trainings"
-"""Kind of a study whose runs are of models that it trained (`evalharness study`)."""
-LOOP = "loop"
-"""Kind of one whose models each go on from the one before (`evalharness refine loop`)."""
-OF_TRAINING = frozenset({TRAININGS, LOOP})
-"""Studies whose runs are listed before they are there: a training may fail."""
 WATCHED = "training"
 """Kind of a study whose runs are of a policy that a trainer serves, by step (`evalharness watch-training`)."""
 SELECT = ".select"
@@ -157,33 +151,15 @@ def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
         ) from None
 
 
-def missing_runs(folder: Path) -> list[str]:
-    """A line a run of a study of training that is not there, with the reason where one is known. Raises UserError on
-    damage."""
-    study = read_study(folder)
-    why = read_json(folder / STUDY).get("missing", {}) if study else {}
-    return [
-        f"{folder}: no run of {name}: {why.get(name, 'not played yet') if isinstance(why, dict) else 'not played yet'}"
-        for name, where in (study[1] if study else {}).items()
-        if not (folder / where / MANIFEST).exists()
-    ]
-
-
 def run_folders(folders: Sequence[Path]) -> list[Path]:
-    """Each study among `folders` replaced by the folders of its runs. Those that only choose are left out, and runs of
-    a study of training that are not there: a cell of it may have failed."""
+    """Each study among `folders` replaced by the folders of its runs, without those that only choose."""
     found: list[Path] = []
     for folder in folders:
         study = read_study(folder)
         found += (
             [folder]
             if study is None
-            else [
-                folder / path
-                for name, path in study[1].items()
-                if not name.endswith(SELECT)
-                and (study[0] not in OF_TRAINING or (folder / path / MANIFEST).exists())
-            ]
+            else [folder / path for name, path in study[1].items() if not name.endswith(SELECT)]
         )
     return found
 

@@ -179,15 +179,6 @@ READERS: Mapping[str, Reader] = {
         "refine-prompts", "--personas", "personas.jsonl", files="refine-prompts/*.yaml personas.jsonl",
     ),
     "refine correct": _command("refine", "correct", "run", "-o", "out.jsonl", files=_RUN),
-    "refine loop": _command("refine", "loop", "loop.yaml", "--print", files="loop.yaml"),
-    "show loop": _command(
-        "show", "loop", files="loop/study.json loop/jobs.jsonl loop/data/*.manifest.json loop/models/*/manifest.json "
-        "loop/runs/round-0/*.json*",
-    ),
-    "probe": _command(
-        "probe", "--prefixes", "data.jsonl", "--model", NOBODY, "--model-name", "x",
-        files="data.jsonl data.manifest.json",
-    ),
     "tune": Reader(_tune, ("data.jsonl", "accelerate.yaml", "tuned/manifest.json")),
     "conform": _command("conform", "transcripts.jsonl", files="transcripts.jsonl transcripts.jsonl exceptions.yaml"),
     "conform exceptions": _command(
@@ -280,17 +271,6 @@ def _make_runs(folder: Path) -> None:
         write_parquet(folder / name)
     _lines(
         folder / "study" / "study.json", {"schema": 1, "kind": "sweep", "runs": {"one": "one", "two": "two"}}
-    )
-    loop = folder / "loop"
-    make_run(loop / "runs" / "round-0", OUTCOMES, suite="open", samples=2, temperature=1.0)
-    runs = {f"round-{n}": f"runs/round-{n}" for n in range(2)}
-    _lines(loop / "study.json", {"schema": 1, "kind": "loop", "runs": runs, "missing": {}})
-    _lines(loop / "jobs.jsonl", {"job": "data new-1", "identity": "i", "seconds": 3.0})
-    write_data(loop / "data" / "new-1.jsonl", [erring_conversation()], {})
-    trained = {"kind": "evalharness tuning", "data": {"conversations": 1}, "training": {"trained_tokens": 9}}
-    _lines(loop / "models" / "round-1" / "manifest.json", trained)
-    (folder / "loop.yaml").write_text(
-        "rounds: 2\ndata: data.jsonl\nplay: {tasks: babyai}\ntune: {lr: 1e-4}\n"
     )
     make_run(folder / "trained" / "step-5", OUTCOMES, suite="open", samples=2, temperature=1.0)
     _lines(folder / "trained" / "study.json", {"schema": 1, "kind": "training", "runs": {"step-5": "step-5"}})

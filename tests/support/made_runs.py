@@ -110,8 +110,8 @@ def make_run(
     return folder
 
 
-def made_study(folder: Path, kind: str, runs: Mapping[str, str] | Sequence[str], **more: Any) -> Path:
+def made_study(folder: Path, kind: str, runs: Mapping[str, str] | Sequence[str]) -> Path:
     """`runs`: names of folders in it, or name -> where."""
     listed = dict(runs) if isinstance(runs, Mapping) else {name: name for name in runs}
-    (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": kind, "runs": listed, **more}))
+    (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": kind, "runs": listed}))
     return folder

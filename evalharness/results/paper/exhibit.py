@@ -15,7 +15,7 @@ from evalharness.results.paper.table import Table
 from evalharness.results.repeats import join_repeats
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
-from evalharness.results.trainings import join_trainings
+from evalharness.results.trainings import SEED, in_cells, join_trainings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,17 +26,15 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Entry:
-    """Runs that belong together: one run, the columns of a sweep, a greedy run and its samples, a cell of a study."""
+    """Runs that belong together: one run, the columns of a sweep, a greedy run and its samples, or trainings that
+    differ in their seed."""
 
     label: str
     runs: tuple[ScoredRun, ...]
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """What a study says of its cell: axis -> value."""
 
     def setting(self, key: str) -> str | None:
-        """What the study says, or what the runs were labelled with (`--label KEY=VALUE`)."""
-        labelled = (run.labels[key] for run in self.runs if key in run.labels)
-        return self.settings[key] if key in self.settings else next(labelled, None)
+        """What the runs were labelled with (`--label KEY=VALUE`)."""
+        return next((run.labels[key] for run in self.runs if key in run.labels), None)
 
 
 @dataclass(frozen=True)
@@ -95,8 +93,17 @@ def entries_of(labelled: Sequence[tuple[str | None, Sequence[Path]]]) -> tuple[t
                 left_out.append(str(error))
         if runs:
             read.append((label, runs))
-    names = iter(labels_of([runs[0] for label, runs in read if label is None]))
-    return tuple(Entry(label or next(names), tuple(runs)) for label, runs in read), left_out
+    return named_entries(read), left_out
+
+
+def named_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) -> tuple[Entry, ...]:
+    """Name the entries; single runs that differ in their training's seed (`--label training_seed=N`) become one."""
+    seeded = [runs[0] for label, runs in labelled if label is None and SEED in runs[0].labels]
+    others = [(label, runs) for label, runs in labelled if label is not None or SEED not in runs[0].labels]
+    names = iter(labels_of([runs[0] for label, runs in others if label is None]))
+    entries = [Entry(label or next(names), tuple(runs)) for label, runs in others]
+    cells = in_cells((run.manifest, run) for run in seeded)
+    return (*entries, *(Entry(label or cell[0].name, tuple(cell)) for label, cell in cells))
 
 
 def together(entry: Entry) -> list[tuple[str, ScoredRun]]:

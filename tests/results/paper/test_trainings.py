@@ -1,4 +1,4 @@
-"""A study of training in the exhibits: a row a cell, the mean over seeds, what is missing."""
+"""Runs of several trainings (`--label training_seed=N`) in the exhibits: one row is the mean over seeds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import made_study, make_run
+from made_runs import make_run
 
 from evalharness.cli import main
 
@@ -20,12 +20,10 @@ def outcomes(*solved: int) -> Outcomes:
     return [(bool(each), float(each)) for each in solved]
 
 
-def make_study(folder: Path, runs: dict[str, tuple[dict[str, str], Outcomes]], **more: Any) -> Path:
-    for name, (labels, found) in runs.items():
-        make_run(folder / "runs" / name, {"alfworld": found}, name=name, label=labels, **more)
-    listed = {name: f"runs/{name}" for name in (*runs, "full-seed2")}
-    missing = {"full-seed2": "training full-seed2 failed: memory did not suffice"}
-    return made_study(folder, "trainings", listed, missing=missing)
+def make_runs(folder: Path, runs: dict[str, tuple[dict[str, str], Outcomes]], **more: Any) -> Path:
+    for name, (labels, solved) in runs.items():
+        make_run(folder / name, {"alfworld": solved}, name=name, label=labels, **more)
+    return folder
 
 
 def rows_of(exhibit: str, folder: Path, tmp_path: Path) -> list[dict[str, str]]:
@@ -39,7 +37,7 @@ SOME, MORE, NONE = outcomes(*[1, 0] * 10), outcomes(*[1] * 15, *[0] * 5), outcom
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    return make_study(
+    return make_runs(
         tmp_path / "study",
         {
             "full-seed0": ({"mode": "full", "training_seed": "0"}, SOME),
@@ -52,18 +50,16 @@ def study(tmp_path: Path) -> Path:
 def test_a_row_is_the_mean_over_seeds_and_its_interval_is_wider_than_over_tasks(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    full, other = rows_of("table2", study, tmp_path)
+    other, full = rows_of("table2", study, tmp_path)
     out = capsys.readouterr().out
     assert (full["name"], other["name"]) == ("full", "all_turns")
     assert float(full["alfworld_success"]) == pytest.approx(100 * (0.5 + 0.75) / 2)
     width = float(full["alfworld_success_ci95_high"]) - float(full["alfworld_success_ci95_low"])
-    run = study / "runs" / "full-seed0"
-    [alone] = rows_of("table2", run, tmp_path)
+    [alone] = rows_of("table2", study / "full-seed0", tmp_path)
     assert width > float(alone["alfworld_success_ci95_high"]) - float(alone["alfworld_success_ci95_low"])
     assert "mean of trainings with seeds 0, 1; the interval holds seeds and tasks" in " ".join(out.split())
     assert "one training: the interval is over tasks alone" in " ".join(out.split())
     assert "samples at temperature" not in out
-    assert "no run of full-seed2: training full-seed2 failed: memory did not suffice" in " ".join(out.split())
 
 
 def test_sizes_are_points_of_the_figure_and_perturbed_runs_stay_out(tmp_path: Path) -> None:
@@ -73,7 +69,7 @@ def test_sizes_are_points_of_the_figure_and_perturbed_runs_stay_out(tmp_path: Pa
         for size, found in ((8, NONE), (16, SOME))
         for seed in (0, 1)
     }
-    make_study(folder, runs)
+    make_runs(folder, runs)
     found = rows_of("figure5", folder, tmp_path)
     assert [row["name"] for row in found] == ["8", "16"]
     assert [float(row["alfworld_success"]) for row in found] == [0.0, 50.0]
@@ -88,8 +84,7 @@ def test_a_perturbed_row_is_the_mean_over_the_same_trainings_too(
             f"full-seed{seed}-{words}": ({"mode": "full", "training_seed": str(seed)}, found)
             for seed, found in enumerate(seeds)
         }
-        make_study(folder, runs, perturb=words)
-    made_study(folder, "trainings", {path.name: f"runs/{path.name}" for path in (folder / "runs").iterdir()})
+        make_runs(folder, runs, perturb=words)
     [row] = rows_of("table3", folder, tmp_path)
     assert row["name"] == "full"
     assert float(row["p1_success"]) == pytest.approx(25.0)
@@ -102,15 +97,13 @@ def test_the_pooled_difference_of_several_families_holds_seeds_and_tasks(tmp_pat
     """One task counts once. Seeds that differ widen the interval; where they agree it is that over tasks."""
     widths = []
     for name, seeds in (("agree", (SOME, SOME)), ("differ", (MORE, NONE))):
-        folder, runs = tmp_path / name, {}
+        folder = tmp_path / name
         for mode, found in (("full", (SOME, SOME)), ("no_refine_loss", seeds)):
             for seed, solved in enumerate(found):
                 run = f"{mode}-seed{seed}"
                 played = {"babyai": solved, "sciworld": SOME[:10]}
                 labels = {"mode": mode, "training_seed": str(seed)}
-                make_run(folder / "runs" / run, played, name=run, label=labels)
-                runs[run] = f"runs/{run}"
-        made_study(folder, "trainings", runs)
+                make_run(folder / run, played, name=run, label=labels)
         target = tmp_path / f"{name}.json"
         assert main(["paper", "table2", str(folder), "--json", str(target)]) == 0
         [row] = [r for t in json.loads(target.read_text())["tables"][1:] for r in t["rows"]]
@@ -119,13 +112,3 @@ def test_the_pooled_difference_of_several_families_holds_seeds_and_tasks(tmp_pat
         assert row["pooled_progress"] == pytest.approx(expected)
         widths.append(row["pooled_progress_ci95_high"] - row["pooled_progress_ci95_low"])
     assert widths[1] > 2 * widths[0]
-
-
-def test_a_study_is_listed_shown_and_reported_like_any_other(
-    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["paper", str(study)]) == 0
-    assert main(["runs", str(tmp_path)]) == 0
-    assert main(["compare", str(study)]) == 0
-    assert main(["show", str(study)]) == 0
-    assert "full-seed1" in capsys.readouterr().out
