@@ -144,7 +144,7 @@ class Episodes:
         policy, chosen = self.work.policy, self.work.agent.chosen
         # No model answers: nothing waits for a slot, and nothing is learned for forecasts.
         self._scripted = policy.is_scripted
-        self._replies = Replies(policy.max_tokens, chosen.kind.calls_tools)
+        self._replies = Replies(policy.max_tokens, chosen.name)
 
     def _look_at_form(self, turn: Turn) -> None:
         """Raises AbortedError where more replies are format errors than `--stop-on-format-errors` allows."""

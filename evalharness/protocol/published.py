@@ -95,8 +95,8 @@ class Protocol(_Strict):
     suite: str | None = None
     tasks: str | None = None
     sampling: Sampling = Sampling()
-    score: Literal["success", "progress"] = "success"
-    """Which rate is the protocol's own number."""
+    score: Literal["success", "progress", "none"] = "success"
+    """Which rate is the protocol's own number; none: no rate of ours is."""
     averaging: str = ""
     """How it averages, for people to read; tables average over games, each once."""
     draw: RepeatedDraw | None = None

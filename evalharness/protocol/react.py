@@ -22,7 +22,7 @@ class FormatError(StrEnum):
     REASONING_TRUNCATED = "reasoning_truncated"
     """The token limit cut the reply off inside its reasoning: there is no answer at all."""
     SEVERAL_ACTIONS = "several_actions"
-    """More than one action; the first is carried out, the others are not."""
+    """More than one action; the agent carries out the first, or none."""
     INVENTED_OBSERVATION = "invented_observation"
     """The model went on to write the world's answer itself; all from there on is cut off."""
     BAD_CALL = "bad_call"

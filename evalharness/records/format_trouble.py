@@ -24,6 +24,9 @@ _JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]\s*[\"'\]{}\[]")
 _CALL = re.compile(
     r'<\|?tool_call|<function[=_]|"(?:tool_calls?|function_call|arguments|parameters)"\s*:|\[TOOL_CALLS\]'
 )
+_ASK_FOR_LINES = ("react", "act", "summary", "reflexion")
+"""Agents that ask for a line `Action: ...`; of another agent's form nothing is advised."""
+_LOOK = "look at some: evalharness show RUN TASK_ID"
 _THINKING = "or have it think less: --chat-template-kwargs '{\"enable_thinking\": false}' where its template takes that"
 
 
@@ -32,7 +35,7 @@ class Replies:
     """Counts replies by what was wrong with their form."""
 
     max_tokens: int
-    acts_by_tools: bool = False
+    agent: str = "react"
     turns: int = 0
     errors: int = 0
     """With any format error."""
@@ -65,7 +68,7 @@ class Replies:
         [(cause, count)] = self.causes.most_common(1)
         if count < _MOST * self.errors:
             parts = ", ".join(f"{name} {n}" for name, n in sorted(self.causes.items()))
-            return f"{head} ({parts}); look at some: evalharness show RUN TASK_ID"
+            return f"{head} ({parts}); {_LOOK}"
         return f"{head}: {_ADVICE[cause](self)}"
 
     def trouble(self) -> FormatTrouble | None:
@@ -80,7 +83,9 @@ class Replies:
         for cut in (FormatError.REASONING_TRUNCATED, FormatError.TRUNCATED):
             if cut in kinds:
                 return str(cut)
-        if turn.action is None and not self.acts_by_tools:
+        if turn.action is None and FormatError.SEVERAL_ACTIONS in kinds:
+            return "several_refused"
+        if turn.action is None and self.agent in _ASK_FOR_LINES:
             if turn.calls or _CALL.search(turn.reply):
                 return "tool_call"
             if _JSON.match(turn.reply.rpartition("</think>")[2]):
@@ -109,16 +114,19 @@ _ADVICE: dict[str, Callable[[Replies], str]] = {
     ),
     "no_action": lambda replies: (
         "no line 'Action: ...': the model may be no chat model, or its chat template a wrong one (--chat-template)"
+        if replies.agent in _ASK_FOR_LINES
+        else f"the agent {replies.agent} finds no action in them; {_LOOK}"
     ),
     "thought_only": lambda replies: (
         "the model calls no tool: start its server with the parser of its tool calls, or give --action-interface react"
-        if replies.acts_by_tools
+        if replies.agent == "tools"
         else "a thought and no action: say with --system or --prompts that both lines are needed"
     ),
     "bad_call": lambda _: (
         "calls of another tool than `act`, or without a command; --action-interface react needs none"
     ),
     "several_actions": lambda _: "several actions in one, of which only the first is carried out",
+    "several_refused": lambda _: "several actions or lines in one, of which none is carried out",
     "invented_observation": lambda _: (
         "the model goes on to write the observation itself, which is cut off; what it did before counts"
     ),

@@ -36,7 +36,7 @@ class ProtocolIdentity(Stored):
     own_words: bool = False
     """Its authors' prompt texts were replaced by our wording."""
     score: str
-    """`success` or `progress`: which rate is its own number."""
+    """`success`, `progress` or `none`: which rate is its own number."""
     draw: Limit | None = None
     """Games that it draws with repetition."""
     changed: dict[str, Any] = Field(default={})

@@ -43,8 +43,8 @@ from evalharness.results.task_range import TaskRange, family_range, load_ranges
 
 
 def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) -> ProtocolNumber | None:
-    """None before the first episode. Samples of a game are averaged first."""
-    if not scores:
+    """None before the first episode, or if the protocol has none. Samples of a game are averaged first."""
+    if not scores or protocol.score == "none":
         return None
     games = grouped((score.task_id, float(getattr(score, protocol.score))) for score in scores)
     values = [fmean(tries) for tries in games.values()]
@@ -83,7 +83,7 @@ class Summing:
         self.scores: list[EpisodeScore] = []
         config = self.manifest.config
         self._outside: list[Outside] = []
-        self._replies = Replies(config.max_tokens or 0, config.agent_name == "tools")
+        self._replies = Replies(config.max_tokens or 0, config.agent_name)
 
     def add(self, episode: Episode) -> None:
         if self._family not in (None, episode.family):

@@ -108,7 +108,7 @@ def test_tales_refuses_two_lines_and_forgets_its_thoughts() -> None:
 
 def test_every_format_error_has_advice() -> None:
     """A run whose replies are all of one kind ends with a line about it, and not with a traceback."""
-    for kind in FormatError:
+    for kind in (*FormatError, "several_refused"):
         replies = Replies(9, errors=20, turns=20, causes=Counter({str(kind): 20}))
         assert replies.said().startswith("every one of 20 replies is a format error: ")
 

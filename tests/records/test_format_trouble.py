@@ -68,7 +68,19 @@ def test_several_causes_are_counted() -> None:
 
 
 def test_a_model_that_is_to_call_a_tool_and_does_not() -> None:
-    said = replies(
-        *[replace(GOOD, action=None, format_errors=("thought_only",))] * 20, acts_by_tools=True
-    ).said()
+    said = replies(*[replace(GOOD, action=None, format_errors=("thought_only",))] * 20, agent="tools").said()
     assert "the model calls no tool" in said
+
+
+@pytest.mark.parametrize(
+    ("agent", "kind", "action", "advice"),
+    [
+        ("react", "several_actions", "look", "only the first is carried out"),
+        ("tales", "several_actions", None, "none is carried out"),
+        ("react", "no_action", None, "no line 'Action: ...'"),
+        ("agentgym", "no_action", None, "the agent agentgym finds no action in them"),
+    ],
+)
+def test_no_rule_of_another_agent_is_given(agent: str, kind: str, action: str | None, advice: str) -> None:
+    bad = replace(GOOD, reply="two\nlines", action=action, format_errors=(kind,))
+    assert advice in replies(*[bad] * 20, agent=agent).said()

@@ -89,7 +89,11 @@ def _outside_lines(summary: Summary) -> list[str]:
 def _protocol_lines(summary: Summary) -> list[str]:
     """The number that another group's protocol would report, and how its draw would change it."""
     if (number := summary.protocol_number) is None:
-        return []
+        return (
+            ["the protocol has no number of its own here (evalharness protocol show)"]
+            if summary.protocol
+            else []
+        )
     low, high = number.ci95
     lines = [
         f"the protocol's own number: {number.score} {100 * number.rate:.1f} % "

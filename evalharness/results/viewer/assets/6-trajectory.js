@@ -6,7 +6,7 @@ const FORMAT_ERRORS = {
   thought_only: 'the reply has a thought but no action',
   truncated: 'the token limit cut the reply off before its action was complete',
   reasoning_truncated: 'the token limit cut the reply off inside its reasoning: --max-tokens is too small for this model',
-  several_actions: 'more than one action: only the first was carried out',
+  several_actions: 'more than one action',
   invented_observation: "the model wrote the environment's answer itself; cut off from there on",
   bad_call: 'the call is of another tool, or without a command',
   echoed_observation: 'the reply began with an observation: passed over',
