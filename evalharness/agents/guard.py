@@ -76,7 +76,8 @@ class Guarded:
         self._options = agent.options.model_copy(deep=True)
         self._printed = _Printed(agent.name)
         self._seen: list[Message] = []
-        self._size = 0
+        self.size = 0
+        """Characters of the last request."""
         self._hash = hashlib.blake2b(digest_size=8)
 
     @property
@@ -164,15 +165,15 @@ class Guarded:
             raise self.fault("request() returned no message")
         known = len(self._seen)
         if len(messages) < known or any(map(is_not, self._seen, messages)):
-            known, self._size, self._hash = 0, 0, hashlib.blake2b(digest_size=8)
+            known, self.size, self._hash = 0, 0, hashlib.blake2b(digest_size=8)
         for number, message in enumerate(messages[known:], known + 1):
             if wrong := _wrong(message):
                 raise self.fault(f"message {number} of its request {wrong}")
             text = json.dumps(message)
-            self._size += len(text)
+            self.size += len(text)
             self._hash.update(text.encode() + b"\n")
-        if self._size > MOST_CHARACTERS:
-            raise self.fault(f"its request has {self._size} characters, and {MOST_CHARACTERS} are allowed")
+        if self.size > MOST_CHARACTERS:
+            raise self.fault(f"its request has {self.size} characters, and {MOST_CHARACTERS} are allowed")
         self._seen = list(messages)
 
 

@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http.client import responses
-from typing import Any
+from typing import Any, NoReturn
 
 from evalharness.base.errors import UserError
 from evalharness.models.base import ContextOverflowError
+from evalharness.models.server_error import ServerError
 from evalharness.protocol.tools import ToolCall
 from evalharness.records.tokens import TurnTokens
 
@@ -34,11 +35,18 @@ class TryFailedError(Exception):
 class RequestRefusedError(UserError):
     """The server refuses this request for good; others it may answer."""
 
-    def __init__(self, text: str, status: int, reason: str) -> None:
+    def __init__(self, text: str, said: ServerError) -> None:
         super().__init__(text)
-        self.status = status
-        self.reason = reason
+        self.said = said
+
+    @property
+    def status(self) -> int:
+        return self.said.status
+
+    @property
+    def reason(self) -> str:
         """In the server's own words."""
+        return self.said.message
 
     @property
     def refuses_all(self) -> bool:
@@ -50,18 +58,33 @@ class RequestFaultError(RequestRefusedError):
     """The server says that it is the request's own fault (400, 422): another form of it may do."""
 
 
+class ErrorInsteadError(Exception):
+    """An answer with status 200 is an error."""
+
+    def __init__(self, said: ServerError) -> None:
+        super().__init__(said.message)
+        self.said = said
+
+
 def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | bytearray) -> dict[str, Any]:
     """The fields of a Reply.
 
     Raises TryFailedError, ContextOverflowError, or RequestRefusedError where the server refuses the request for good.
     """
     if status == 200:
-        return read_completion(raw)
-    message = error_message(raw)
-    if status in (400, 413, 422) and _is_context_overflow(message):
+        try:
+            return read_completion(raw)
+        except ErrorInsteadError as error:
+            return _refuse(url, headers, error.said)
+    return _refuse(url, headers, ServerError.of(status, raw))
+
+
+def _refuse(url: str, headers: Mapping[str, str], said: ServerError) -> NoReturn:
+    status, message = said.status, said.message
+    if status >= 400 and said.is_context_full:
         raise ContextOverflowError(message)
-    if status == 429 and is_used_up(raw):
-        raise RequestRefusedError(f"{url} refuses the request (HTTP 429): {message}", status, message)
+    if status == 429 and said.is_used_up:
+        raise RequestRefusedError(f"{url} refuses the request (HTTP 429): {message}", said)
     if status in (408, 409, 425, 429) or status >= 500:
         wait = retry_after(headers)
         busy = status == 429 or (status == 503 and wait is not None)
@@ -74,33 +97,11 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
         raise RequestRefusedError(
             f"{url} answers with HTTP {status} ({named}) {what}, where a reply comes with 200: is this the "
             "address of a chat endpoint, or a gateway's?",
-            status,
-            message,
+            said,
         )
-    if status == 404:
-        message += "; does the URL end in /v1, and is it the model's name?"
+    hint = "; does the URL end in /v1, and is it the model's name?" if status == 404 else ""
     refused = RequestFaultError if status in (400, 422) else RequestRefusedError
-    raise refused(f"{url} refuses the request (HTTP {status}): {message}", status, message)
-
-
-_USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
-
-
-def is_used_up(raw: bytes | bytearray) -> bool:
-    """Whether an answer says, by a code, that the account's money or quota is used up: waiting does not help then."""
-    try:
-        body = json.loads(raw)
-        error = body.get("error", body)
-        return isinstance(error, dict) and bool(_USED_UP & {error.get("code"), error.get("type")})
-    except (ValueError, AttributeError, TypeError, RecursionError):
-        return False
-
-
-def _is_context_overflow(message: str) -> bool:
-    text = message.lower()
-    # "context length" and "context window"; llama.cpp says "context size".
-    named = "context" in text and any(word in text for word in ("length", "window", "size"))
-    return named or "max_model_len" in text
+    raise refused(f"{url} refuses the request (HTTP {status}): {message}{hint}", said)
 
 
 def refuses_response_format(message: str) -> bool:
@@ -121,26 +122,18 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def error_message(raw: bytes | bytearray) -> str:
-    """The server's own words, at most 500 characters."""
-    try:
-        body = json.loads(raw)
-        error = body.get("error", body.get("message", body.get("detail", body)))
-        text = error.get("message", error) if isinstance(error, dict) else error
-    except (ValueError, AttributeError, RecursionError):
-        text = raw.decode(errors="replace")
-    return str(text).strip()[:500]
-
-
 _BROKEN_OFF = ("abort", "error")
 """Reasons why a reply ended that are no end of it: the server is paused or ended (vLLM, SGLang), a provider behind a
 router fails (OpenRouter)."""
 
 
 def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
-    """The fields of a Reply. Raises TryFailedError when the answer is not a chat completion."""
+    """The fields of a Reply. Raises TryFailedError when the answer is not a chat completion, ErrorInsteadError when it
+    is an error."""
     try:
         body = json.loads(raw)
+        if error := _error_in(body):
+            raise ErrorInsteadError(ServerError.of(200, json.dumps(error).encode()))
         choice = body["choices"][0]
         message = choice["message"]
         text = message.get("content") or ""
@@ -152,9 +145,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         text, reasoning = (part.encode("utf-8", "replace").decode() for part in (text, reasoning))
         finish_reason = _word(choice.get("finish_reason")) or "stop"
         if finish_reason in _BROKEN_OFF:
-            raise TryFailedError(
-                "server_error", f"the server broke its reply off ({finish_reason}): {error_message(raw)}"
-            )
+            raise TryFailedError("server_error", f"the server broke its reply off ({finish_reason})")
         stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
         return {
             "text": text,
@@ -175,6 +166,15 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         raise TryFailedError(
             "invalid", f"not a chat completion ({type(error).__name__}: {error}): {bytes(raw[:80])!r}"
         ) from None
+
+
+def _error_in(body: Any) -> Any:
+    """The error in an answer with status 200: instead of a reply, or (OpenRouter) beside half of one."""
+    if isinstance(body, list):
+        return next(filter(None, map(_error_in, body[:1])), None)
+    choices = body.get("choices")
+    part = choices[0] if choices else body
+    return {"error": part["error"]} if part.get("error") else None
 
 
 def _word(value: Any) -> str:

@@ -20,7 +20,7 @@ from evalharness.agents.base import Agent
 from evalharness.agents.react import ReactAgent
 from evalharness.base.errors import UserError
 from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
-from evalharness.models.completion import RequestFaultError, TryFailedError, is_used_up, read_answer
+from evalharness.models.completion import RequestFaultError, TryFailedError, read_answer
 from evalharness.models.opened import SILENT, Reports
 from evalharness.models.sampling import (
     Sampling,
@@ -31,6 +31,7 @@ from evalharness.models.sampling import (
     without,
 )
 from evalharness.models.served import ServedModel, UnreadableListError, describe, require_same, require_still
+from evalharness.models.server_error import ServerError
 from evalharness.models.template import Template, examine, growing_conversations
 from evalharness.models.tries import RetryPolicy, pause_before_retry
 from evalharness.protocol.prompt import Message
@@ -222,7 +223,7 @@ class ChatEndpoint:
                 return await self._probe()
         self.merges_system, self.left_out = False, named_only
         hint = remedy(refused.reason, self._request([], 0, 1, self._turn_form))
-        raise RequestFaultError(f"{refused}{hint}", refused.status, refused.reason)
+        raise RequestFaultError(f"{refused}{hint}", refused.said)
 
     async def _probe(self) -> None:
         probe: list[Message] = [
@@ -392,7 +393,7 @@ class ChatEndpoint:
         status, said, raw = await self._transport.send("POST", url, body, headers)
         if self._transport.made != self._made:
             self._made, self._connected = self._transport.made, began
-        if status in (429, 503) and not is_used_up(raw):
+        if status in (429, 503) and not ServerError.of(status, raw).is_used_up:
             self._reports.overload()
         reply = Reply(**read_answer(url, status, said, raw), latency=time.monotonic() - began)
         self._first = self._first or reply

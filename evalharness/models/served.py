@@ -13,8 +13,9 @@ from evalharness.base.errors import UserError
 from evalharness.base.settings import key_hint
 from evalharness.config import PolicyConfig
 from evalharness.models.api_key import read_key
-from evalharness.models.completion import TryFailedError, error_message, retry_after
+from evalharness.models.completion import TryFailedError, retry_after
 from evalharness.models.event_loop import run_to_end
+from evalharness.models.server_error import ServerError
 from evalharness.records.identity import differences
 
 if TYPE_CHECKING:
@@ -201,13 +202,16 @@ async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, An
             raise UnreadableListError(f"{url}: {failure}") from None
         raise
     if status in (401, 402, 403):
-        said = f"(HTTP {status}: {error_message(raw)})"
+        said = f"(HTTP {status}: {ServerError.of(status, raw).message})"
         if transport.has_key:
             raise UserError(f"{url} refuses the API key {said}; see --api-key-env")
         raise UserError(f"{url} wants an API key {said}; see --api-key-env{key_hint()}")
     if status in (408, 409, 425, 429) or (status >= 500 and status != 501):
         raise TryFailedError(
-            "busy", f"HTTP {status}: {error_message(raw)}", retry_after(headers), status=status
+            "busy",
+            f"HTTP {status}: {ServerError.of(status, raw).message}",
+            retry_after(headers),
+            status=status,
         )
     return None if status != 200 else _entries(url, raw)
 

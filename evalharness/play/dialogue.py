@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from evalharness.agents.base import Request, Said
+from evalharness.agents.base import ContextFullError, Request, Said
 from evalharness.agents.guard import Guarded
 from evalharness.models.base import ContextOverflowError, Player, Reply, RequestForm
+from evalharness.models.completion import RequestRefusedError
 from evalharness.protocol.react import ParsedReply
 from evalharness.records.episode import FurtherCall, Trim
 
@@ -37,6 +38,8 @@ class Dialogue:
     trims: list[Trim] = field(default_factory=list)
     further: list[FurtherCall] = field(default_factory=list)
     """Of the turn that is not finished."""
+    _answered: int = 0
+    """Characters of the request that was answered last."""
 
     async def ask(self, turn: int) -> Heard:
         """Raises ContextFullError, PolicyStoppedError, AgentFaultError; infrastructure errors pass through."""
@@ -62,12 +65,25 @@ class Dialogue:
         return True
 
     async def _ask(self, turn: int, call: int) -> tuple[Request, Reply]:
+        refused: RequestRefusedError | None = None
         for _ in range(_MOST_TRIMS):
             request = self.agent.request()
             try:
-                return request, await self._send(request, turn, call)
+                reply = await self._send(request, turn, call)
             except ContextOverflowError:
                 self.trims.append(Trim(turn, self.agent.shorten(), call))
+            except RequestRefusedError as error:
+                # The server has many words for a full context: that a shorter request is taken says it in all of them.
+                if refused or not (error.said.may_be_length and self.agent.size > self._answered > 0):
+                    raise (refused or error) from None
+                refused = error
+                try:
+                    self.trims.append(Trim(turn, self.agent.shorten(), call))
+                except ContextFullError:
+                    raise error from None
+            else:
+                self._answered = self.agent.size
+                return request, reply
         raise self.agent.fault(f"its request of turn {turn} does not become short enough")
 
     async def _send(self, request: Request, turn: int, call: int) -> Reply:

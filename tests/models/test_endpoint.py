@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from evalharness.base.errors import UserError
 from evalharness.config import RunConfig
 from evalharness.envs.base import Task
-from evalharness.models.base import ContextOverflowError, RequestForm
+from evalharness.models.base import RequestForm
 from evalharness.models.completion import (
     RequestRefusedError,
     TryFailedError,
@@ -178,19 +178,6 @@ async def test_tries_are_bounded() -> None:
     async with ChatServer().running() as server:
         with pytest.raises(EndpointError, match="HTTP 500: no, 3 tries"):
             await ask(server, *[cs.status(500)] * 9)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
-        "the request exceeds the available context size, try increasing it",  # llama.cpp
-    ],
-)
-async def test_a_full_context_is_named(message: str) -> None:
-    async with ChatServer().running() as server:
-        with pytest.raises(ContextOverflowError):
-            await ask(server, cs.status(400, message))
 
 
 async def test_a_refused_request_is_the_users_to_mend() -> None:

@@ -10,6 +10,7 @@ import pytest
 from evalharness.base.errors import InfrastructureError
 from evalharness.models.base import PolicyError
 from evalharness.models.completion import RequestFaultError, RequestRefusedError, TryFailedError
+from evalharness.models.server_error import ServerError
 from evalharness.models.tries import AbortedError, RetryPolicy, Tries
 from evalharness.records.lines import LineFile, StoreError
 
@@ -55,17 +56,17 @@ async def test_a_model_that_answers_nobody_ends_everything(at_once: int, things:
 
 
 async def test_what_is_refused_to_all_is_not_tried_again() -> None:
-    work = Failing(RequestRefusedError("no such key", 401, "no such key"))
+    work = Failing(RequestRefusedError("no such key", ServerError.of(401, b"no such key")))
     with pytest.raises(AbortedError, match="no such key"):
         await Tries[str](3, work.note).of("a", work)
-    work = Failing(RequestRefusedError("bad", 400, "bad"))
+    work = Failing(RequestRefusedError("bad", ServerError.of(400, b"bad")))
     with pytest.raises(RequestRefusedError):
         await Tries[str](3, work.note).of("a", work)
     assert work.failures == []
 
 
 async def test_what_one_conversation_says_may_be_refused_where_the_model_has_answered_others() -> None:
-    refused = RequestFaultError("filtered", 400, "filtered")
+    refused = RequestFaultError("filtered", ServerError.of(400, b"filtered"))
     work = Failing(refused)
     assert await Tries[str](3, work.note, replies=lambda: 1).of("a", work) is None
     assert work.failures == [("a", 1, True)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import chat_server as cs
+import pytest
 from against_server import evaluated
 from chat_server import ChatServer, completion
 
@@ -56,6 +57,27 @@ async def test_the_newest_observation_stays_to_the_end(clean_home: Path, tmp_pat
     newest = f"Observation: {episode.turns[-1].observation}"
     assert seen[-1][-1]["content"] == newest
     assert len(seen[-1]) == 4
+
+
+@pytest.mark.parametrize(
+    ("fault", "is_full"),
+    [
+        (cs.body("<html>", status=413), True),
+        (cs.status(400, "Please send less."), True),
+        (cs.status(400, "Invalid schema: field 'context' has the wrong length in a window"), False),
+    ],
+)
+async def test_in_whatever_words_a_server_says_that_the_context_is_full_old_turns_go(
+    clean_home: Path, tmp_path: Path, fault: cs.Fault, is_full: bool
+) -> None:
+    def choose(request: dict[str, Any]) -> cs.Fault | None:
+        replies = sum(message["role"] == "assistant" for message in request["messages"])
+        return fault if len(server.requests) > 7 and replies > 4 else None
+
+    server = ChatServer(choose_fault=choose)
+    outcome = await played(server, tmp_path / "run", tasks="babyai:0", max_turns=9)
+    assert outcome.exit_status == (0 if is_full else 3)
+    assert outcome.summary.trimmed_episodes == is_full
 
 
 async def test_the_prompt_names_the_limit_of_the_run(clean_home: Path, tmp_path: Path) -> None:

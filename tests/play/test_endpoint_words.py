@@ -16,7 +16,6 @@ from evalharness.base.errors import UserError
 from evalharness.base.settings import key_hint, openai_hint
 from evalharness.config import endpoint_url
 from evalharness.models.api_key import read_key
-from evalharness.models.completion import is_used_up
 
 
 @pytest.mark.parametrize(
@@ -93,14 +92,6 @@ async def test_a_server_that_wants_a_key_and_the_key_that_is_at_hand(
 
 
 QUOTA = {"message": "You exceeded your current quota.", "type": "insufficient_quota", "code": None}
-
-
-def test_a_quota_that_is_used_up_is_known_by_its_code() -> None:
-    assert is_used_up(json.dumps({"error": QUOTA}).encode())
-    assert not is_used_up(
-        json.dumps({"error": {"message": "insufficient_quota", "code": "slow_down"}}).encode()
-    )
-    assert not is_used_up(b"insufficient_quota")
 
 
 def refuse(code: int) -> cs.Fault:

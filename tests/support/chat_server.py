@@ -136,9 +136,9 @@ AT_ONCE = {"Retry-After": "0"}
 """Headers of a failure after which nobody has to wait: the pauses grow to seconds otherwise."""
 
 
-def body(text: str, content_type: str = "application/json") -> Fault:
+def body(text: str, content_type: str = "application/json", status: int = 200) -> Fault:
     async def fault(request: web.Request) -> web.StreamResponse:
-        return web.Response(text=text, content_type=content_type)
+        return web.Response(text=text, content_type=content_type, status=status)
 
     return fault
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from evalharness.base.remembered import RememberedNumbers
-from evalharness.models.completion import error_message
+from evalharness.models.server_error import ServerError
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -50,7 +50,7 @@ async def first_request(http: ClientSession, base_url: str, model: str, limit: f
         ) as response:
             if response.status == 200:
                 return None
-            why = error_message(await response.read())
+            why = ServerError.of(response.status, await response.read()).message
             return f"vLLM refused the first chat request (HTTP {response.status}): {why}"
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         return f"vLLM did not answer the first chat request ({type(error).__name__})"

@@ -1,0 +1,158 @@
+"""What an answer that is no reply says: its codes, its words, and which kind of error they mean. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+_TEXTS = frozenset({
+    "message", "msg", "detail", "details", "error", "errors", "error_msg", "error_message", "reason", "description",
+    "title", "raw",
+})  # fmt: skip
+_CODES = frozenset({"code", "type", "status", "error_code", "error_type", "errorcode", "__type"})
+_PASSED = frozenset({"metadata", "innererror", "inner_error", "data", "response", "body"})
+"""Keys that hold an error inside an error. What a server repeats of the request has other keys: it is not read."""
+_DEEPEST = 8
+_LONGEST = 4000
+"""Characters of all texts together."""
+
+_FULL_CODES = (
+    "contextlengthexceeded", "contextsizeexceeded", "contextwindowexceeded", "contextlimitexceeded", "contextoverflow",
+    "exceedcontext", "exceedscontext", "inputtoolong", "prompttoolong", "requesttoolarge", "tokenslimitreached",
+    "tokenlimitexceeded", "maxtokensexceeded",
+)  # fmt: skip
+"""In a code, type or exception name, in small letters and digits alone."""
+_TOKENS = r"(?:tokens?|characters)"
+_CONTEXT = (
+    r"context[\w -]{0,20}(?:length|window|size|limit|budget)|n_ctx|max_?(?:seq|model|num|input)_?\w{0,12}"
+)
+_OVER = r"(?:exceed\w*|overflow\w*|too (?:long|large|many|big)|(?:long|larg|great|bigg|high|mor|few|less)(?:e?r)? than)"
+_LONG = rf"(?:{_OVER}|too small|only|(?:not|n't) fit|<=|at most|reached|full)"
+_FULL_WORDS = re.compile(
+    "|".join((
+        rf"(?:{_CONTEXT}).{{0,80}}{_LONG}",
+        rf"{_LONG}.{{0,80}}(?:{_CONTEXT}|context\b)",
+        r"(?:context|session)[\w ]{0,20}(?:length|window|size|len)\w*(?: is| of|:|=)? ?\(?\d",
+        rf"{_TOKENS}\b.{{0,80}}(?:{_LONG}|limit of \d|supports)",
+        rf"{_OVER} .{{0,40}}{_TOKENS}",
+        rf"(?:length|size|count|number) of (?:the |your |all )?(?:input|prompt|messages|request).{{0,60}}{_LONG}",
+        rf"(?:input|prompt|sequence|request|query)(?: \w+)? (?:length|size|len|count)\b.{{0,60}}(?:{_LONG}|should be)",
+        r"(?:prompt|inputs?|messages|conversation|chat|request|payload|entity|body|content)(?: \S+){0,4} too "
+        r"(?:long|large|big)",
+        r"messages?\[\d+\]\S* (?:string )?too long",
+        r"max(?:imum)?[\w ]{0,20} (?:input|prompt)[\w ]{0,20}(?: is| of|:)? ?\(?\d",
+        r"max_(?:new_|completion_|output_)?tokens\b.{0,60}(?:got|\() ?-\d",
+        r"(?:reduce|shorten|trim) (?:the |your |its )?(?:length|size|number|prompt|input|messages|conversation)",
+        r"expected maxlength",
+        r"超长|过长|(?:长度|上下文|tokens?).{0,20}超(?:过|出|限)|超(?:过|出).{0,20}(?:长度|上下文|tokens?)",
+    )),
+    re.DOTALL,
+)  # fmt: skip
+"""Wordings of full contexts, as `tests/models/test_server_error.py` lists them by server."""
+_FORM_WORDS = re.compile(
+    r"\b(?:schema|fields?|propert(?:y|ies)|parameters?|arguments?|json|enum|unknown|unexpected|unrecognized|unsupported|"
+    r"deprecated|not (?:supported|permitted|allowed))\b"
+)
+"""The request has a wrong form, whatever its length."""
+_BUDGET_WORDS = re.compile(r"max_\w*tokens|(?:completion|output) tokens")
+_CHAT_WORDS = re.compile(r"context|prompt|input|messages|-\d")
+_SIZES = re.compile(rf"\d[\d,]* (?:\w+ )?{_TOKENS}|{_TOKENS} \d|\b(?:got|\() ?-\d")
+_RATE_WORDS = re.compile(
+    r"rate.?limit|per (?:minute|hour|day|second)|too many requests|throttl|quota|please wait|\b[tr]p[md]\b"
+)
+
+_USED_UP = frozenset({"insufficientquota", "billinghardlimitreached", "insufficientbalance"})
+
+
+@dataclass(frozen=True)
+class ServerError:
+    status: int
+    """Of HTTP; where that is 200, what the error says of itself."""
+    message: str
+    """The server's own words, at most 500 characters."""
+    codes: frozenset[str]
+    """Its codes and types, in small letters and digits alone."""
+    words: str
+    """Everything it says, in small letters."""
+
+    @classmethod
+    def of(cls, status: int, raw: bytes | bytearray) -> ServerError:
+        try:
+            leaves = list(_leaves(json.loads(raw)))
+        except (ValueError, RecursionError):
+            leaves = []
+        codes = {_plain(str(value)) for key, value in leaves if key in _CODES}
+        texts = dict.fromkeys(
+            value.strip() for key, value in leaves if key in _TEXTS and isinstance(value, str)
+        )
+        message = "; ".join(filter(None, texts)) or raw.decode(errors="replace").strip()
+        message = message.encode("utf-8", "replace").decode()
+        if status == 200:
+            status = next((int(code) for code in codes if re.fullmatch("[45][0-9][0-9]", code)), 500)
+        return cls(status, message[:500], frozenset(codes), message[:_LONGEST].lower())
+
+    @property
+    def is_used_up(self) -> bool:
+        """The account's money or quota is used up, by a code: waiting does not help then."""
+        return bool(_USED_UP & self.codes)
+
+    @cached_property
+    def is_context_full(self) -> bool:
+        """The request is too long for the model, or for the server."""
+        if self.status == 413:
+            return True
+        if (
+            "request too large" in self.words
+        ):  # also with 429: more tokens than the account may send in a minute
+            return True
+        if self.status in (401, 402, 408, 425, 429):
+            return False
+        if _names_full(self.codes):
+            return True
+        if _RATE_WORDS.search(self.words) or (self._is_about_form and not _SIZES.search(self.words)):
+            return False
+        if _BUDGET_WORDS.search(self.words) and not _CHAT_WORDS.search(self.words):
+            return False  # the reply may not be as long as `--max-tokens`, whatever the conversation is
+        return _names_full([_plain(self.words)]) or _FULL_WORDS.search(self.words) is not None
+
+    @property
+    def may_be_length(self) -> bool:
+        """Nothing in it contradicts that the request was too long: a shorter one tells."""
+        refused = 400 <= self.status < 500 and self.status not in (401, 402, 408, 409, 425, 429)
+        return refused and not self._is_about_form and not _RATE_WORDS.search(self.words)
+
+    @property
+    def _is_about_form(self) -> bool:
+        return _FORM_WORDS.search(self.words) is not None
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def _names_full(names: Collection[str]) -> bool:
+    return any(code in name for code in _FULL_CODES for name in names)
+
+
+def _leaves(value: Any, key: str = "error", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """(key, code or text) of an error and of the errors inside it; some gateways send those as JSON in a text."""
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if (name := name.lower()) in _TEXTS | _CODES | _PASSED:
+                yield from _leaves(inner, name, depth + 1)
+    elif isinstance(value, list):
+        for inner in value[:20]:
+            yield from _leaves(inner, key, depth + 1)
+    elif isinstance(value, str) and key not in _CODES and value.lstrip()[:1] in ("{", "["):
+        try:
+            yield from _leaves(json.loads(value), key, depth + 1)
+        except (ValueError, RecursionError):
+            yield key, value
+    elif isinstance(value, str) or (isinstance(value, int) and key in _CODES):
+        yield key, value
