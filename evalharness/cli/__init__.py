@@ -23,7 +23,6 @@ COMMANDS = (
     "sweep",
     "bon",
     "checkpoints",
-    "watch-training",
     "show",
     "runs",
     "verify",

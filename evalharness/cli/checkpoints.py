@@ -61,11 +61,11 @@ def add_options(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.cli.options import config_of
+    from evalharness.results.training_log import keep_rewards
     from evalharness.results.x_values import read_x
     from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_results import training_result
-    from evalharness.training.heldout.trainer import keep_rewards
 
     if args.watch is not None and not args.watch >= 0:  # NaN is not, either
         raise UserError(f"--watch {args.watch:g} is no number of minutes, 0 or more")
@@ -96,7 +96,8 @@ def run(args: argparse.Namespace) -> int:
         played = play_study(KIND, folder, runs, args, began=began)
         status = max(status, played.exit_status)
         known |= {checkpoint.name for checkpoint in new}
-        keep_rewards(folder, [checkpoint.path for checkpoint in found.checkpoints])
+        if found.checkpoints:
+            keep_rewards(folder, found.checkpoints[-1].path)
         x = None if args.x is None else read_x(args.x)
         training = training_result(folder, args.by, x, choose_elsewhere=bool(args.select_on))
         show_training(args, folder / KIND, training)

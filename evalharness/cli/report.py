@@ -64,21 +64,14 @@ def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str
 
 
 def _trainings(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The curves of the studies of checkpoints and of watched trainings among `paths`."""
-    from evalharness.records.store import read_manifest
+    """The curves of the studies of checkpoints among `paths`."""
     from evalharness.results.viewer.studies import training_for_page
     from evalharness.runs.checkpoints import KIND
-    from evalharness.runs.study import WATCHED, read_study
+    from evalharness.runs.study import read_study
     from evalharness.runs.study_results import training_result
 
-    found = []
-    for path in paths:
-        study = read_study(path)
-        training = training_result(path) if study and study[0] in (KIND, WATCHED) else None
-        if training is not None:
-            last = read_manifest(Path(training.points[-1].folder))
-            found.append(training_for_page(training, last.disjoint))
-    return found
+    studies = [path for path in paths if (study := read_study(path)) and study[0] == KIND]
+    return [training_for_page(found) for path in studies if (found := training_result(path)) is not None]
 
 
 def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:

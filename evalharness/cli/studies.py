@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.results.checkpoints import Training
-    from evalharness.runs.evaluation import TrainingPoint
     from evalharness.runs.study import Played, Runs
 
 
@@ -36,7 +35,6 @@ def play_study(
     args: argparse.Namespace,
     *,
     elsewhere: Mapping[str, Path] | None = None,
-    training: TrainingPoint | None = None,
     began: float | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
@@ -53,7 +51,6 @@ def play_study(
             runs,
             elsewhere=elsewhere,
             data=data_folder(args),
-            training=training,
             began=began,
             watch=watch,
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}"),

@@ -1,19 +1,14 @@
-"""Hugging Face's Trainer and TRL's trainers: play each checkpoint, or the policy that is served, while they train.
+"""Hugging Face's Trainer and TRL's trainers: play each checkpoint while they train.
 
     trainer.add_callback(EvaluateCheckpoints("--suite", "open", "--subset", "80", "--tasks", "all"))
-    trainer.add_callback(EvaluateServed("--server", URL, "--env", URL, "--suite", "open", "--subset", "80", every=50))
 
-`EvaluateCheckpoints`: each save starts `evalharness checkpoints OUTPUT_DIR ...` in a process of its own, one at a
+Each save starts `evalharness checkpoints OUTPUT_DIR ...` in a process of its own, one at a
 time; it takes in every checkpoint that is there. When the training ends, the rest is played and waited for. What goes
 wrong in it is said in one line and never ends the training.
-
-`EvaluateServed`: every so many steps the training waits for `evalharness watch-training`, so that an evaluation is of
-one policy: the one that the server has then.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -23,7 +18,6 @@ from typing import Any
 from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
 
 LOG = "evalharness.log"
-STEPS = "steps.jsonl"
 _LOG = logging.getLogger("evalharness")
 
 
@@ -88,44 +82,3 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
             log = Path(args.output_dir) / LOG
             _LOG.warning("evalharness: playing checkpoints ended with status %d: %s", status, log)
         return True
-
-
-class EvaluateServed(TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """`options`: of `evalharness watch-training`; `every`: steps; `command` and `env` as of `EvaluateCheckpoints`."""
-
-    def __init__(
-        self,
-        *options: str,
-        every: int,
-        command: Sequence[str] = ("evalharness",),
-        env: Mapping[str, str] | None = None,
-    ) -> None:
-        self.options, self.every, self.command, self.env = options, every, tuple(command), env
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        if state.is_world_process_zero:
-            self._play(args, state.global_step)
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        if state.is_world_process_zero and state.global_step % self.every == 0:
-            self._play(args, state.global_step)
-
-    def _play(self, args: Any, step: int) -> None:
-        folder = Path(args.output_dir)
-        words = [*self.command, "watch-training", "--log", str(folder / STEPS), "--every", str(self.every)]
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with (folder / STEPS).open("a") as steps:
-                steps.write(json.dumps({"step": step}) + "\n")
-            with (folder / LOG).open("ab") as log:
-                done = subprocess.run(
-                    [*words, "--wait", "0", "-o", str(folder / "held-out"), *self.options],
-                    stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env, check=False,
-                )  # fmt: skip
-        except OSError as error:
-            _LOG.warning("evalharness: the policy is not evaluated: %s", error)
-            return
-        if done.returncode:
-            _LOG.warning(
-                "evalharness: evaluating the policy ended with status %d: %s", done.returncode, folder / LOG
-            )

@@ -17,7 +17,7 @@ from evalharness.base.version import __version__
 from evalharness.config import RunConfig
 from evalharness.envs.base import EnvSpec, ScoreNames, Task, tasks_hash
 from evalharness.records.identity import digest
-from evalharness.records.manifest import Disjoint, Manifest
+from evalharness.records.manifest import Manifest
 from evalharness.records.stored import SCHEMA
 from evalharness.suites.draws import draw_facts, expected_tasks
 
@@ -57,7 +57,6 @@ def make_manifest(
     model: Mapping[str, Any],
     data: Path | None = None,
     subset: Mapping[str, int] | None = None,
-    disjoint: Disjoint | None = None,
 ) -> Manifest:
     """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was.
 
@@ -101,7 +100,6 @@ def make_manifest(
                 family: ",".join(sorted({t.labels for t in listed})) for family, listed in by_family.items()
             },
             **({"subset": dict(subset)} if subset else {}),
-            **({"disjoint": disjoint.to_json()} if disjoint else {}),
             **_of_some_families(config, {family: specs[family] for family in by_family}, data),
             "sessions": [
                 {

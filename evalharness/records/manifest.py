@@ -210,20 +210,6 @@ class FamilyScoreNames(Stored):
     """Key in `figures` of an episode -> what tables call it."""
 
 
-class Disjoint(Stored):
-    """Proof that the policy's trainer is served none of the run's tasks: neither the same content nor the same task up
-    to renaming."""
-
-    env: str
-    """Address of the environment server that was asked."""
-    train_seeds: list[int]
-    """Suite seeds that it serves."""
-    train_tasks: Count
-    """Tasks that it serves, of all families."""
-    compared: dict[str, Counts]
-    """Family -> tasks of it that are `evaluated` and `trained`."""
-
-
 class Manifest(Stored):
     """`manifest.json`."""
 
@@ -257,8 +243,6 @@ class Manifest(Stored):
     """Of `--subset`: task id -> how many tasks of its family it stands for, family by family, easy ones first."""
     provenance: dict[str, dict[str, Any]] = Field(default={})
     """Family -> facts about the data that its tasks were made of."""
-    disjoint: Disjoint | None = None
-    """Of `watch-training`; not there for other runs."""
     model_text: bool = True
     """False in a submission that holds the actions without what the model wrote."""
 

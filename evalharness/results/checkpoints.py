@@ -14,7 +14,7 @@ from evalharness.results.comparison import require_comparable, subset_pairs
 from evalharness.results.difference import Difference, adjusted, difference_of, estimated_difference
 from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate, pooled_score
 from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
-from evalharness.results.training_log import REWARD, TrainingLog, Window
+from evalharness.results.training_log import REWARD, Rewards
 
 SCHEMA = 1
 ALL = "all"
@@ -40,10 +40,8 @@ class Point:
     against_first: Mapping[str, Difference] = field(default_factory=dict)
     """Measure -> this checkpoint against the first, paired by task, of the `score` column."""
     against_best: Mapping[str, Difference] = field(default_factory=dict)
-    until: float | None = None
-    """Where the training was when the evaluation ended, of one that did not wait for it."""
     training_reward: float | None = None
-    """Mean reward of the training's episodes since the point before; None where it is not known."""
+    """Mean of the rewards that the training logged since the point before; None if it logged none."""
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,8 @@ class Training:
     chance: stats.LeadByChance | None
     """Of the scores that it was chosen by; None where there are too few of them."""
     notes: tuple[str, ...]
-    windows: tuple[Window, ...] = ()
-    """The training's own reward."""
-    trained: tuple[str, ...] = ()
-    """Families that were trained on, where they are known."""
+    rewards: Rewards = field(default_factory=dict)
+    """That the training logged."""
 
     @property
     def winner(self) -> Point:
@@ -97,7 +93,6 @@ class Training:
                 **_tests("first", point.against_first.get(measure) if column == self.score else None),
                 **_tests("best", point.against_best.get(measure) if column == self.score else None),
                 "best": point.name == self.best,
-                "until": point.until,
                 "training_reward": point.training_reward,
             }
             for point in self.points
@@ -118,15 +113,14 @@ def training_of(
     axis: str,
     by: str = "progress",
     select: Mapping[str, ScoredRun] | None = None,
-    log: TrainingLog | None = None,
+    rewards: Rewards | None = None,
 ) -> Training:
     """`runs`: checkpoint -> its place on the axis and its run; `select`: checkpoint -> its run on the suite that the
-    best is chosen on, where that is another; `log`: how the training itself went. Holm's correction is over all tests,
+    best is chosen on, where that is another; `rewards`: what the training logged. Holm's correction is over all tests,
     both measures.
 
     Raises UserError where the runs are not of one protocol or not over the same tasks.
     """
-    log = log or TrainingLog()
     ordered = dict(sorted(runs.items(), key=lambda item: (item[1][0], item[0])))
     scored = {name: run for name, (_, run) in ordered.items()}
     first = next(iter(scored.values()))
@@ -138,12 +132,10 @@ def training_of(
     best, chance = _choose(choosing, by)
     score, stands_for = _score_column(scored), _stands_for(scored.values())
     tested = _tested(scored, score, stands_for, best)
-    ended = {each.run: float(each.ended) for each in log.evaluated if each.ended is not None}
     points: list[Point] = []
     for name, (x, run) in ordered.items():
-        reward = log.reward(points[-1].x if points else None, x)
-        own = {"until": ended.get(name), "training_reward": reward}
-        points.append(_point(name, x, run, score, stands_for, tested, **own))
+        reward = _mean_reward(rewards or {}, points[-1].x if points else -1, x)
+        points.append(_point(name, x, run, score, stands_for, tested, reward))
     return Training(
         model=model,
         axis=axis,
@@ -153,7 +145,7 @@ def training_of(
             **first.titles,
             HELD_OUT: "held-out",
             ALL: _title_of_all(list(scored.values())),
-            REWARD: _title_of_reward(log, first.titles),
+            REWARD: "training reward",
         },
         score=score,
         by=by,
@@ -162,10 +154,14 @@ def training_of(
         selected_on=next(iter(choosing.values())).suite,
         chosen_among=len(choosing),
         chance=chance,
-        notes=(*_notes(points, scored, choosing), *_mixed(axis, log), *_trained(points, log, first.titles)),
-        windows=log.windows,
-        trained=log.families,
+        notes=tuple(_notes(points, scored, choosing)),
+        rewards=rewards or {},
     )
+
+
+def _mean_reward(rewards: Rewards, after: float, until: float) -> float | None:
+    between = [reward for step, reward in rewards.items() if after < step <= until]
+    return fmean(between) if between else None
 
 
 def _title_of_all(runs: Sequence[ScoredRun]) -> str:
@@ -173,11 +169,6 @@ def _title_of_all(runs: Sequence[ScoredRun]) -> str:
         return "held-out, estimated"
     whole = all(run.manifest.counts == run.manifest.expected for run in runs)
     return "all tasks" if whole else "tasks played"
-
-
-def _title_of_reward(log: TrainingLog, titles: Mapping[str, str]) -> str:
-    families = ", ".join(titles.get(family, family) for family in log.families)
-    return f"training reward ({families})" if families else "training reward"
 
 
 def _stands_for(runs: Collection[ScoredRun]) -> Mapping[str, int]:
@@ -201,7 +192,7 @@ def _point(
     score: str,
     stands_for: Mapping[str, int],
     tested: Mapping[tuple[str, str, str], Difference],
-    **of_training: float | None,
+    training_reward: float | None,
 ) -> Point:
     rates: dict[str, dict[str, float]] = {}
     intervals: dict[str, dict[str, tuple[float, float]]] = {}
@@ -233,7 +224,7 @@ def _point(
         ci95=intervals,
         against_first=against["first"],
         against_best=against["best"],
-        **of_training,
+        training_reward=training_reward,
     )
 
 
@@ -297,20 +288,6 @@ def _tested(
                     else difference_of(score, measure, list(pairs.values()))
                 )
     return dict(zip(found, adjusted(list(found.values())), strict=True))
-
-
-def _mixed(axis: str, log: TrainingLog) -> list[str]:
-    """A note where the trained weights changed under an evaluation."""
-    moved = [f"{e.run} until {axis} {e.ended}" for e in log.evaluated if (e.ended or 0) > e.began]
-    note = f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"
-    return [note] if moved else []
-
-
-def _trained(points: Sequence[Point], log: TrainingLog, titles: Mapping[str, str]) -> list[str]:
-    """A note where other tasks of an evaluated family are trained on."""
-    both = ", ".join(titles.get(family, family) for family in log.families if family in points[0].rates)
-    note = f"not held out as a family, other tasks of it are trained on: {both}; --tasks leaves it out"
-    return [note] if both else []
 
 
 def _notes(

@@ -121,9 +121,9 @@ def by_checkpoint(training: Training) -> Iterator[Row]:
                 yield curve_point(
                     training.model, point.name, training.axis, point.x, column, measure, rate, ends
                 )
-    for window in training.windows:
+    for step, reward in training.rewards.items():
         yield curve_point(
-            training.model, "training", training.axis, window.x, REWARD, REWARD, window.reward, (None, None)
+            training.model, "training", training.axis, step, REWARD, REWARD, reward, (None, None)
         )
 
 

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +32,7 @@ from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.manifest import Disjoint, Manifest
+from evalharness.records.manifest import Manifest
 from evalharness.records.resolved import resolved
 from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_manifest
 from evalharness.records.summary import Summary
@@ -42,16 +42,6 @@ from evalharness.results.tables import write_parquet, write_token_table
 from evalharness.runs.selected import selected_tasks
 
 _LOG = logging.getLogger("evalharness")
-
-
-@dataclass(frozen=True)
-class TrainingPoint:
-    """Where a training by others is, whose policy an endpoint serves."""
-
-    axis: str
-    """`step`, or `episode` (served to the trainer)."""
-    number: int
-    disjoint: Disjoint
 
 
 Watch = Callable[[Progress], AbstractContextManager[None]]
@@ -146,14 +136,13 @@ def evaluate(
     watch: Watch = unwatched,
     serve: SharedServers | None = None,
     person: Policy | None = None,
-    training: TrainingPoint | None = None,
     began: float | None = None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Outcome:
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
     `data` is the user's data folder; `serve` gives the run a model server that outlives it, and `person` answers for a
-    `human:NAME` (`prepare`); `training` tells policies apart that one server serves one after the other; `on_folder` is
+    `human:NAME` (`prepare`); `on_folder` is
     given the run's folder once it is there to stay; `began` (of `time.monotonic`, default: now) is where `--time-limit`
     starts. Raises UserError for what the user can fix; infrastructure failures
     are recorded, and the outcome says so.
@@ -174,9 +163,6 @@ def evaluate(
 
     with watch(progress):
         prepared = prepare_or_stored(config, specs, set_status, serve, person)
-        if training is not None:
-            at = {"training": {training.axis: training.number}}
-            prepared = replace(prepared, identity={**prepared.identity, **at})
         folder = config.folder(prepared.address)
         with RunStore(folder) as store:
             manifest = make_manifest(
@@ -187,7 +173,6 @@ def evaluate(
                 prepared.identity,
                 data,
                 chosen.subset,
-                training.disjoint if training else None,
             )
             store.resume(manifest.to_json(), smaller_identity(config, folder, chosen, manifest, data))
             if (folder / MANIFEST).exists():

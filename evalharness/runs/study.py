@@ -5,7 +5,7 @@
 | `study.json` | which kind of study, and its runs: name -> folder, below this one unless it lies elsewhere |
 | NAME/ | a run folder (docs/run-folder.md) |
 | `server.log` | what the model server printed |
-| `training.jsonl` | of a training: its own reward, and when each evaluation was (`results/training_log.py`) |
+| `training.jsonl` | of a training: the rewards that it logged (`results/training_log.py`) |
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
-from evalharness.runs.evaluation import Outcome, TrainingPoint, Watch, evaluate, unwatched
+from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
 
 Runs = Mapping[str, RunConfig]
 """Name -> run, in the order in which they are played."""
 SCHEMA = 1
 BEST_OF_N = "bon"
 """Kind of a study of one greedy run and one of several samples."""
-WATCHED = "training"
-"""Kind of a study whose runs are of a policy that a trainer serves, by step (`evalharness watch-training`)."""
 SELECT = ".select"
 """At the end of the name of a run that only chooses the best of a study; no result of its own."""
 
@@ -91,14 +89,13 @@ def play(
     *,
     elsewhere: Mapping[str, Path] | None = None,
     data: Path | None = None,
-    training: TrainingPoint | None = None,
     began: float | None = None,
     watch: Watch = unwatched,
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Played:
     """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
-    `training`: whose policy the runs' endpoint serves. `began`: as in `evaluate`, for all runs together.
+    `began`: as in `evaluate`, for all runs together.
 
     `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
     stay. Raises UserError.
@@ -117,7 +114,6 @@ def play(
             outcomes[name] = evaluate(
                 config.changed(output=folder / name),
                 data=data,
-                training=training,
                 began=began,
                 watch=watch,
                 serve=serve,

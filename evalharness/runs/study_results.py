@@ -24,10 +24,10 @@ from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.seeds import seed_study
 from evalharness.results.sweep import PLANS, UNPERTURBED, Sweep, sweep_of
 from evalharness.results.touched import Touched, touched_tasks
-from evalharness.results.training_log import read_training_log
+from evalharness.results.training_log import read_rewards
 from evalharness.runs.checkpoints import KIND as CHECKPOINTS
 from evalharness.runs.checkpoints import axis_and_number
-from evalharness.runs.study import BEST_OF_N, SELECT, WATCHED, read_study
+from evalharness.runs.study import BEST_OF_N, SELECT, read_study
 
 GREEDY, SAMPLES = "greedy", "samples"
 """The runs of a Best-of-N."""
@@ -113,13 +113,11 @@ def training_result(
     *,
     choose_elsewhere: bool | None = None,
 ) -> Training | None:
-    """The curve of a study of checkpoints, or of a training that was watched: of the latter the evaluations that are
-    complete. `x`: an axis and each name's place on it, in place of the steps. `choose_elsewhere`: choose the best by
-    its runs on another suite; None: where there are such runs. None where there is nothing to show yet. Raises
-    UserError."""
-    study, log, runs = read_study(folder), read_training_log(folder), played_runs(folder)
-    complete = {each.run for each in log.evaluated} if study and study[0] == WATCHED else runs.keys()
-    shown = {name: run for name, run in runs.items() if name in complete and not name.endswith(SELECT)}
+    """The curve of a study of checkpoints. `x`: an axis and each name's place on it, instead of the steps.
+    `choose_elsewhere`: choose the best by its runs on another suite; None: if there are such runs. None if there is
+    nothing to show yet. Raises UserError."""
+    rewards, runs = read_rewards(folder), played_runs(folder)
+    shown = {name: run for name, run in runs.items() if not name.endswith(SELECT)}
     select = {name.removesuffix(SELECT): run for name, run in runs.items() if name.endswith(SELECT)}
     if not shown or (choose_elsewhere and not select.keys() & shown.keys()):
         return None
@@ -135,7 +133,7 @@ def training_result(
         axis=axis,
         by=by,
         select=None if choose_elsewhere is False else select or None,
-        log=log if x is None else None,
+        rewards=rewards if x is None else None,
     )
 
 
@@ -152,6 +150,5 @@ _SHOWN: Mapping[str, tuple[Make, Callable[[Console, Any], None]]] = {
     ),
     "agents": (lambda folder, runs: agent_study(list(runs.values())), print_agent_study),
     CHECKPOINTS: (lambda folder, runs: training_result(folder), print_training),
-    WATCHED: (lambda folder, runs: training_result(folder), print_training),
 }
 """Kind -> its result, None where what it needs has not been played; how it is printed."""

@@ -76,7 +76,6 @@ REFUSED = [
     ("tune --model nowhere --data nowhere.jsonl -o t", "--model nowhere: no such folder"),
     ("verify nowhere", "nowhere is not there; name a run folder"),
     ("view nowhere", NO_RUN),
-    ("watch-training --server oracle --env http://127.0.0.1:1", "--server oracle: give an address"),
 ]
 NEVER_REFUSED = {"completion", "doctor"}
 """All that can be wrong with these is their words, which the parser refuses."""

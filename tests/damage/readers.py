@@ -62,12 +62,10 @@ def _tune() -> int:
 
 
 def _trainers_log() -> int:
-    """What `watch-training` and `checkpoints` read of a trainer's own files."""
-    from evalharness.training.heldout.trainer import keep_rewards, step_of
+    """What `checkpoints` reads of a trainer's own files."""
+    from evalharness.results.training_log import keep_rewards
 
-    step_of(Path("metrics.jsonl"))
-    step_of(Path("checkpoint-1/trainer_state.json"))
-    keep_rewards(Path("kept"), [Path("checkpoint-1")])
+    keep_rewards(Path("kept"), Path("checkpoint-1"))
     return 0
 
 
@@ -106,7 +104,7 @@ READERS: Mapping[str, Reader] = {
     "report training": _command(
         "report", "trained", "-o", "t.html", files="trained/training.jsonl trained/step-5/manifest.json"
     ),
-    "trainer's log": Reader(_trainers_log, ("metrics.jsonl", "checkpoint-1/trainer_state.json")),
+    "trainer's log": Reader(_trainers_log, ("checkpoint-1/trainer_state.json",)),
     "plot study": _command("plot", "study", "-o", "plots", files="study/study.json study/one/*.json*"),
     "runs": _command("runs", ".", files=f"{_RUN} study/study.json tuned/manifest.json submission/metadata.yaml"),
     "report": _command("report", "run", "other", "-o", "page.html", files=f"{_RUN} {_JUDGED}"),
@@ -273,7 +271,9 @@ def _make_runs(folder: Path) -> None:
         folder / "study" / "study.json", {"schema": 1, "kind": "sweep", "runs": {"one": "one", "two": "two"}}
     )
     make_run(folder / "trained" / "step-5", OUTCOMES, suite="open", samples=2, temperature=1.0)
-    _lines(folder / "trained" / "study.json", {"schema": 1, "kind": "training", "runs": {"step-5": "step-5"}})
+    _lines(
+        folder / "trained" / "study.json", {"schema": 1, "kind": "checkpoints", "runs": {"step-5": "step-5"}}
+    )
     sums = {"episodes": 4, "turns": 9, "reward": 1.0, "success": 1, "progress": 1.5}
     _lines(
         folder / "trained" / "training.jsonl",
@@ -281,7 +281,6 @@ def _make_runs(folder: Path) -> None:
         {"run": "step-5", "began": 5, "ended": 6},
         {"step": 5, "reward": 0.25},
     )
-    _lines(folder / "metrics.jsonl", {"step": 1, "data": {"critic/score/mean": 0.5}}, {"step": 2, "data": {}})
     (folder / "kept").mkdir()
     (folder / "checkpoint-1").mkdir()
     _lines(

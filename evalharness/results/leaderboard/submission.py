@@ -100,7 +100,7 @@ def _write_run(run: Path, target: Path, manifest: Manifest, *, text: bool) -> di
     reduced = manifest.to_json() | {
         "sessions": starts, "model_text": text, "identity": identity, "digest": digest(identity)
     }  # fmt: skip
-    reduced.pop("disjoint", None)  # it names the trainer's server
+    reduced.pop("disjoint", None)  # earlier versions named the trainer's server there
     (target / MANIFEST).write_text(json.dumps(reduced, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     with (target / EPISODES).open("w", encoding="ascii") as file:
         for episode in sorted_episodes(run):

@@ -28,17 +28,12 @@ def scores_table(training: Training) -> Table:
         mark = " *" if point.name == training.best else ""
         if rewards:
             cells.append("" if point.training_reward is None else f"{point.training_reward:.3f}")
-        table.add_row(_name(point) + mark, _place(point), str(point.n), *cells, style=style)
+        table.add_row(_name(point) + mark, f"{point.x:.15g}", str(point.n), *cells, style=style)
     return table
 
 
 def _name(point: Point) -> str:
     return printable(point.name, single_line=True)
-
-
-def _place(point: Point) -> str:
-    """Where on the axis; of an evaluation that the training did not wait for, from where to where."""
-    return f"{point.x:.15g}" if point.until in (None, point.x) else f"{point.x:.15g}-{point.until:.15g}"
 
 
 def _with_interval(point: Point, column: str, measure: str) -> str:

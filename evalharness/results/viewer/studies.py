@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from evalharness.records.manifest import Disjoint
 from evalharness.results.best_of_n import BestOfN
 from evalharness.results.checkpoints import Training
 from evalharness.results.curves import CURVE_NAMES
@@ -13,8 +12,7 @@ from evalharness.results.paper.sampled import best_table, shown_ks
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
 
 
-def training_for_page(training: Training, disjoint: Disjoint | None) -> dict[str, Any]:
-    """`disjoint`: the proof of the last evaluation, where there is one."""
+def training_for_page(training: Training) -> dict[str, Any]:
     columns = [training.score, *(column for column in training.points[0].rates if column != training.score)]
     return {
         "model": training.model,
@@ -22,12 +20,11 @@ def training_for_page(training: Training, disjoint: Disjoint | None) -> dict[str
         "suite": training.suite,
         "columns": [[column, training.titles.get(column, column)] for column in columns],
         "reward_title": training.titles["reward"],
-        "windows": [[window.x, window.reward] for window in training.windows],
+        "rewards": list(training.rewards.items()),
         "points": [
             {
                 "name": point.name,
                 "x": point.x,
-                "until": point.x if point.until is None else point.until,
                 "n": point.n,
                 "rates": point.rates,
                 "ci95": point.ci95,
@@ -35,20 +32,8 @@ def training_for_page(training: Training, disjoint: Disjoint | None) -> dict[str
             }
             for point in training.points
         ],
-        "notes": [*([] if disjoint is None else [_proof(disjoint, training)]), *training.notes],
+        "notes": list(training.notes),
     }
-
-
-def _proof(disjoint: Disjoint, training: Training) -> str:
-    compared = ", ".join(
-        f"{training.titles.get(family, family)} {counts['evaluated']} with {counts['trained']}"
-        for family, counts in sorted(disjoint.compared.items())
-    )
-    seeds = ", ".join(map(str, disjoint.train_seeds))
-    return (
-        f"no evaluated task is one of the {disjoint.train_tasks} that the trainer is served (suite seeds {seeds}), nor "
-        f"the same up to renaming; compared: {compared}"
-    )
 
 
 def best_of_n_for_page(study: BestOfN) -> dict[str, Any]:

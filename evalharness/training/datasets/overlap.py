@@ -42,10 +42,9 @@ class Excluded:
         found = self.hashes.get(content_hash or "")
         return found or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
 
-    def why_not(self, task: Task, forms: Sequence[str] | None = None) -> str | None:
-        """The reason why a task is refused, counted; None when it may be used, and is then taken. `forms`: of
-        `task_forms`, where they are known already."""
-        known = set(task_forms(self.world, task) if forms is None else forms)
+    def why_not(self, task: Task) -> str | None:
+        """The reason why a task is refused, counted; None when it may be used, and is then taken."""
+        known = set(task_forms(self.world, task))
         reason = self.reason(task.content_hash, known)
         if reason is None and known & self.taken:
             reason = "taken already"

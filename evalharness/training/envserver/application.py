@@ -106,7 +106,6 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
     fixed: dict[str, Callable[[], Any]] = {
         "/health": lambda: {"status": "healthy"},
         "/metadata": lambda: {**service.metadata(), "version": __version__},
-        "/status": service.status,
         "/schema": messages.schemas,
         "/openapi.json": lambda: messages.openapi(f"evalharness: {service.name}", __version__),
         "/list_environments": lambda: [service.name],

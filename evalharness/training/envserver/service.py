@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections import Counter
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalharness.models.base import Reply
@@ -24,37 +22,6 @@ from evalharness.training.envserver.session import Answer, Bare, Reward, Rules, 
 from evalharness.training.envserver.tasks import Served, TaskTable, UnknownTaskError
 
 
-@dataclass
-class FamilyCounts:
-    """Sums since the server began. An episode that its client left after a turn counts with what it had reached; one
-    whose simulator failed does not."""
-
-    episodes: int = 0
-    turns: int = 0
-    reward: float = 0.0
-    success: float = 0.0
-    progress: float = 0.0
-
-
-@dataclass
-class Counts:
-    started: float = field(default_factory=time.time)
-    """Unix time: another one is another server, whose sums begin anew."""
-    splits: dict[str, dict[str, FamilyCounts]] = field(default_factory=dict)
-
-    def add(self, episode: RunningEpisode) -> None:
-        families = self.splits.setdefault(episode.served.split, {})
-        sums = families.setdefault(episode.served.task.family, FamilyCounts())
-        sums.episodes += 1
-        sums.turns += len(episode.turns)
-        sums.reward += episode.rewarded
-        sums.success += episode.result is not None and episode.result.success
-        sums.progress += episode.progress
-
-    def of(self, split: str) -> dict[str, dict[str, float]]:
-        return {family: asdict(sums) for family, sums in sorted(self.splits.get(split, {}).items())}
-
-
 class Service:
     """The same for all clients."""
 
@@ -62,7 +29,6 @@ class Service:
         self.name = name
         """The environment's name in the paths of the task API."""
         self.table, self.pools, self.rules, self.reward = table, pools, rules, reward
-        self.counts = Counts()
 
     def splits(self) -> list[dict[str, str]]:
         return [{"name": split, "type": split} for split in self.table.splits]
@@ -84,14 +50,6 @@ class Service:
             "description": f"{families} as evalharness evaluates them: {counts}.{warning}",
         }
 
-    def status(self) -> dict[str, Any]:
-        """How far clients are: sums over the episodes that have ended, by split and family."""
-        return {
-            "started": self.counts.started,
-            "evaluation_tasks": self.table.evaluated,
-            "splits": {split: self.counts.of(split) for split in self.table.splits},
-        }
-
     def _described(self, split: str, index: int) -> dict[str, Any]:
         served = self.table.at(split, index)
         task = served.task
@@ -107,8 +65,6 @@ class Service:
             "goal": surface.names(task.goal),
             "system_prompt": prompt.system.strip(),
             "max_turns": self.rules.turn_limits[task.family],
-            "task_hash": task.content_hash,
-            "task_forms": list(served.forms),
         }
 
 
@@ -176,8 +132,6 @@ class ClientSession:
             if failed is not None:
                 await failed.close()
             raise
-        if answer.done and self.episode is not None:
-            self.service.counts.add(self.episode)
         return _observation(answer)
 
     async def _again(self, failed: RunningEpisode) -> Answer:
@@ -229,11 +183,8 @@ class ClientSession:
 
     async def close(self) -> None:
         episode, self.episode = self.episode, None
-        if episode is None:
-            return
-        if not episode.over and episode.turns:  # a trainer's context was full, or it went away
-            self.service.counts.add(episode)
-        await episode.close()
+        if episode is not None:
+            await episode.close()
 
     def _chosen(self, asked: ResetRequest) -> Served:
         table = self.service.table

@@ -174,8 +174,6 @@ class RunningEpisode:
         self.bare = bare
         self.replies: list[Reply] = []
         self.turns: list[Turn] = []
-        self.rewarded = 0.0
-        """So far."""
         self.result: Episode | None = None
         self.world: _Watched | None = None
         self._client = _Client()
@@ -207,7 +205,6 @@ class RunningEpisode:
         gained = self.turns[-1].progress - before
         success = self.result is not None and self.result.success
         reward = gained if self.reward == "progress_gain" else float(success)
-        self.rewarded += reward
         return replace(
             answer,
             messages=answer.messages[1:],

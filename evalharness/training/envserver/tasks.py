@@ -13,7 +13,7 @@ from evalharness.envs.base import EnvSpec, Suite, Task, teaching_of
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.selection import family_tasks
 from evalharness.training.datasets.distractors import LEFT_OUT, check_distractors, with_distractors
-from evalharness.training.datasets.overlap import PUBLISHED, Excluded, excluded, task_forms
+from evalharness.training.datasets.overlap import PUBLISHED, Excluded, excluded
 
 Split = Literal["train", "validation"]
 SPLITS: tuple[Split, ...] = ("train", "validation")
@@ -32,8 +32,6 @@ class Served:
     suite_seed: int | None
     """None for a suite that is not made from a seed."""
     split: Split = "train"
-    forms: Sequence[str] = ()
-    """What it is known by again under another name."""
 
     @property
     def id(self) -> str:
@@ -154,8 +152,8 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
                     barred.refused[LEFT_OUT] += lost
                 splits["train"] += _fresh(spec, seed, "train", varied, barred)
         else:
-            tasks, world = family_tasks(spec, wanted.suite, data, FROZEN_SEED), teaching_of(spec)
-            splits["train"] += [Served(task, None, "train", task_forms(world, task)) for task in tasks]
+            tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
+            splits["train"] += [Served(task, None) for task in tasks]
         counts = ", ".join(
             f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
             for split, tasks in splits.items()
@@ -177,9 +175,4 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
 def _fresh(
     spec: EnvSpec, seed: int, split: Split, tasks: Sequence[Task], barred: Excluded | None
 ) -> list[Served]:
-    world, found = teaching_of(spec), []
-    for task in tasks:
-        forms = task_forms(world, task)
-        if barred is None or barred.why_not(task, forms) is None:
-            found.append(Served(task, seed, split, forms))
-    return found
+    return [Served(task, seed, split) for task in tasks if barred is None or barred.why_not(task) is None]

@@ -3,19 +3,12 @@ that is served is played while the training waits."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from chat_server import ChatServer
-from command_line import surroundings
-from env_server import serving
 
-from evalharness.results.training_log import read_training_log
-from evalharness.runs.study_results import training_result
 from evalharness.training.tune.install import TuneInstall
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -47,23 +40,6 @@ trainer = Trainer(AutoModelForCausalLM.from_pretrained(model), settings, train_d
 trainer.add_callback(EvaluateCheckpoints("--subset", sys.argv[-1], command=command))
 trainer.train()
 print("trained")
-"""
-
-
-_SERVED = """
-import json
-import sys
-from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
-from evalharness.clients.callback import EvaluateServed
-
-model, output, options, command, env = sys.argv[1], sys.argv[2], *map(json.loads, sys.argv[3:])
-rows = [{"input_ids": [1, 2, 3, 4], "labels": [1, 2, 3, 4]}] * 8
-settings = TrainingArguments(
-    output, max_steps=5, save_strategy="no", per_device_train_batch_size=1, use_cpu=True, report_to="none"
-)
-trainer = Trainer(AutoModelForCausalLM.from_pretrained(model), settings, train_dataset=rows)
-trainer.add_callback(EvaluateServed(*options, every=2, command=command, env=env))
-trainer.train()
 """
 
 
@@ -104,33 +80,3 @@ def test_what_goes_wrong_is_said_and_ends_no_training(
     assert "playing checkpoints ended with status 2" in said
     said = trained(tuning, tiny_checkpoint, tmp_path, [str(tmp_path / "gone")], 0).stderr
     assert "no checkpoint is played" in said
-
-
-async def test_the_served_policy_is_played_every_so_many_steps_while_the_training_waits(
-    tuning: TuneInstall, tiny_checkpoint: Path, tmp_path: Path
-) -> None:
-    """The chat server answers better from step 2 on; no evaluation is of two policies."""
-    output, around = tmp_path / "output", surroundings(tmp_path)
-    script = tmp_path / "train.py"
-    script.write_text(_SERVED)
-
-    def answer(request: object) -> str:
-        step = json.loads((output / "steps.jsonl").read_text().splitlines()[-1])["step"]
-        return f"Thought: t\nAction: turn {'right' if step >= 2 else 'up'}"
-
-    async with ChatServer(answer=answer).running() as policy:
-        with serving(around, "pddl", "--train-seeds", 0, "--allow-eval-tasks") as env:
-            options = ["--server", policy.url, "--env", env.url, "--suite", "open", "--tasks", "compass:0-3"]
-            words = [[*options, "--max-turns", "4"], [sys.executable, "-m", "evalharness"], around]
-            training = await asyncio.create_subprocess_exec(
-                tuning.python, script, tiny_checkpoint, output, *map(json.dumps, words), cwd=tmp_path,
-                env={"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"}, stderr=subprocess.PIPE,
-            )  # fmt: skip
-            _, errors = await training.communicate()
-    log = (output / "evalharness.log").read_text()
-    assert training.returncode == 0, errors.decode()[-2000:]
-    done = read_training_log(output / "held-out").evaluated
-    assert [(each.began, each.ended) for each in done] == [(0, 0), (2, 2), (4, 4)], log
-    found = training_result(output / "held-out")
-    assert found is not None
-    assert [point.rates["all"]["success"] for point in found.points] == [0.0, 1.0, 1.0]

@@ -1,4 +1,4 @@
-// A training: held-out success and progress of its policy by step, and the reward of its own episodes below.
+// A training: held-out success and progress of its checkpoints by step, and the reward of its own episodes below.
 
 function trainings(app) {
   return h('div.page', {}, app.data.index.trainings.map(training => section(oneLine(training.model),
@@ -7,14 +7,13 @@ function trainings(app) {
     h('p.legend', {}, h('span.key.success'), ' success % ', h('span.key.progress'), ' progress %'),
     h('div.training', {}, training.columns.map(([column, title]) =>
       h('figure', {}, h('figcaption', {}, oneLine(title)), ratesBy(training, column))),
-    training.windows.length > 0 && h('figure', {}, h('figcaption', {}, oneLine(training.reward_title)), rewardBy(training))),
+    training.rewards.length > 0 && h('figure', {}, h('figcaption', {}, oneLine(training.reward_title)), rewardBy(training))),
     trainingTable(training))));
 }
 
 // The same steps from left to right in every picture of a training.
 function span(training) {
-  const xs = [...training.points.map(point => point.until), ...training.points.map(point => point.x),
-    ...training.windows.map(([x]) => x)];
+  const xs = [...training.points.map(point => point.x), ...training.rewards.map(([x]) => x)];
   return [Math.min(...xs), Math.max(...xs)];
 }
 
@@ -42,17 +41,16 @@ function ratesBy(training, column) {
       points.map(point => {
         const [cx, cy] = at(point), [low, high] = point.ci95[column][measure];
         return h(`g.by-step.${measure}`, {}, h('line', { x1: cx, x2: cx, y1: y(low), y2: y(high) }),
-          point.until > point.x && h('line', { x1: cx, x2: x(point.until), y1: cy, y2: cy }),
           h('circle', { cx, cy, r: 2.5 }));
       })];
   }));
 }
 
 function rewardBy(training) {
-  const values = training.windows.map(([, reward]) => reward), low = Math.min(0, ...values), high = Math.max(...values);
+  const values = training.rewards.map(([, reward]) => reward), low = Math.min(0, ...values), high = Math.max(...values);
   return axes(training, low, high > low ? high : low + 1, v => fixed(v, 2), `mean reward of training episodes, ${fixed(values[0], 3)} to ${fixed(values.at(-1), 3)}`,
-    (x, y) => [h('polyline.by-step.reward', { points: training.windows.map(([step, reward]) => `${x(step).toFixed(1)},${y(reward).toFixed(1)}`).join(' ') }),
-      training.windows.map(([step, reward]) => h('g.by-step.reward', {}, h('circle', { cx: x(step), cy: y(reward), r: 1.5 })))]);
+    (x, y) => [h('polyline.by-step.reward', { points: training.rewards.map(([step, reward]) => `${x(step).toFixed(1)},${y(reward).toFixed(1)}`).join(' ') }),
+      training.rewards.map(([step, reward]) => h('g.by-step.reward', {}, h('circle', { cx: x(step), cy: y(reward), r: 1.5 })))]);
 }
 
 function trainingTable(training) {
@@ -68,7 +66,7 @@ function trainingTable(training) {
     h('tr', {}, heading(training.axis), heading('tasks'), heading('training reward'),
       training.columns.map(() => [heading('success %'), heading('progress %')]))),
   h('tbody', {}, training.points.map(point => h('tr', {},
-    h('th.n', { scope: 'row' }, point.until > point.x ? `${point.x} to ${point.until}` : String(point.x)),
+    h('th.n', { scope: 'row' }, String(point.x)),
     h('td.n', {}, count(point.n)), h('td.n', {}, point.reward === null ? '–' : fixed(point.reward, 3)),
     training.columns.map(([column]) => ['success', 'progress'].map(measure => rate(point, column, measure))))))));
 }
