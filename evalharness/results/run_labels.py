@@ -27,7 +27,8 @@ _TELLS: Mapping[str, Callable[[Any], str]] = {
     "samples": lambda value: f"{value} samples",
     "max_turns": lambda value: f"at most {value} turns",
     "action_interface": lambda value: str(value or "react"),
-    "agent": lambda value: str(value["name"] if isinstance(value, Mapping) else "react"),
+    "agent": lambda value: _agent(value) if isinstance(value, Mapping) else "react",
+    "protocol": lambda value: str(value["name"] if isinstance(value, Mapping) else "own protocol"),
 }
 """Options that tell runs of one model apart, as a person says them, in the order in which they are tried."""
 
@@ -52,6 +53,11 @@ def model_name(manifest: Manifest, name: str | None = None) -> str:
     if played.get("kind") != "scripted" or name == played.get("name"):
         return name
     return f"{name} ({str(played.get('name')).partition(':')[0]})"
+
+
+def _agent(identity: Mapping[str, Any]) -> str:
+    options = (f" {name}={value}" for name, value in identity.get("options", {}).items())
+    return f"{identity['name']}{''.join(options)}"[:80]
 
 
 class Stored(Protocol):

@@ -129,9 +129,15 @@ def sweep_of(
     `first_average`: the perturbations of `Sweep.first_average`. Holm's correction is over all tests of all tasks, both
     measures.
 
-    Raises UserError where the runs are not of one protocol.
+    Raises UserError where the runs are not of one model and protocol.
     """
     first = next(iter(runs.values()))
+    for run in runs.values():
+        if run.model_key != first.model_key:
+            raise UserError(
+                f"{run.folder} and {first.folder} are runs of two models, and a sweep is of one; compare them with: "
+                f"evalharness compare {first.folder} {run.folder}"
+            )
     family = next(iter(first.manifest.counts))
     comparisons = compare_runs(list(runs.values())) if len(runs) > 1 else []
     differences: dict[str, dict[str, Difference]] = {name: {} for name in runs}

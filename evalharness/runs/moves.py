@@ -11,7 +11,7 @@ from evalharness.base.paths import real_path
 from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, MANIFEST, read_manifest
 from evalharness.runs.listing import is_being_written
-from evalharness.runs.study import read_study
+from evalharness.runs.study import listed_runs
 
 _WRITTEN = re.compile(
     r"manifest\.json|summary\.json|(episodes|errors|tokens|handouts|training|typed)\.jsonl|(episodes|turns|tokens)\.parquet|config\.yaml"
@@ -23,7 +23,7 @@ _WRITTEN = re.compile(
 def require_removable(folder: Path) -> None:
     """Raises UserError unless `folder` is a run's or a study's, at rest, and holds nothing else."""
     _require_ours(folder)
-    runs = {folder / path for path in (read_study(folder) or ("", {}))[1].values()}
+    runs = {folder / path for path in (listed_runs(folder) or ("", {}))[1].values()}
     for run in sorted(run for run in runs if run.parent == folder and (run / MANIFEST).is_file()):
         require_removable(run)
     if (folder / MANIFEST).is_file() and not (folder / EPISODES).is_file():
@@ -54,7 +54,7 @@ def _require_no_part(folder: Path, what: str) -> None:
     """Raises UserError where the run is a part of a study."""
     study = folder.absolute().parent
     if folder.absolute() in [
-        (study / name).absolute() for name in (read_study(study) or ("", {}))[1].values()
+        (study / name).absolute() for name in (listed_runs(study) or ("", {}))[1].values()
     ]:
         raise UserError(f"{folder} is a part of the study {study}; {what} that as a whole")
 

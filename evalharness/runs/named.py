@@ -54,7 +54,8 @@ def _of_study(folder: Path, kind: str, runs: Mapping[str, str]) -> list[Labelled
     listed = {name: folder / path for name, path in runs.items() if not name.endswith(SELECT)}
     if kind in _TOGETHER:
         return [(None, list(listed.values()))]
-    return [(name, [path]) for name, path in listed.items()]
+    # The name of a checkpoint is known to be that of its manifest; an agent is called by its manifest.
+    return [(None if kind == "agents" else name, [path]) for name, path in listed.items()]
 
 
 def given_by(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:

@@ -24,7 +24,9 @@ from evalharness.models.resolve import prepare
 from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.files import STUDY
-from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
+from evalharness.records.manifest import Manifest
+from evalharness.records.store import MANIFEST, read_manifest, require_own_folder, write_atomically
+from evalharness.results.curves import UNPERTURBED
 from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
 
 Runs = Mapping[str, RunConfig]
@@ -133,8 +135,34 @@ def add_runs(kind: str, folder: Path, runs: Mapping[str, str]) -> None:
     write_atomically(folder / STUDY, text)
 
 
+_NAMES: Mapping[str, Callable[[Manifest], str]] = {
+    "sweep": lambda manifest: manifest.config.perturb or UNPERTURBED,
+    "seeds": lambda manifest: f"seed-{manifest.options.get('seed')}",
+    "checkpoints": lambda manifest: manifest.model_name.rpartition("/")[2],
+}
+"""Kind of study -> the name of a run, as its manifest says it."""
+
+
 def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
-    """(kind, name -> folder of its runs), or None where `folder` holds no study. Raises UserError on damage."""
+    """(kind, name -> folder of its runs), or None where `folder` holds no study. Raises UserError on damage, and where
+    a run's manifest says that it is another run than its name says."""
+    study = listed_runs(folder)
+    if study is not None and (name_of := _NAMES.get(study[0])) is not None:
+        for name, where in study[1].items():
+            try:
+                manifest = read_manifest(folder / where)
+            except UserError:  # whoever reads the run says so
+                continue
+            if (own := name_of(manifest)) != name.removesuffix(SELECT):
+                raise UserError(
+                    f"{folder / where} holds the run {own!r}, as its manifest says, and {folder / STUDY} calls it "
+                    f"{name!r}; give the folders their names back, or name the runs one by one"
+                )
+    return study
+
+
+def listed_runs(folder: Path) -> tuple[str, dict[str, str]] | None:
+    """As `read_study`, whatever the runs are."""
     path = folder / STUDY
     if not path.exists():
         return None

@@ -12,7 +12,7 @@ from evalharness.base.errors import UserError
 from evalharness.envs import specs
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile, load_prompt
-from evalharness.records.store import EPISODES, read_episodes
+from evalharness.records.store import EPISODES, read_episodes, read_manifest
 from evalharness.results.agent_study import agent_study
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.checkpoints import Training, training_of
@@ -82,9 +82,7 @@ def sweep_result(folder: Path, runs: Runs, prompt: PromptFile | None = None) -> 
     if spec is not None:
         prompt = prompt or _own_prompt(plain, family)
         plans = folder / PLANS if (folder / PLANS).exists() else plain.folder
-        if prompt is not None and (
-            plans != plain.folder or plain.manifest.identity.model.get("name") == "oracle"
-        ):
+        if prompt is not None and read_manifest(plans).identity.model.get("name") == "oracle":
             known = [episode for episode in read_episodes(plans) if episode.sample == 0]
             names = [name for name in runs if name != UNPERTURBED]
             touched = {name: touched_tasks(known, PlayedSurface(spec, name), prompt) for name in names}

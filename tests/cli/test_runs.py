@@ -30,9 +30,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = (part / "episodes.jsonl").read_bytes().splitlines(keepends=True)
     (part / "episodes.jsonl").write_bytes(lines[0])
     for seed, outcome in ((0, SOLVED), (1, NOTHING)):
-        make_run(folder / "study" / f"s{seed}", {"pddl": [outcome]}, name="small", seed=seed)
+        make_run(folder / "study" / f"seed-{seed}", {"pddl": [outcome]}, name="small", seed=seed)
     (folder / "study" / "study.json").write_text(
-        json.dumps({"schema": 1, "kind": "seeds", "runs": {"s0": "s0", "s1": "s1"}})
+        json.dumps({"schema": 1, "kind": "seeds", "runs": {"seed-0": "seed-0", "seed-1": "seed-1"}})
     )
     return folder
 
@@ -165,7 +165,7 @@ def test_rm_refuses_a_folder_that_holds_something_else(
         ("results/part", "which no run writes"),
         ("results", "is not a run folder"),
         ("results/link", "is a link"),
-        ("results/study/s0", "is a part of the study"),
+        ("results/study/seed-0", "is a part of the study"),
     ):
         assert main(["runs", "rm", folder, "--yes"]) == 2
         assert reason in capsys.readouterr().err

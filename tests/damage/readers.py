@@ -264,11 +264,13 @@ def make_inputs(folder: Path) -> None:
 
 def _make_runs(folder: Path) -> None:
     for name in ("run", "other", "study/one", "study/two"):
-        make_run(folder / name, OUTCOMES, suite="open", samples=2, temperature=1.0)
+        perturb = "P1" if name == "study/two" else None
+        make_run(folder / name, OUTCOMES, suite="open", samples=2, temperature=1.0, perturb=perturb)
         write_summary(folder / name, Timing(wall_s=3.0, sessions=1, efficiency=0.5))
         write_parquet(folder / name)
     _lines(
-        folder / "study" / "study.json", {"schema": 1, "kind": "sweep", "runs": {"one": "one", "two": "two"}}
+        folder / "study" / "study.json",
+        {"schema": 1, "kind": "sweep", "runs": {"unperturbed": "one", "P1": "two"}},
     )
     make_run(folder / "trained" / "step-5", OUTCOMES, suite="open", samples=2, temperature=1.0)
     _lines(

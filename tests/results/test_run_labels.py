@@ -50,6 +50,13 @@ def named(name: str, folder: str, **config: object) -> NamedRun:
             ],
             ["m (verbs, seed 0)", "m (verbs, seed 1)", "m (unperturbed, seed 1)"],
         ),
+        (
+            [
+                named("m", folder, agent={"name": "window", "options": {"history": n}})
+                for n, folder in ((4, "b"), (8, "a"))
+            ],
+            ["m (window history=4)", "m (window history=8)"],
+        ),
         ([named("m", "/x/1/run"), named("m", "/x/2/run")], ["m (1/run)", "m (2/run)"]),
         ([named("meta/m", "a"), named("mine/m", "b")], ["meta/m", "mine/m"]),
         ([named("m", "a"), named("m", "a"), named("n", "b")], ["m (a)", "m (a) #2", "n"]),
