@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said
 from evalharness.protocol import react, tools
+from evalharness.protocol.marks import bare
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.protocol.react import FormatError, ParsedReply
 
@@ -27,6 +28,7 @@ def with_text(message: Message, text: str) -> Message:
 
 
 class Conversation(Agent):
+    version: ClassVar[int] = 2
     appends: ClassVar[bool] = True
 
     def start(self, episode: EpisodeStart) -> None:
@@ -94,7 +96,7 @@ class ActAgent(ReactAgent):
         parsed = super().parse(said)
         if parsed.action is not None or parsed.errors[-1:] != (FormatError.NO_ACTION,):
             return parsed
-        line = next(filter(None, map(str.strip, parsed.kept.splitlines())), "")
+        line = bare(next(filter(None, map(str.strip, parsed.kept.splitlines())), ""))
         return (
             replace(parsed, thought="", action=line, kept=line, errors=parsed.errors[:-1]) if line else parsed
         )

@@ -8,6 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import Agent, AgentOptions, ContextFullError, EpisodeStart, Request, Said
+from evalharness.protocol.marks import bare, cut_template_tokens, plain_spaces
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
 
@@ -31,6 +32,7 @@ class WindowAgent(Agent):
     in tags; a reply without an action in tags costs the turn."""
 
     name: ClassVar[str] = "window"
+    version: ClassVar[int] = 2
     Options: ClassVar[type[AgentOptions]] = WindowOptions
     options: WindowOptions
 
@@ -66,14 +68,14 @@ class WindowAgent(Agent):
         return Request(messages, stop=("</action>",) if not self.episode.keep_thinking else ())
 
     def read(self, said: Said) -> ParsedReply | None:
-        text = said.text
+        text, _ = cut_template_tokens(plain_spaces(said.text))
         if said.stopped_by == "</action>" or (
             text.count("<action>") > text.count("</action>") and not said.truncated
         ):
             text += "</action>"
         found = _ACTION.findall(text)
         thoughts = "\n".join(part.strip() for part in _THOUGHT.findall(text))
-        action = " ".join(found[0].split()) if found else ""
+        action = bare(" ".join(found[0].split())) if found else ""
         errors: tuple[FormatError, ...] = ()
         if not action:
             errors = (_kind_of(said),)

@@ -150,11 +150,9 @@ class Episodes:
         """Raises AbortedError where more replies are format errors than `--stop-on-format-errors` allows."""
         replies = self._replies
         replies.add(turn)
-        if replies.turns < ENOUGH:
-            return
-        self.progress.warning = replies.said()
+        self.progress.warning = replies.warning()
         most = self.work.limits.stop_on_format_errors
-        if most is not None and replies.share > most:
+        if most is not None and replies.turns >= ENOUGH and replies.share > most:
             why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
             raise AbortedError(f"{why} (--stop-on-format-errors {most:g})")
 

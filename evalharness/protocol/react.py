@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Any
+
+from evalharness.protocol.marks import (
+    MARKS_ALONE,
+    OPENING,
+    bare,
+    cut_template_tokens,
+    plain_spaces,
+    without_closing,
+)
 
 
 class FormatError(StrEnum):
@@ -53,11 +63,14 @@ class ParsedReply:
 
 # A model can repeat one character for ten thousand tokens: every search below takes time that grows with the reply's
 # length and no faster. So quantifiers are possessive (`*+`) or bounded, and what comes before is looked at in part.
+_LABEL_END = r"[ \t]*+\d*+[ \t]*+[*_`]*+[ \t]*+[:：][*_`]*+"
 _LABEL = re.compile(
-    r"^[ \t>*_#`\-]*+(?P<label>thought|action|observation)[ \t]*+\d*+[ \t]*+[*_`]*+[ \t]*+[:：][*_`]*+",
+    rf"^(?:[ \t>#\-]|{OPENING})*+(?P<label>thought|action|observation){_LABEL_END}",
     re.IGNORECASE | re.MULTILINE,
 )
-_INLINE_ACTION = re.compile(r"(?<!\w)[*_`]{0,32}action[ \t]*+\d*+[*_`]*+[ \t]*+[:：][*_`]*+", re.IGNORECASE)
+_INLINE_LABEL = re.compile(
+    rf"(?<!\w)(?P<marks>{OPENING}{{0,8}}+)(?P<label>thought|action|observation){_LABEL_END}", re.IGNORECASE
+)
 _LOOK_BACK = 200
 """Characters before an `Action:` inside a line that say whether it begins an action."""
 _SENTENCE_END = re.compile(r"[.!?;:。！？；：…)\]\"'”’*_`\n][ \t]*\Z")
@@ -67,43 +80,28 @@ _NAMES_AN_ACTION = re.compile(
     re.IGNORECASE,
 )
 _NEXT = re.compile(r"(?:\A|\n)[ \t>*_#`\-]*(?:(?:my|the)[ \t]+)?(?:next|final)[ \t]*\Z", re.IGNORECASE)
-_FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+-]*[ \t]*")
+_MOST_LABELS = 4
+"""Of one action: `Action: Action: look` has two."""
 _MARKS = "*_`\"'~ \t"
+"""Alone they are no action."""
 _REASONING_START, _REASONING_END = "<think>", "</think>"
 _OPENED = re.compile(rf"^[ \t]*{_REASONING_START}", re.MULTILINE)
-_WRAPPERS = ("**", "__", "`", '"', "'", "*")
-_MOST_WRAPPERS = 16
-"""One in the other."""
-
 STOP_SEQUENCES = ("\nObservation:",)
 """Sent with every request, so that a model does not spend tokens on the world's side of the conversation."""
 
 
-def _is_wrapped(text: str, mark: str) -> bool:
-    return len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark)
-
-
-def _unwrap(text: str) -> str:
-    """Take off markdown and quotes that wrap a whole action."""
-    text = text.strip()
-    for _ in range(_MOST_WRAPPERS):
-        mark = next((mark for mark in _WRAPPERS if _is_wrapped(text, mark)), None)
-        if mark is None:
-            break
-        text = text[len(mark) : -len(mark)].strip()
-    return text
-
-
-def _is_label(text: str, match: re.Match[str]) -> bool:
+def _begins_action(text: str, match: re.Match[str]) -> bool:
     """Whether an `Action:` inside a line begins the action, and is not prose that speaks of one: it follows the end of
-    a sentence, or `next` at the head of a line, or is written with a capital and is no noun ("the previous Action: go
-    north failed")."""
+    a sentence, or `next` at the head of a line, or is written with a capital or in marks and is no noun ("the previous
+    Action: go north failed")."""
+    if match["label"].lower() != "action":
+        return False
     end = match.start()
     part = max(0, end - _LOOK_BACK), end
     begins = end <= _LOOK_BACK and not text[:end].strip()
     if begins or _SENTENCE_END.search(text, *part) or _NEXT.search(text, *part):
         return True
-    return match[0].lstrip("*_`")[:1] == "A" and not _NAMES_AN_ACTION.search(text, *part)
+    return bool(match["marks"] or match["label"][0] == "A") and not _NAMES_AN_ACTION.search(text, *part)
 
 
 def _without_reasoning(reply: str) -> tuple[str, str]:
@@ -123,8 +121,13 @@ def reasoning_in(reply: str) -> str:
 
 
 def answer_in(reply: str) -> str:
-    """The reply without a `<think>` block."""
-    return _without_reasoning(reply)[1].strip()
+    """The reply without a `<think>` block and tokens of a chat template."""
+    return cut_template_tokens(_without_reasoning(reply)[1])[0].strip()
+
+
+def template_token_in(reply: str) -> str:
+    """The first token of a chat template that the server left in the answer, or ""."""
+    return cut_template_tokens(_without_reasoning(reply)[1])[1]
 
 
 def _without_echo(text: str) -> tuple[str, bool]:
@@ -148,23 +151,33 @@ def parse(
     errors: list[FormatError] = []
     thinking, text = _without_reasoning(reply)
     reasoning = "\n".join(filter(None, (reasoning.strip(), thinking)))
+    whole = plain_spaces(text)
+    text, _ = cut_template_tokens(whole)
+    truncated = truncated and whole.endswith(text)  # what a token ends is whole
     text, echoed = _without_echo(text)
     if echoed:
         errors.append(FormatError.ECHOED_OBSERVATION)
 
-    observation = next((m for m in _LABEL.finditer(text) if m["label"].lower() == "observation"), None)
+    labels = list(_LABEL.finditer(text))
+    observation = next((m for m in labels if m["label"].lower() == "observation"), None)
     if observation is not None:
         text = text[: observation.start()]
+        labels = labels[: labels.index(observation)]
     if observation is not None or stopped_by in STOP_SEQUENCES:
         errors.append(FormatError.INVENTED_OBSERVATION)
 
-    labels = list(_LABEL.finditer(text))
-    starts = [m for m in labels if m["label"].lower() == "action"]
-    inline = next((m for m in _INLINE_ACTION.finditer(text) if _is_label(text, m)), None)
-    start = starts[0] if starts else inline
-    if start is None:
-        thought_label = next((m for m in labels if m["label"].lower() == "thought"), None)
-        thought = text[thought_label.end() :].strip() if thought_label else text.strip()
+    thought_label = next((m for m in labels if m["label"].lower() == "thought"), None)
+    ends = [*(m.start() for m in labels[1:]), len(text)]
+    sections = [(m, end) for m, end in zip(labels, ends, strict=False) if m["label"].lower() == "action"]
+    # `Action:` alone in its line before another one is a label written twice.
+    starts = [(m, end) for m, end in sections if text[m.end() : end].strip()] or sections[:1]
+    if not starts:
+        inline = (m for m in _INLINE_LABEL.finditer(text) if _begins_action(text, m))
+        starts = [(m, next((end for end in ends if end > m.start()), len(text))) for m in islice(inline, 1)]
+    if not starts:
+        thought = text.strip()
+        if thought_label is not None:
+            thought = without_closing(text[thought_label.end() :], [thought_label[0]])
         if truncated:
             inside = reasoning and not text.strip()
             errors.append(FormatError.REASONING_TRUNCATED if inside else FormatError.TRUNCATED)
@@ -176,28 +189,43 @@ def parse(
             errors.append(FormatError.EMPTY)
         return ParsedReply(thought, None, text.strip(), tuple(errors), reasoning)
 
-    section_end = next((m.start() for m in labels if m.start() > start.start()), len(text))
-    section = text[start.end() : section_end]
-    lines = (part for part in section.splitlines() if part.strip() and not _FENCE.fullmatch(part))
-    line = next(lines, "")
-    thought_start = next(
-        (m.end() for m in labels if m["label"].lower() == "thought" and m.end() <= start.start()), 0
-    )
-    thought = text[thought_start : start.start()].strip()
-    inner = _INLINE_ACTION.search(line)
-    action = _unwrap(line[: inner.start()] if inner else line)
+    start, section_end = starts[0]
+    thought = text[: start.start()].strip()
+    if thought_label is not None and thought_label.end() <= start.start():
+        thought = without_closing(text[thought_label.end() : start.start()], [thought_label[0]])
+    openings = [start[0], *(m[0] for m in labels[:1])]
+    place = start.end()
+    for _ in range(_MOST_LABELS):
+        line_start, line_end = _first_line(text, place, section_end)
+        inner = _INLINE_LABEL.search(text, line_start, line_end)
+        if inner is None or inner["label"].lower() != "action" or text[line_start : inner.start()].strip():
+            break
+        openings.append(inner[0])
+        place = inner.end()
+    line_end = inner.start() if inner else line_end
+    if inner and inner["label"].lower() == "observation" and FormatError.INVENTED_OBSERVATION not in errors:
+        errors.append(FormatError.INVENTED_OBSERVATION)
+    action = bare(text[line_start:line_end], openings)
     if not action.strip(_MARKS):
         kind = FormatError.TRUNCATED if truncated else FormatError.NO_ACTION
         return ParsedReply(thought, None, text.strip(), (*errors, kind), reasoning)
-    if truncated and not section[section.find(line) + len(line) :] and section_end == len(text):
+    if truncated and not inner and line_end == len(text):
         # The limit fell inside the action itself: half an action is not what the model meant.
         errors.append(FormatError.TRUNCATED)
         return ParsedReply(thought, None, text.strip(), tuple(errors), reasoning)
-    if len(starts) > 1 or inner:
+    if len(starts) > 1 or (inner and inner["label"].lower() == "action"):
         errors.append(FormatError.SEVERAL_ACTIONS)
-    line_start = start.end() + section.find(line)
-    kept = text[: line_start + (inner.start() if inner else len(line))].strip()
-    return ParsedReply(thought, action, kept, tuple(errors), reasoning)
+    return ParsedReply(thought, action, text[:line_end].strip(), tuple(errors), reasoning)
+
+
+def _first_line(text: str, start: int, end: int) -> tuple[int, int]:
+    """Where the first line that says something begins and ends; (end, end) without one."""
+    for part in text[start:end].splitlines(keepends=True):
+        line = part.splitlines()[0]
+        if line.strip() and not MARKS_ALONE.fullmatch(line):
+            return start, start + len(line)
+        start += len(part)
+    return end, end
 
 
 _REASONS = {

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
+from evalharness.protocol.marks import bare, cut_template_tokens, plain_spaces
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply, parse
 
@@ -51,8 +52,8 @@ class ToolCall:
             value = json.loads(self.arguments)[ARGUMENT] if self.name == NAME else None
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
-        line = next(iter(value.strip().splitlines()), "").strip() if isinstance(value, str) else ""
-        return line or None
+        text = cut_template_tokens(plain_spaces(value))[0] if isinstance(value, str) else ""
+        return bare(next(iter(text.strip().splitlines()), "")) or None
 
 
 def parse_calls(
@@ -61,7 +62,7 @@ def parse_calls(
     """The first call is the action. What stands in the text is thought, an `Action:` line in it included."""
     spoken = parse(text, reasoning=reasoning)
     thought = text.rpartition("</think>")[2].strip() if spoken.reasoning else text.strip()
-    thought = "" if thought.startswith("<think>") else thought
+    thought = "" if thought.startswith("<think>") else cut_template_tokens(thought)[0].strip()
     command = calls[0].command() if calls else None
     errors: tuple[FormatError, ...]
     if command is not None:

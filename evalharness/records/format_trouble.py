@@ -1,4 +1,4 @@
-"""When nearly every reply is a format error: which one, why, and what to do about it. Pure.
+"""When nearly every reply is a format error or every action is refused: which one, why, and what to do about it. Pure.
 
 A score of 0 that a token limit or a wrong interface made says nothing of a model. Who waits for hours should read so
 after twenty replies.
@@ -11,12 +11,15 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evalharness.protocol.react import FormatError
+from evalharness.protocol.react import FormatError, template_token_in
 from evalharness.records.episode import Episode, Turn
-from evalharness.records.summary import FormatTrouble
+from evalharness.records.summary import ReplyTrouble
 
 ENOUGH = 20
 """Replies before anything is said while a run goes on."""
+_ENOUGH_ACTIONS = 10
+_EXAMPLES = 3
+"""Refused actions that are shown."""
 _NEARLY_ALL = 0.9
 _MOST = 0.5
 """Of the replies that are format errors: a cause that so many share is the one that is named."""
@@ -40,9 +43,19 @@ class Replies:
     errors: int = 0
     """With any format error."""
     causes: Counter[str] = field(default_factory=Counter)
+    actions: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    """Actions that the environment refused."""
+    tokens: Counter[str] = field(default_factory=Counter)
+    """Tokens of a chat template that the server left in a reply; the first of each reply."""
 
     def add(self, turn: Turn) -> None:
         self.turns += 1
+        if token := template_token_in(turn.reply):
+            self.tokens[token] += 1
+        if turn.action is not None:
+            self.actions += 1
+            self.refused.update([] if turn.valid else [turn.action])
         if turn.format_errors:
             self.errors += 1
             self.causes[self._cause(turn)] += 1
@@ -71,12 +84,42 @@ class Replies:
             return f"{head} ({parts}); {_LOOK}"
         return f"{head}: {_ADVICE[cause](self)}"
 
-    def trouble(self) -> FormatTrouble | None:
-        """None where there is none."""
-        if not self.is_trouble:
-            return None
-        causes = dict(sorted(self.causes.items()))
-        return FormatTrouble(turns=self.turns, errors=self.errors, causes=causes, said=self.said())
+    def said_of_refusals(self) -> str:
+        """One line; "" where the environment does not refuse nearly every action."""
+        refused = self.refused.total()
+        if self.actions < _ENOUGH_ACTIONS or refused < _NEARLY_ALL * self.actions:
+            return ""
+        examples = ", ".join(repr(action)[:80] for action, _ in self.refused.most_common(_EXAMPLES))
+        head = f"the environment refused {refused} of {self.actions} actions, as received: {examples}"
+        return f"{head}; {_LOOK}"
+
+    def said_of_tokens(self) -> str:
+        """One line; "" where the server left no token of its chat template in a reply."""
+        if not self.tokens:
+            return ""
+        return (
+            f"a fault of the server, not of the model: {self.tokens.total()} of {self.turns} replies hold tokens of "
+            f"the chat template ({', '.join(self.tokens)}); check its chat template and stop tokens"
+        )
+
+    def warning(self) -> str:
+        """One line on all of it while a run goes on."""
+        form = self.said() if self.turns >= ENOUGH else ""
+        return "; ".join(filter(None, (form, self.said_of_refusals(), self.said_of_tokens())))
+
+    def troubles(self) -> dict[str, ReplyTrouble]:
+        """By the name of their key in the summary."""
+        examples = dict(self.refused.most_common(_EXAMPLES))
+        listed = {
+            "format_trouble": (self.turns, self.errors, dict(sorted(self.causes.items())), self.said()),
+            "refused_actions": (self.actions, self.refused.total(), examples, self.said_of_refusals()),
+            "template_tokens": (self.turns, self.tokens.total(), dict(self.tokens), self.said_of_tokens()),
+        }
+        return {
+            name: ReplyTrouble(turns=turns, errors=errors, causes=causes, said=said)
+            for name, (turns, errors, causes, said) in listed.items()
+            if said
+        }
 
     def _cause(self, turn: Turn) -> str:
         kinds = set(turn.format_errors)

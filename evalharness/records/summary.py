@@ -163,15 +163,15 @@ class TokenCounts(Stored):
     """Of the completion; 0 where the server does not count them."""
 
 
-class FormatTrouble(Stored):
-    """Nearly every reply is a format error."""
+class ReplyTrouble(Stored):
+    """Something that nearly all replies have in common, or that none should have."""
 
     turns: Count
     """Replies."""
     errors: Count
-    """Of them, with any format error."""
+    """Of them, with this trouble."""
     causes: dict[str, Count]
-    """Cause -> replies."""
+    """Cause, template token or refused action -> replies."""
     said: str
     """One line for the person at the terminal."""
 
@@ -400,8 +400,12 @@ class Summary(Timing, RunScores):
 
     cost: Cost | None = None
     """Where prices were given."""
-    format_trouble: FormatTrouble | None = None
+    format_trouble: ReplyTrouble | None = None
     """Where nearly every reply is a format error."""
+    refused_actions: ReplyTrouble | None = None
+    """Where the environment refuses nearly every action; the most frequent of them."""
+    template_tokens: ReplyTrouble | None = None
+    """Where the server leaves tokens of the chat template in its replies."""
     outside: OutsideAgent | None = None
     """Of agents from outside."""
 

@@ -97,8 +97,7 @@ class Summing:
         if self._family is not None:  # nobody knows which family their turns were of
             timing = timing.model_copy(update={"unfinished_tokens": None})
         found = summary_of(self.folder, self.manifest, self.scores, timing)
-        trouble = self._replies.trouble()
-        more = {"format_trouble": trouble, "outside": outside_agent(self._outside)}
+        more = {**self._replies.troubles(), "outside": outside_agent(self._outside)}
         return found.model_copy(update={name: value for name, value in more.items() if value})
 
 

@@ -57,7 +57,7 @@ def test_the_cause_that_nearly_all_share_is_named_with_what_to_do(
 def test_nothing_is_said_of_a_model_that_keeps_to_the_form_most_of_the_time() -> None:
     bad, good = turn("nothing"), turn("Thought: x\nAction: look")
     assert replies(*[bad] * 17, *[good] * 3).said() == ""
-    assert replies(*[bad] * 17, *[good] * 3).trouble() is None
+    assert replies(*[bad] * 17, *[good] * 3).troubles() == {}
     assert replies(*[bad] * 18, *[good] * 2).said().startswith("18 of 20 replies are a format error")
     assert replies().said() == ""
 
@@ -84,3 +84,22 @@ def test_a_model_that_is_to_call_a_tool_and_does_not() -> None:
 def test_no_rule_of_another_agent_is_given(agent: str, kind: str, action: str | None, advice: str) -> None:
     bad = replace(GOOD, reply="two\nlines", action=action, format_errors=(kind,))
     assert advice in replies(*[bad] * 20, agent=agent).said()
+
+
+def test_a_run_in_which_nearly_every_action_is_refused_shows_three_of_them() -> None:
+    refused = [replace(GOOD, action=f"turn left{mark}", valid=False) for mark in ("!!", "??", "\u2029", "#")]
+    counted = replies(*refused * 5, replace(GOOD, action="look", valid=True))
+    assert counted.warning() == counted.troubles()["refused_actions"].said
+    assert "refused 20 of 21 actions" in counted.warning()
+    for action in ("'turn left!!'", "'turn left??'", r"'turn left\u2029'"):
+        assert action in counted.warning()
+    assert replies(*refused, *[replace(GOOD, valid=True)] * 6).warning() == ""
+    assert replies(*refused).warning() == "", "too few to say"
+
+
+def test_tokens_of_the_template_are_counted_as_a_fault_of_the_server() -> None:
+    counted = replies(GOOD, turn("Action: look<|eot_id|>"), turn("Action: look</s>"))
+    trouble = counted.troubles()["template_tokens"]
+    assert (trouble.turns, trouble.errors, trouble.causes) == (3, 2, {"<|eot_id|>": 1, "</s>": 1})
+    assert "fault of the server" in counted.warning()
+    assert counted.errors == 0

@@ -191,8 +191,8 @@ def cost_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 def warnings(summary: Summary, titles: Mapping[str, str], *, going_on: bool = False) -> list[str]:
     """What is missing from the numbers, and what says that they are not the model's. `going_on`: what is still to play
     is nothing to warn of."""
-    trouble = summary.format_trouble
-    found = [printable(trouble.said, single_line=True)] if trouble else []
+    troubles = (summary.format_trouble, summary.refused_actions, summary.template_tokens)
+    found = [printable(trouble.said, single_line=True) for trouble in troubles if trouble]
     if stopped := summary.stopped:
         found.append(printable(f"stopped early: {stopped}", single_line=True))
     for family, entry in summary.families.items():

@@ -1,0 +1,159 @@
+"""What stands around a thought or an action and is no part of it: markdown, quotes, tags, a chat template's tokens.
+Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+_UNSEEN = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+_PLAIN = str.maketrans(dict.fromkeys(_SPACES, " ") | dict.fromkeys(_UNSEEN, ""))
+
+_TOKEN = (
+    r"(?:<[|｜](?!tool|python_tag)[\w▁./ -]{1,40}[|｜]>|\[\|[\w ]{1,40}\|\]|<\|turn>|<turn\|>"
+    r"|</?s>|<(?:start|end)_of_(?:turn|utterance|text|image)>|<(?:bos|eos|eot|eod|eom|pad|sop|eop)>|<0x[0-9A-F]{2}>"
+    r"|<(?:extra_id|reserved|unused)_?\d{1,5}>|</?<?/?SYS>>|\[/?INST\]|\[(?:BOS|EOS|PAD|gMASK|end of text)\])"
+)
+"""Of the chat templates of Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and their kind."""
+_TOKENS = re.compile(_TOKEN)
+_TOKENS_AHEAD = re.compile(rf"\s*+(?:{_TOKEN}\s*+(?:(?:assistant|model)\b\s*+)?)+")
+_TAG = r"<[A-Za-z][\w-]{0,30}>"
+_CLOSING_TAG = r"</[A-Za-z][\w-]{0,30}>"
+
+OPENING = rf"""(?:[*_`~"'“‘„«「『(\[{{$]|\\boxed\{{|{_TAG})"""
+"""A regular expression: one mark that may open before a label."""
+_PAIRS = (
+    ("**", "**"), ("__", "__"), ("~~", "~~"), ("``", "``"), ("`", "`"), ("*", "*"), ("_", "_"), ("$", "$"),
+    ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»"), ("「", "」"), ("『", "』"),
+    ("\\boxed{", "}"), ("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"),
+)  # fmt: skip
+_NO_WORDS = ("**", "__", "~~", "``", "`")
+"""No word of an action begins or ends with one of them alone."""
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
+_EMPHASIS = re.compile(r"(?<!\w)(\*\*|`)(?=[^\s*`])(.+?)(?<=[^\s*`])\1(?!\w)")
+_BULLET = re.compile(r"(?:[>#•-]+[ \t]+)*")
+_BEHIND = ".,;! "
+"""May follow a closing mark."""
+_MOST = 16
+"""Marks one in the other."""
+_LONGEST = 1000
+"""Characters of an action: in a longer line no marks are looked for."""
+
+
+MARKS_ALONE = re.compile(
+    rf"[ \t]*+(?:(?:`{{3,}}|~{{3,}})[ \t]*+[\w+-]*+|(?:(?:{_TAG}|{_CLOSING_TAG})[ \t]*+)+)[ \t]*+"
+)
+"""A line of them: a code fence, tags."""
+
+
+def plain_spaces(text: str) -> str:
+    """Every space as the usual one, and no characters without width."""
+    return text.translate(_PLAIN)
+
+
+def cut_template_tokens(text: str) -> tuple[str, str]:
+    """(text, the first token or ""): the text after tokens at its head, up to the next one."""
+    first = _TOKENS.search(text)
+    if first is None:
+        return text, ""
+    ahead = _TOKENS_AHEAD.match(text)
+    text = text[ahead.end() :] if ahead else text
+    later = _TOKENS.search(text)
+    return text[: later.start()] if later else text, first[0]
+
+
+def without_closing(text: str, openings: Iterable[str]) -> str:
+    """Take off the closing marks at the end that opened in one of `openings`, the texts before this one."""
+    openings = tuple(openings)
+    text = text.strip()
+    for _ in range(_MOST):
+        shorter = _one_closing_less(text, openings)
+        if shorter is None:
+            break
+        text = shorter
+    return text
+
+
+def bare(text: str, openings: Iterable[str] = ()) -> str:
+    """An action without the marks around it, or around words of it. What has no partner stays, if it may be meant."""
+    openings = tuple(openings)
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return text
+    text = _EMPHASIS.sub(r"\2", _enclosed(_BULLET.sub("", text, count=1), openings))
+    for _ in range(_MOST):
+        shorter = _unwrapped(text) or _unwrapped(text.rstrip(_BEHIND)) or _one_closing_less(text, openings)
+        if shorter is None:
+            break
+        text = shorter
+    return text
+
+
+def _open(opening: str, closing: str, text: str) -> int:
+    """How many marks opened in `text` and did not close; less than 0: closed and did not open."""
+    if opening == closing:
+        return _APOSTROPHE.sub("", text).count(opening) % 2
+    return text.count(opening) - text.count(closing)
+
+
+def _opened(opening: str, closing: str, openings: Iterable[str]) -> bool:
+    return any(_open(opening, closing, text) > 0 for text in openings)
+
+
+def _enclosed(text: str, openings: Iterable[str]) -> str:
+    """Up to the mark that closes what opened before: `**Action: look** around here` is `look`."""
+    for mark in ("**", "`"):
+        ends = text.rstrip(_BEHIND).endswith(mark)
+        if not ends and _opened(mark, mark, openings) and _open(mark, mark, text):
+            return text[: text.index(mark)].strip() or text
+    return text
+
+
+def _one_closing_less(text: str, openings: Iterable[str]) -> str | None:
+    """None where no closing mark without its opening one is at the end. A full stop behind it goes, too."""
+    ended = text.rstrip(_BEHIND)
+    if tag := re.search(rf"{_CLOSING_TAG}\Z", ended):
+        return ended[: tag.start()].rstrip()
+    for opening, closing in _PAIRS:
+        if not ended.endswith(closing) or not (
+            _open(opening, closing, ended) if opening == closing else _open(opening, closing, ended) < 0
+        ):
+            continue
+        rest = ended[: -len(closing)]
+        glued = closing in _NO_WORDS and rest[-1:].strip()
+        if glued or _opened(opening, closing, openings):
+            return rest.rstrip()
+    return None
+
+
+def _unwrapped(text: str) -> str | None:
+    if tag := re.match(rf"{_TAG}|{_CLOSING_TAG}", text):
+        rest = text[tag.end() :].strip()
+        if rest:
+            return rest
+    for mark in _NO_WORDS:
+        rest = text.removeprefix(mark)
+        if rest != text and rest.strip() == rest and _open(mark, mark, text):
+            return rest
+    for opening, closing in _PAIRS:
+        inner = text[len(opening) : -len(closing)]
+        if not inner or not text.startswith(opening) or not text.endswith(closing):
+            continue
+        if _is_whole(opening, closing, inner):
+            return inner.strip()
+    return None
+
+
+def _is_whole(opening: str, closing: str, inner: str) -> bool:
+    """Whether the marks around `inner` are one pair: those of `"a" or "b"` are two."""
+    if inner.startswith(opening) and inner.endswith(closing):
+        return True
+    if opening == closing:
+        return not re.search(rf"(?<!\w){re.escape(opening)}|{re.escape(opening)}(?!\w)", inner)
+    depth = 0
+    for part in re.findall(rf"{re.escape(opening)}|{re.escape(closing)}", inner):
+        depth += 1 if part == opening else -1
+        if depth < 0:
+            return False
+    return True
