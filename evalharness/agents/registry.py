@@ -17,10 +17,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from evalharness.agents.base import Agent, AgentOptions
+from evalharness.agents.program import Program
 from evalharness.base.errors import UserError, nearest
 
 GROUP = "evalharness.agents"
 """Entry points of agents that other packages bring along."""
+_STANDARD = ("abc", "builtins", "typing")
 DEFAULT = "react"
 OURS: Mapping[str, str] = {
     "react": "evalharness.agents.react:ReactAgent",
@@ -46,8 +48,8 @@ class ChosenAgent:
 
     kind: type[Agent]
     options: AgentOptions
-    code: str | None = None
-    """SHA-256 of the file that its class is in; None for ours, whose `version` says what changed."""
+    code: Program | None = None
+    """The files that its class comes from; None for ours, whose `version` says what changed."""
 
     @property
     def name(self) -> str:
@@ -67,7 +69,10 @@ class ChosenAgent:
             "version": self.kind.version,
             "options": self.options.model_dump(mode="json"),
         }
-        return known | ({} if self.code is None else {"code_sha256": self.code})
+        if self.code is None:
+            return known
+        unknown = {"not_checked": self.code.not_checked} if self.code.not_checked else {}
+        return known | {"code_sha256": self.code.sha256} | unknown
 
 
 def agent_named(said: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
@@ -92,7 +97,8 @@ def agent_recorded(
         chosen = agent_named(name, options) if ":" not in name else None
     except UserError:
         return None
-    if chosen is None or (chosen.kind.version, chosen.code) != (version, code):
+    own = chosen and chosen.code and chosen.code.sha256
+    if chosen is None or (chosen.kind.version, own) != (version, code):
         return None
     return chosen
 
@@ -104,7 +110,7 @@ def names() -> list[str]:
 
 
 @cache
-def _class_of(said: str) -> tuple[type[Agent], str | None]:
+def _class_of(said: str) -> tuple[type[Agent], Program | None]:
     place, _, name = _place_of(said).rpartition(":")
     try:
         module = _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
@@ -124,8 +130,8 @@ def _class_of(said: str) -> tuple[type[Agent], str | None]:
         raise UserError(f"--agent {said}: {name} needs a class attribute `name`")
     if not (isinstance(kind.Options, type) and issubclass(kind.Options, AgentOptions)):
         raise UserError(f"--agent {said}: {name}.Options is no class derived from AgentOptions")
-    own = kind.__module__.startswith("evalharness.agents.")
-    return kind, None if own else _code(kind)
+    theirs = [base for base in kind.__mro__ if not base.__module__.startswith(("evalharness.", *_STANDARD))]
+    return kind, Program.of({Path(inspect.getfile(base)) for base in theirs}) if theirs else None
 
 
 def _place_of(said: str) -> str:
@@ -163,10 +169,6 @@ def _from_file(path: Path) -> Any:
         del sys.modules[name]
         raise
     return module
-
-
-def _code(kind: type[Agent]) -> str:
-    return hashlib.sha256(Path(inspect.getfile(kind)).read_bytes()).hexdigest()
 
 
 def _wrong_options(said: str, kind: type[Agent], error: ValidationError) -> str:

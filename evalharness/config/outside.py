@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import shlex
+from functools import cached_property
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from evalharness.agents.program import Program, hash_command
 from evalharness.config.option import Option, Part
 
 
@@ -31,6 +34,20 @@ class OutsideConfig(Part):
         if not host or not port.isdecimal() or int(port) > 65535:
             raise ValueError("give HOST:PORT, such as 127.0.0.1:8100")
         return given
+
+    @cached_property
+    def program(self) -> tuple[dict[str, str], Program]:
+        """As of `hash_command`. A command that cannot be read names no file."""
+        try:
+            return hash_command(shlex.split(self.agent_command or ""))
+        except ValueError:
+            return {}, Program()
+
+    def program_identity(self) -> dict[str, Any]:
+        """Which program the command starts."""
+        hashes, program = self.program
+        unknown = program.not_checked if self.agent_command else ["programs that come by themselves"]
+        return {"command_sha256": hashes, "not_checked": unknown}
 
     @property
     def address(self) -> tuple[str, int]:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from evalharness.agents.program import OF_PROGRAMS
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import folder_name
 from evalharness.base.renamed import called_here, with_new_names
@@ -136,7 +137,7 @@ class RunConfig:
         if not policy.is_scripted:
             data |= policy.sampling_fields() | self.agent.agent_identity() | self._protocol_identity()
         if policy.is_external:
-            data |= self.agent.agent_identity()
+            data["agent"] = {**self.agent.chosen.identity(), **self.outside.program_identity()}
         if policy.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -179,7 +180,12 @@ class RunConfig:
         endpoint = address if self.policy.is_endpoint else self.policy.model
         # A limit of 30 that was asked for is another one than none where a family has less of its own.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
-        key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
+        identity = self.identity()
+        if (
+            "agent" in identity
+        ):  # a changed program is refused, as a changed prompt is, and begins no other folder
+            identity["agent"] = {k: v for k, v in identity["agent"].items() if k not in OF_PROGRAMS}
+        key = json.dumps({**identity, "endpoint": endpoint, **asked}, sort_keys=True)
         if self.agent.followed is not None and not self.policy.is_scripted:
             name += "-" + folder_name(self.agent.followed.name, "protocol")
         elif self.agent.agent is not None and not self.policy.is_external:

@@ -30,7 +30,7 @@ def digest(identity: Mapping[str, Any]) -> str:
 
 def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Why a run of identity `earlier` cannot go on as `now`, a readable line each; none where it can."""
-    before = _with_more_samples(earlier, now)
+    before, now = _with_more_samples(earlier, now), with_words_of(earlier, now)
     options = differences(_as_options(before), _as_options(now))
     # Other tasks follow from other options.
     left_out = {"config", "tasks_sha256"} if options else {"config"}
@@ -80,6 +80,21 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
 def _shown(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+
+
+def with_words_of(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`now` with only those words of the agent's command that named something at the first start: another word may name
+    what the program has written since."""
+    before, after = (identity.get("config", {}).get("agent") for identity in (earlier, now))
+    if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
+        return now
+    hashes = after.get("command_sha256", {})
+    agent = {key: value for key, value in after.items() if key not in ("command_sha256", "not_checked")}
+    if isinstance(words := before.get("command_sha256"), Mapping):
+        agent["command_sha256"] = {word: hashes.get(word) for word in words}
+    if "not_checked" in before:
+        agent["not_checked"] = before["not_checked"]
+    return {**now, "config": {**now["config"], "agent": agent}}
 
 
 def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -21,7 +21,12 @@ class AgentIdentity(Stored):
     options: dict[str, Any]
     """All of its options, those left at their defaults included."""
     code_sha256: str | None = None
-    """Of the file that its class is in; not there for agents of the harness."""
+    """Of its program: the file or the whole package that its class is in, and what these import that is not installed;
+    not there for agents of the harness."""
+    command_sha256: dict[str, str] | None = None
+    """Of `--agent-command`: word -> SHA-256 of the file, folder or module that it names, with what that imports."""
+    not_checked: list[str] | None = None
+    """Programs and files whose changes are not noticed."""
 
 
 class ProtocolIdentity(Stored):

@@ -35,7 +35,7 @@ from evalharness.records.files import LOCK as LOCK
 from evalharness.records.files import MANIFEST as MANIFEST
 from evalharness.records.files import STUDY
 from evalharness.records.files import SUMMARY as SUMMARY
-from evalharness.records.identity import changes, other_answerers
+from evalharness.records.identity import changes, digest, other_answerers, with_words_of
 from evalharness.records.lines import LineFile, located_lines, read_lines
 from evalharness.records.manifest import Manifest
 from evalharness.records.stored import Count, Stored, refuse_later
@@ -265,8 +265,8 @@ class RecordFolder:
             manifest = {
                 **earlier,
                 **described,
-                "identity": manifest["identity"],
-                "digest": manifest["digest"],
+                "identity": (identity := with_words_of(earlier["identity"], manifest["identity"])),
+                "digest": digest(identity),
                 "sessions": [*earlier["sessions"], *manifest["sessions"]],
             }
         self.write(manifest)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from evalharness.agents.program import Program
 from evalharness.base.reading import read_object
 from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import Task
@@ -71,6 +72,8 @@ class Started:
     log: Path
     url: str
     hub: Hub
+    program: Program
+    """Its files at the run's start."""
     broken: str | None = None
     """Why none of them will ever play."""
     ending: set[asyncio.Task[None]] = field(default_factory=set)
@@ -136,6 +139,11 @@ class _OutsidePlayer(Player):
             return offer
         offer = self.offer = await hub.offer(key, opening, secrets.token_urlsafe(24))
         assert offer.token is not None
+        if edited := started.program.edited():
+            started.broken = (
+                f"{edited[0]} has changed since the run began (--agent-command): undo it, or choose -o DIR"
+            )
+            raise NeverAskedError(started.broken)
         about = f"{self.task.id}, sample {self.sample}"
         self.process = await AgentProcess.start(
             started.command, about, started.log, url=started.url, token=offer.token
@@ -210,7 +218,7 @@ def prepare_outside(name: str, config: OutsideConfig) -> Prepared:
                     flags="--agent-listen HOST:PORT",
                 )
             )
-            started = None if command is None else Started(command, folder / LOG, url, hub)
+            started = None if command is None else Started(command, folder / LOG, url, hub, config.program[1])
             policy = OutsidePolicy(hub, config.turn_time_limit, started)
             stack.push_async_callback(policy.close)
             if started is None:

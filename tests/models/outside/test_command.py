@@ -59,6 +59,20 @@ def test_its_episodes_stand_under_its_name_and_the_run_verifies(
     assert "agent_command" in again.stderr or "agent-command" in again.stderr
 
 
+def test_an_edited_script_does_not_continue_the_run(environment: dict[str, str], tmp_path: Path) -> None:
+    script = tmp_path / "mine.py"
+    script.write_text(AGENT.read_text())
+    options = (
+        "--agent", "external", "--agent-option", "name=mine", "--max-turns", 4,
+        "--agent-command", shlex.join([sys.executable, str(script), "asks again", str(tmp_path / "run")]),
+    )  # fmt: skip
+    assert run_compass(environment, tmp_path / "run", *options, "--limit", 1).returncode == 0
+    script.write_text(AGENT.read_text() + "\n")
+    done = run_compass(environment, tmp_path / "run", *options, "--limit", 1)
+    assert done.returncode == 2
+    assert f"--agent.command_sha256.{script}: " in done.stderr
+
+
 def fails_to_pipe() -> tuple[int, int]:
     raise OSError(errno.EMFILE, "Too many open files")
 

@@ -1,0 +1,174 @@
+"""The files of an agent's program, hashed: a changed program is another agent.
+
+A Python file stands for itself, the whole package that it is in, and the modules that it imports from its own folder
+or from another folder outside the installed packages.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalharness.base.reading import read_bytes, sha256_of
+
+OF_PROGRAMS = ("code_sha256", "command_sha256", "not_checked")
+"""Keys of an agent's identity that say which files it is made of."""
+MOST_FILES = 10_000
+"""Of one folder. A folder with more files is no program; it is not hashed."""
+_PRODUCTS = (".pyc", ".log", ".jsonl", ".lock", ".pid", ".tmp")
+"""Suffixes of files that programs write."""
+
+
+@dataclass
+class Program:
+    files: dict[Path, str] = field(default_factory=dict)
+    """File -> SHA-256; "" if it cannot be read."""
+    not_checked: list[str] = field(default_factory=list)
+    """Files and folders that cannot be hashed, and programs that no file of the command's folder is."""
+    sha256: str | None = None
+    """None: no file can be hashed."""
+
+    @classmethod
+    def of(cls, paths: Iterable[Path]) -> Program:
+        """Of the programs that start in these files or folders."""
+        program = cls()
+        for path in paths:
+            program._add(path.resolve())
+        program.not_checked += sorted(str(file) for file, sha256 in program.files.items() if not sha256)
+        if len(program.files) == 1:
+            [program.sha256] = program.files.values()
+        elif program.files:
+            # Names from the folder that holds all files: a program may be moved.
+            top = os.path.commonpath([file.parent for file in program.files])
+            lines = [f"{os.path.relpath(file, top)} {sha256}\n" for file, sha256 in program.files.items()]
+            whole = "".join(sorted(lines)).encode(errors="surrogateescape")
+            program.sha256 = hashlib.sha256(whole).hexdigest()
+        return program
+
+    def edited(self) -> list[Path]:
+        """The Python files that hold something else now. Other files may be what the program remembers."""
+        return [file for file, sha256 in self.files.items() if file.suffix == ".py" and _hash(file) != sha256]
+
+    def _add(self, path: Path) -> None:
+        package = _package_of(path)
+        todo = [package or path]
+        roots = [
+            path if path.is_dir() else path.parent,
+            *([package.parent] if package else []),
+            *_own_paths(),
+        ]
+        while todo:
+            module = todo.pop()
+            try:
+                files = set(_files_in(module)) if module.is_dir() else {module}
+            except OSError:
+                self.not_checked.append(str(module))
+                continue
+            new = files - self.files.keys()
+            names = {name for file in new for name in _imports(file)}
+            self.files |= {file: _hash(file) for file in new}
+            todo += filter(None, (find_module(name, roots) for name in names))
+
+
+def _hash(file: Path) -> str:
+    try:
+        return sha256_of(file)
+    except OSError:
+        return ""
+
+
+def hash_command(words: Sequence[str]) -> tuple[dict[str, str], Program]:
+    """(word -> SHA-256 of what it names, all of it). A word names a file, a folder, `OPTION=FILE`, or after `-m` a
+    module. A folder that is empty is for what the program writes."""
+    hashes, whole = dict[str, str](), Program()
+    for number, word in enumerate(words):
+        is_module = number > 0 and words[number - 1] == "-m"
+        path = find_module(word, [Path.cwd()]) if is_module else _named_by(word)
+        if number == 0 and os.sep not in word:
+            whole.not_checked.append(word)  # the PATH says where it is
+        elif path is not None:
+            program = Program.of([path])
+            whole.files |= program.files
+            whole.not_checked += program.not_checked
+            if program.sha256:
+                hashes[word] = program.sha256
+        elif is_module:
+            whole.not_checked.append(f"-m {word}")
+    return hashes, whole
+
+
+def _named_by(word: str) -> Path | None:
+    for text in filter(None, (word, word.partition("=")[2])):
+        try:
+            if (path := Path(text)).is_file() or path.is_dir():
+                return path
+        except (OSError, ValueError):  # no name of a file: too long, say
+            continue
+    return None
+
+
+def find_module(name: str, roots: Iterable[Path]) -> Path | None:
+    """The file or folder of a module, in the first of the folders that has it."""
+    for root in roots:
+        path = root.joinpath(*name.split("."))
+        if path.is_dir() and any(path.glob("*.py")):
+            return path
+        if (file := path.with_name(f"{path.name}.py")).is_file():
+            return file
+    return None
+
+
+def _package_of(path: Path) -> Path | None:
+    """The outermost package that a file or folder is in; else the folder itself."""
+    package = path if path.is_dir() else None
+    for folder in path.parents:
+        if not (folder / "__init__.py").is_file():
+            break
+        package = folder
+    return package
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """All but hidden files, what programs write, and folders of runs. Raises OSError for too many."""
+    count = 0
+    for place, folders, names in os.walk(folder):
+        if "manifest.json" in names:
+            folders[:], names = [], []
+        folders[:] = [name for name in folders if name[0] != "." and name != "__pycache__"]
+        for name in names:
+            if name[0] != "." and not name.endswith(_PRODUCTS):
+                yield Path(place, name)
+                count += 1
+        if count > MOST_FILES:
+            raise OSError(f"{folder} has more than {MOST_FILES} files")
+
+
+def _own_paths() -> list[Path]:
+    """Where Python looks for modules, without what is installed."""
+    installed = {"site-packages", "dist-packages"}
+    standard = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
+    paths = (Path(entry).resolve() for entry in sys.path)
+    return [path for path in paths if path not in standard and installed.isdisjoint(path.parts)]
+
+
+def _imports(file: Path) -> set[str]:
+    """The modules that a Python file imports, but not the harness: a manifest has its version."""
+    if file.suffix != ".py":
+        return set()
+    try:
+        tree = ast.parse(read_bytes(file))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names} - {"evalharness"}
