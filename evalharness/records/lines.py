@@ -91,7 +91,7 @@ class LineFile:
     def append(self, value: Mapping[str, Any]) -> None:
         """Write one line so that it survives whatever comes after. A failed write leaves no half line behind.
 
-        Raises StoreError when the disk refuses.
+        Raises StoreError when the disk refuses, and when the file in the folder is no longer the one that is open.
         """
         line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         size: int | None = None
@@ -99,6 +99,7 @@ class LineFile:
             if self._file is None:
                 self._file = self.path.open("ab", buffering=0)
             descriptor = self._file.fileno()
+            self._require_in_place(descriptor)
             size = os.fstat(descriptor).st_size
             written = 0
             while written < len(line):
@@ -108,10 +109,21 @@ class LineFile:
             if size is not None:
                 with contextlib.suppress(OSError):
                     os.ftruncate(descriptor, size)
+            before = (
+                "what was finished before is safe: free some space and run the same command again"
+                if self.path.parent.is_dir()
+                else "its folder is gone"
+            )
+            raise StoreError(f"cannot write {self.path}: {error.strerror}; {before}") from error
+
+    def _require_in_place(self, descriptor: int) -> None:
+        """An editor or a sync tool replaces a file: what is written to the open one then is in no folder."""
+        there = self.path.stat() if self.path.exists() else None
+        if there is None or not os.path.samestat(os.fstat(descriptor), there):
             raise StoreError(
-                f"cannot write {self.path}: {error.strerror}; what was finished before is safe: "
-                "free some space and run the same command again"
-            ) from error
+                f"{self.path} was {'removed' if there is None else 'replaced'} while this command wrote to it: only "
+                "what is in the folder now is kept; the same command makes the rest again"
+            )
 
     def close(self) -> None:
         if self._file is not None:

@@ -164,7 +164,8 @@ def _holds_all(path: Path, names: list[str], folder: Path) -> bool:
     import pyarrow.parquet as pq
 
     try:
-        schema = pq.read_schema(path)
+        with open_file(path) as file:
+            schema = pq.read_schema(file)
         made_from = int((schema.metadata or {})[_MADE_FROM]) if (folder / EPISODES).exists() else None
         return bool(schema.names == names and made_from in (None, _size(folder)))
     except (OSError, KeyError, ValueError, pa.ArrowException):
@@ -199,9 +200,8 @@ def write_parquet(folder: Path) -> None:
                     flush()
             flush()
     except OSError as error:
-        raise InfrastructureError(
-            f"cannot write {folder}/*.parquet: {error}; episodes.jsonl is safe"
-        ) from error
+        kept = "is safe" if (folder / EPISODES).is_file() else "is gone, too"
+        raise InfrastructureError(f"cannot write {folder}/*.parquet: {error}; {EPISODES} {kept}") from error
 
 
 def write_token_table(folder: Path) -> None:

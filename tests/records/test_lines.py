@@ -8,7 +8,7 @@ import pytest
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_object
-from evalharness.records.lines import LineFile, located_lines, read_lines
+from evalharness.records.lines import LineFile, StoreError, located_lines, read_lines
 
 VALUES = [{"a": 1}, {"b": "é\u202e\u2028"}, {"c": [None, 2.5]}]
 
@@ -63,3 +63,18 @@ def test_a_finished_line_that_is_no_record_is_named(tmp_path: Path, damaged: byt
     path.write_bytes(damaged)
     with pytest.raises(UserError, match=said):
         list(read_lines(path, "it is made anew", lambda line: read_object(line)["a"]))
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_file_that_is_no_longer_the_one_in_the_folder_takes_no_line(tmp_path: Path, how: str) -> None:
+    path = tmp_path / "lines.jsonl"
+    file = LineFile(path)
+    file.append({"a": 1})
+    path.rename(tmp_path / "old")
+    if how == "replaced":
+        path.write_bytes((tmp_path / "old").read_bytes())
+    with pytest.raises(StoreError, match=f"was {how} .* the same command"):
+        file.append({"a": 2})
+    file.close()
+    assert read(tmp_path / "old") == [{"a": 1}]
+    assert read(path) == ([{"a": 1}] if how == "replaced" else [])
