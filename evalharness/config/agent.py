@@ -12,6 +12,7 @@ from evalharness.agents.registry import ChosenAgent, agent_named
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
 from evalharness.config.option import Option, Part
+from evalharness.config.values import Turns
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.protocol.published import DEFAULT as DEFAULT_PROTOCOL
 from evalharness.protocol.published import Protocol, load_protocol
@@ -33,7 +34,7 @@ class AgentConfig(Part):
     """an option of the agent: --agent-option history=2"""
     action_interface: Annotated[Literal["react", "tools"], Option(model_only=True)] = "react"
     """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
-    max_turns: int | None = Field(default=None, ge=1, le=1_000_000)
+    max_turns: Turns | None = None
     """turns of an episode (default: 30, or less where the family has less)"""
     perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
     """word the actions differently: P1, P1+P4; see: evalharness perturb list"""

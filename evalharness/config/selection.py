@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from evalharness.base.errors import nearest
 from evalharness.config.option import Option, Part
-from evalharness.config.values import lines_of
+from evalharness.config.values import Samples, SuiteSeed, lines_of
 
 
 class SelectionConfig(Part):
@@ -21,7 +21,7 @@ class SelectionConfig(Part):
     suite: Annotated[str, Option("SUITE")] = "agentboard"
     """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard where
     its data is imported, else open)"""
-    suite_seed: int = Field(default=0, ge=0)
+    suite_seed: SuiteSeed = 0
     """seed of the tasks: which open suite is played, and what --draw takes; 0 is the frozen suite"""
     questions: Annotated[str | None, Option("N|all")] = None
     """how many tasks a family draws, by --suite-seed, from a larger suite (default: its own number)"""
@@ -32,7 +32,7 @@ class SelectionConfig(Part):
     subset: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
     """N tasks in all that stand for the whole held-out score, chosen by family and difficulty, the same for every model
     (80 of 282: an error of about 3 points of success, 2 of progress)"""
-    samples: int = Field(default=1, ge=1)
+    samples: Samples = 1
     """times that each task is played (Inspect: epochs)"""
 
     @field_validator("tasks", mode="before")

@@ -5,11 +5,18 @@ from __future__ import annotations
 import logging
 import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
 from evalharness.base.yaml_lines import load_yaml
+
+# The largest numbers of a run, typed or read from a stranger's folder. Tables and curves have a row for each.
+Turns = Annotated[int, Field(ge=1, le=10_000)]
+Samples = Annotated[int, Field(ge=1, le=10_000)]
+SuiteSeed = Annotated[int, Field(ge=0, le=10**9)]
 
 SAMPLING = (
     *("temperature", "top_p", "top_k", "min_p"),

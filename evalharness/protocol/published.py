@@ -91,7 +91,7 @@ class Protocol(_Strict):
     agent: str
     options: dict[str, Any] = {}
     """Of the agent."""
-    turns: int = Field(ge=1, le=1_000_000)
+    turns: int = Field(ge=1, le=10_000)
     suite: str | None = None
     tasks: str | None = None
     sampling: Sampling = Sampling()

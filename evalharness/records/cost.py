@@ -13,7 +13,7 @@ from evalharness.base.yaml_lines import load_yaml
 from evalharness.config import PolicyConfig
 from evalharness.records.stored import Stored, why
 
-_Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Price = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
 class Prices(BaseModel):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, model_validator
 
 from evalharness.agents.registry import ChosenAgent, agent_named, agent_recorded
+from evalharness.config.values import Samples, SuiteSeed, Turns
 from evalharness.records.stored import SCHEMA, Count, Counts, Limit, Stored
 
 
@@ -52,11 +53,11 @@ class RunOptions(Stored):
     """The options that results depend on, by the names of `config.yaml` (its `draw` is `sample` here); those named here
     and every other one."""
 
-    suite_seed: Count
+    suite_seed: SuiteSeed
     """Which draw of an open suite; 0 is the one that comes with the harness."""
-    samples: Limit
+    samples: Samples
     """Attempts at each task."""
-    max_turns: Limit
+    max_turns: Turns
     """Turns of an episode at most; families with fewer are in `turn_limits`."""
     max_tokens: int | None = None
     """Tokens of a reply at most; not there for a script."""
@@ -138,7 +139,7 @@ class Identity(Stored):
     """Family -> SHA-256 of its tasks."""
     prompts_sha256: dict[str, str]
     """Family -> SHA-256 of its prompt file."""
-    turn_limits: dict[str, Limit] = Field(default={})
+    turn_limits: dict[str, Turns] = Field(default={})
     """Family -> turns of its episodes at most, of families that have fewer than `config.max_turns`."""
 
 
@@ -252,12 +253,14 @@ class Manifest(Stored):
     """False in a submission that holds the actions without what the model wrote."""
 
     @model_validator(mode="after")
-    def _every_family_is_described(self) -> Manifest:
+    def _is_one_run(self) -> Manifest:
         for name in ("expected", "titles", "labels"):
             described = getattr(self, name)
             for family in sorted(self.counts.keys() ^ described.keys()):
                 lacks, has = (name, "counts") if family in self.counts else ("counts", name)
                 raise ValueError(f"{lacks} does not name {family!r}, which {has} does")
+        if sum(self.counts.values()) * self.config.samples > 10**9:
+            raise ValueError("counts times identity.config.samples: more episodes than any run has")
         return self
 
     @property

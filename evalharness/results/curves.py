@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evalharness import stats
 from evalharness.records.store import read_episodes
@@ -27,17 +27,22 @@ def progress_by_turn(label: str, folder: Path, max_turns: int) -> Iterator[Row]:
 
     Episodes of one task (samples) are averaged first, so that bands are over tasks.
     """
-    paths: dict[str, dict[str, list[NDArray[np.float64]]]] = {}
+    paths: dict[str, dict[str, list[list[float]]]] = {}
     for episode in read_episodes(folder):
-        path = np.full(max_turns, episode.progress)
-        reached = [turn.progress for turn in episode.turns[:max_turns]]
-        path[: len(reached)] = reached
+        path = [*(turn.progress for turn in episode.turns[: max_turns - 1]), episode.progress]
         paths.setdefault(episode.family, {}).setdefault(episode.task_id, []).append(path)
     for family, tasks in sorted(paths.items()):
-        means = np.array([np.mean(tasks[task_id], axis=0) for task_id in sorted(tasks)])
+        row: Row = {}
+        longest = max(len(path) for tries in tasks.values() for path in tries)
         for turn in range(max_turns):
-            row = _rated(means[:, turn].tolist(), run=label, family=family, turn=turn + 1)
-            yield {"progress" if key == "rate" else key: value for key, value in row.items()}
+            if turn < longest:  # after the longest episode nothing changes any more
+                means = [
+                    fmean(path[min(turn, len(path) - 1)] for path in tasks[task_id])
+                    for task_id in sorted(tasks)
+                ]
+                rated = _rated(means, run=label, family=family, turn=turn + 1)
+                row = {"progress" if key == "rate" else key: value for key, value in rated.items()}
+            yield row | {"turn": turn + 1}
 
 
 def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:

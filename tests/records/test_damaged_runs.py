@@ -122,6 +122,7 @@ def changed(file: Path, **values: Any) -> bytes:
     return json.dumps(json.loads(first) | values).encode() + b"\n" + rest
 
 
+HIGH_PRICES = b'{"prices": {"input": 1e308, "output": 1e308}}'
 MANIFEST, EPISODE = "manifest.json", "episodes.jsonl"
 KNOWN: list[tuple[str, Callable[[Path], bytes], str]] = [
     (MANIFEST, lambda file: b"{}", "manifest.json is damaged (digest: field required)"),
@@ -131,6 +132,9 @@ KNOWN: list[tuple[str, Callable[[Path], bytes], str]] = [
     (MANIFEST, lambda file: changed(file, sessions=[]), "(sessions: "),
     (MANIFEST, lambda file: changed(file, titles={}), "(titles does not name 'babyai', which counts does)"),
     (MANIFEST, lambda file: changed(file, counts={"pddl": 1}), "(counts does not name 'babyai', which expected does)"),
+    (MANIFEST, lambda file: file.read_bytes().replace(b'"samples": 2', b'"samples": 1000000'), "or equal to 10000)"),
+    (MANIFEST, lambda file: file.read_bytes().replace(b'"max_turns": 30', b'"max_turns": 1000000'), "equal to 10000)"),
+    (MANIFEST, lambda file: changed(file, counts=dict.fromkeys(readers.OUTCOMES, 10**9)), "more episodes than any run"),
     (EPISODE, lambda file: changed(file, progress="NaN"), "at line 1 (progress: input should be a valid number)"),
     (EPISODE, lambda file: changed(file, progress=float("nan")), "damaged at line 1 (progress: "),
     (EPISODE, lambda file: changed(file, progress=7.5), "damaged at line 1 (progress: "),
@@ -169,7 +173,7 @@ def test_pictures_of_a_damaged_run(reader: str, inside: Path, capsys: pytest.Cap
 def test_a_summary_that_is_damaged_loses_its_times_only(
     inside: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for data in (b"[]", b'{"performance": {"efficiency": 1}}', b'{"wall_s": "long"}', b"\xff"):
+    for data in (b"[]", b'{"performance": {"efficiency": 1}}', b'{"wall_s": "long"}', b"\xff", HIGH_PRICES):
         run = damaged_copy(inside, "summary.json", data)
         assert main(["show", str(run)]) == 0
         told = capsys.readouterr()

@@ -30,6 +30,8 @@ _OF_TASKS = (
 )
 """Options that say what is played; who played it is of no account here."""
 _RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw", "subset")
+_LISTED = 100
+"""Missing samples of a task that are named one by one."""
 _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
 
 
@@ -136,15 +138,22 @@ def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Find
 def missing(
     keys: set[tuple[str, int]], tasks: Sequence[str], samples: int, given_up: set[tuple[str, int]]
 ) -> list[Finding]:
-    """Episodes that the run should have and has not."""
+    """Episodes that the run should have and has not; one finding of a task that lacks many."""
     gave_up = "no episode; it was given up after infrastructure failures"
-    return [
-        Finding(
-            "missing",
-            f"{task_id}, sample {sample}",
-            gave_up if (task_id, sample) in given_up else "no episode",
-        )
-        for task_id in tasks
-        for sample in range(samples)
-        if (task_id, sample) not in keys
-    ]
+    findings = []
+    for task_id in tasks:
+        absent = [sample for sample in range(samples) if (task_id, sample) not in keys]
+        if len(absent) > _LISTED:
+            findings.append(
+                Finding("missing", task_id, f"no episode of {len(absent)} of its {samples} samples")
+            )
+            continue
+        findings += [
+            Finding(
+                "missing",
+                f"{task_id}, sample {sample}",
+                gave_up if (task_id, sample) in given_up else "no episode",
+            )
+            for sample in absent
+        ]
+    return findings
