@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_csv_option
 from evalharness.cli.output import note, results_console
-from evalharness.cli.parser import CommandParser, argument
+from evalharness.cli.parser import CommandParser, argument, number
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, show_training
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def add_options(parser: CommandParser) -> None:
     study.add_argument(
         "--watch",
         nargs="?",
-        type=float,
+        type=number,
         const=60.0,
         metavar="MINUTES",
         help="go on with checkpoints that appear, until none has for so long (default: 60)",
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_results import training_result
 
-    if args.watch is not None and not args.watch >= 0:  # NaN is not, either
+    if args.watch is not None and args.watch < 0:
         raise UserError(f"--watch {args.watch:g} is no number of minutes, 0 or more")
     source = Path(args.folder)
     config = config_of(args, model=str(source))

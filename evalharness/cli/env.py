@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.base.errors import UserError, at_least
+from evalharness.base.errors import at_least
 from evalharness.cli.common import add_data_option, data_folder
 from evalharness.cli.output import note, say
 from evalharness.cli.parser import CommandParser, argument, subcommand
@@ -70,7 +70,7 @@ def add_options(parser: CommandParser) -> None:
         "of $EVALHARNESS_ENV_TOKEN",
         default="127.0.0.1",
     )
-    argument(serve, "--port N", "port; 0: a free one", default=8000)
+    argument(serve, "--port PORT", "port; 0: a free one", default=8000)
     argument(
         serve, "--cluster ADDRESS", "hold the environments on the nodes of a Ray cluster, as `run --cluster`"
     )
@@ -89,8 +89,6 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.training.envserver.serving import Ready, ServeOptions, chosen_families, serve
     from evalharness.training.envserver.tasks import Wanted
 
-    if not 0 <= args.port <= 65535:
-        raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")
     at_least(0, waiting=args.waiting)
     at_least(1, sessions=args.sessions, max_turns=args.max_turns)
     known = specs()

@@ -18,7 +18,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "--rater NAME", "who labels: a folder in RUN/labels", default="person")
     argument(parser, "--turns N", "how many, as `evalharness judge --turns` draws them", default=100)
     argument(parser, "--seed N", "of the draw", default=0)
-    argument(parser, "--port N", "port on 127.0.0.1 (default: a free one)", default=0)
+    argument(parser, "--port PORT", "port on 127.0.0.1 (default: a free one)", default=0)
     table = parser.add_mutually_exclusive_group()
     argument(
         table,

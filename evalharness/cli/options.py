@@ -8,7 +8,7 @@ import types
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -16,7 +16,7 @@ from evalharness.base.errors import at_least
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
 from evalharness.cli.output import note
-from evalharness.cli.parser import argument, with_default
+from evalharness.cli.parser import argument, number, whole_number, with_default
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options
 
@@ -97,7 +97,7 @@ def add_option(
         elif get_origin(kind) in (list, tuple) or option.repeated:
             more["action"] = "append"
         if item in (int, float) and not option.text:
-            more["type"] = item
+            more["type"] = whole_number if item is int else number
     parser.add_argument(*names, dest=name, help=help_of(field, default).replace("%", "%%"), **more)
 
 
@@ -105,7 +105,7 @@ def _kind(annotation: Any) -> Any:
     """The type itself: `int` of `int | None`."""
     if get_origin(annotation) in (Union, types.UnionType):
         [annotation] = [kind for kind in get_args(annotation) if kind is not type(None)]
-    return annotation
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def help_of(field: FieldInfo, own_default: Any = None) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,9 +24,38 @@ AddOptions = Callable[["CommandParser"], None]
 Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
 Run = Callable[[argparse.Namespace], int]
 """Carries a command out; the exit status."""
+_MOST = 10**12
+"""A larger number than any that a person means: it overflows what is computed with it, or takes hours."""
+
+
+def whole_number(text: str) -> int:
+    """For options. Raises ArgumentTypeError."""
+    if not re.fullmatch(r"\s*[+-]?\d[\d_]{,12}\s*", text) or abs(value := int(text)) > _MOST:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number (up to {_MOST:,})")
+    return value
+
+
+def number(text: str) -> float:
+    """For options. Raises ArgumentTypeError."""
+    try:
+        if abs(value := float(text)) <= _MOST:  # NaN is not
+            return value
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number (up to {_MOST:,})")
+
+
+def _port(text: str) -> int:
+    """Of this machine; 0 for a free one."""
+    if not 0 <= (value := whole_number(text)) <= 65535:
+        raise argparse.ArgumentTypeError(f"{value} is not a port, which is a number up to 65535")
+    return value
+
+
 _TYPES: Mapping[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("N", "R", "A"), int),
-    **dict.fromkeys(("X", "T", "P", "GB", "SHARE", "MINUTES"), float),
+    **dict.fromkeys(("N", "R", "A"), whole_number),
+    **dict.fromkeys(("X", "T", "P", "GB", "SHARE", "MINUTES"), number),
+    "PORT": _port,
     **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "DIR|FILE", "FOLDER", "RUN", "RUN|DATA", "SOURCE"), Path),
 }
 """Metavar -> what the value is; of every other one it is a text."""

@@ -89,9 +89,7 @@ def register(commands: Commands) -> None:
     parser = subcommand(commands, "stats", _stats, "errors, decisions and tokens")
     argument(parser, "file FILE", "data set")
     argument(parser, "--model BASE", "whose tokens are counted, by family, as in `tune`")
-    parser.add_argument(
-        "--max-length", type=int, default=0, metavar="N", help="say what a limit of N tokens leaves out"
-    )
+    argument(parser, "--max-length N", "say what a limit of N tokens leaves out", default=0)
     argument(parser, "-o --output DIR", "also a figure, in this folder")
     add_json_option(parser)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evalharness.base.errors import UserError
 from evalharness.cli.common import data_folder, how_to_go_on, saying_what_is_kept, titles
 from evalharness.cli.output import note, require_writable, results_console, write_json
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, whole_number
 from evalharness.cli.studies import add_dry_run_option, run_study
 
 if TYPE_CHECKING:
@@ -72,12 +72,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 KIND = "seeds"
-_MOST = 1000
 
 
 def take_several(seed: argparse.Action) -> None:
     """`--seed` of a parser that may be given a list, which stays a text."""
-    seed.type = lambda text: int(text) if text.lstrip("-").isdecimal() else text
+    seed.type = lambda text: whole_number(text) if text.lstrip("-").isdecimal() else text
     seed.metavar = "N|LIST"
     seed.help = (
         "seed of sampling and of the random policy (of the tasks: --suite-seed); several, 0,1,2 or 0-4: a run of "
@@ -86,21 +85,12 @@ def take_several(seed: argparse.Action) -> None:
 
 
 def read_seeds(text: str) -> list[int]:
-    """`0,1,2`, `0-4`, `0-2,7`; each once, in order. Raises UserError."""
-    found: set[int] = set()
-    for part in text.split(","):
-        low, dash, high = part.strip().partition("-")
-        if not low.isdecimal() or (dash and not high.isdecimal()):
-            raise UserError(f"--seed {text}: {part.strip()!r} is no seed; give a list or range: 0,1,2 or 0-4")
-        first, last = int(low), int(high or low)
-        if last - first >= _MOST:
-            raise UserError(f"--seed {text}: more than {_MOST} seeds")
-        if last < first:
-            raise UserError(f"--seed {text}: {part.strip()} ends before it begins; write {last}-{first}")
-        found |= set(range(first, last + 1))
-    if len(found) < 2:
+    """Two or more. Raises UserError."""
+    from evalharness.suites.selection import parse_seeds
+
+    if len(seeds := parse_seeds("--seed", text)) < 2:
         raise UserError(f"--seed {text}: a study needs two seeds")
-    return sorted(found)
+    return seeds
 
 
 def run_seeds(args: argparse.Namespace) -> int:

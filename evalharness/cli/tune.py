@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError, at_least
 from evalharness.base.text import duration
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import note, results_console, say, write_json
-from evalharness.cli.parser import CommandParser, argument, subcommand
+from evalharness.cli.parser import CommandParser, argument, number, subcommand
 from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     argument(how, "--warmup SHARE", "of the steps (default: 0.03)")
     argument(how, "--weight-decay X", "(default: 0)")
     argument(how, "--max-grad-norm X", "(default: 1)")
-    argument(how, "--epochs N", "times that all data is seen (default: 3)", type=float)
+    argument(how, "--epochs N", "times that all data is seen (default: 3)", type=number)
     argument(how, "--max-steps N", "end after so many steps instead")
     argument(
         how,

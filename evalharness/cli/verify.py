@@ -8,7 +8,6 @@ import argparse
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +98,7 @@ def suites_on_request(args: argparse.Namespace) -> AbstractContextManager[Tempor
     from evalharness.suites.temporary import temporary_suites
 
     minutes: float | None = args.make_suites
-    if minutes is not None and not (isfinite(minutes) and minutes > 0):
+    if minutes is not None and not minutes > 0:
         raise UserError(f"--make-suites {minutes:g}: give minutes, more than 0")
     return temporary_suites(_question(agreed=minutes is not None), 60 * (minutes or _MINUTES))
 

@@ -78,10 +78,10 @@ def parse_seeds(option: str, text: str) -> list[int]:
     for part in text.split(","):
         found = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
         if found is None:
-            raise UserError(f"{option} {text!r}: give suite seeds as in 1-4,9")
+            raise UserError(f"{option} {text!r}: give seeds as in 1-4,9")
         first, last = int(found[1]), int(found[2] or found[1])
         if last < first or last - first >= _MOST_SEEDS:
-            raise UserError(f"{option} {text!r}: {part.strip()} is no range of suite seeds")
+            raise UserError(f"{option} {text!r}: {part.strip()} is no range of seeds")
         seeds += range(first, last + 1)
     return sorted(set(seeds))
 

@@ -94,10 +94,11 @@ def test_the_command_plays_every_seed_and_a_further_one_extends_the_study(
     ("text", "why"),
     [
         ("3", "needs two seeds"),
-        ("0,x", "'x' is no seed"),
-        ("2-0", "ends before it begins; write 0-2"),
-        ("0,,1", "'' is no seed"),
-        ("-1,2", "is no seed"),
+        ("0,x", "give seeds as in"),
+        ("2-0", "2-0 is no range of seeds"),
+        ("0,,1", "give seeds as in"),
+        ("-1,2", "give seeds as in"),
+        ("9" * 5000 + ",1", "give seeds as in"),
     ],
 )
 def test_what_is_no_list_of_seeds_is_refused(text: str, why: str) -> None:

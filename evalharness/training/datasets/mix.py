@@ -32,8 +32,8 @@ def parse_part(text: str) -> Part:
         value = float(share)
     except ValueError:
         return Part(Path(text), 1.0)
-    if not 0 < value < float("inf"):
-        raise UserError(f"{text}: a share is a number above 0, as in FILE:0.2")
+    if not 1e-9 <= value <= 1e9:
+        raise UserError(f"{text}: a share is a number above 0 (up to 1e9), as in FILE:0.2")
     return Part(Path(name), value)
 
 
