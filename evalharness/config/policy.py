@@ -193,6 +193,10 @@ class PolicyConfig(Part):
             raise ValueError(
                 "--deterministic is for a vLLM that evalharness starts; start your own with VLLM_BATCH_INVARIANT=1"
             )
+        if self.api_key_env and any("@" in url.split("/")[2] for url in self.endpoints):
+            raise ValueError(
+                "a server's URL has a name and password, and --api-key-env a key: give one of them"
+            )
         if self.replicas > 1 and not self.is_ours:
             raise ValueError(
                 "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"

@@ -20,7 +20,9 @@ def read_key(option: str, variable: str | None) -> str | None:
     """The key in the variable that `option` names. Raises UserError, which shows no text that may be a key itself."""
     if variable is None:
         return None
-    if key := os.environ.get(variable):
+    if key := os.environ.get(variable, "").strip():
+        if not re.fullmatch(r"[!-~]+", key):
+            raise UserError(f"{option} {variable}: its key holds a character that no HTTP header can hold")
         return key
     if may_be_a_key(variable):
         raise UserError(

@@ -14,7 +14,7 @@ from command_line import run_compass
 
 from evalharness.base.errors import UserError
 from evalharness.base.settings import key_hint, openai_hint
-from evalharness.config import endpoint_url
+from evalharness.config import PolicyConfig, endpoint_url, make_part
 from evalharness.models.api_key import read_key
 
 
@@ -46,6 +46,21 @@ def test_what_looks_like_a_key_is_not_shown(key: str) -> None:
     with pytest.raises(UserError, match="looks like a key") as refused:
         read_key("--api-key-env", key)
     assert key not in str(refused.value)
+
+
+def test_a_key_is_what_a_header_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("K2", "sk-1\r\n")  # as of a file with the line ends of Windows
+    assert read_key("--api-key-env", "K2") == "sk-1"
+    monkeypatch.setenv("K2", "sk\r\nX: 1")
+    with pytest.raises(UserError, match="no HTTP header") as refused:
+        read_key("--api-key-env", "K2")
+    assert "sk" not in str(refused.value)
+
+
+def test_a_url_with_a_password_beside_a_key_is_refused() -> None:
+    with pytest.raises(UserError, match="give one of them") as refused:
+        make_part(PolicyConfig, {"model": "http://u:secret@h/v1", "model_name": "m", "api_key_env": "K2"})
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["OPENAI_API_KEY", "MY_KEY", "TOKEN", "K2"])
