@@ -28,12 +28,22 @@ from evalharness.play.progress import Progress
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode
 from evalharness.records.lines import LineFile, read_lines
+from evalharness.records.stored import Stored
 from evalharness.results.report.table import print_summary
 from evalharness.runs.evaluation import evaluate
 
 _HELP = "type an action; 'give up' ends the task, 'quit' (or Ctrl-D) leaves: the same command continues"
 TYPED = "typed.jsonl"
 """In the run folder: every action as it was typed, so that a task that was left goes on where it was."""
+
+
+class _Typed(Stored):
+    """A line of it."""
+
+    task: str
+    action: str
+
+
 _LISTED = "+list"
 """Ends the name of a person who saw the valid actions."""
 
@@ -63,8 +73,10 @@ class Person(Policy):
             return
         self._file = LineFile(folder / TYPED)
         self._file.drop_torn_line()
-        for line in read_lines(folder / TYPED, "its task begins anew", read_object):
-            self._typed.setdefault(line["task"], []).append(line["action"])
+        for line in read_lines(
+            folder / TYPED, "its task begins anew", lambda raw: _Typed.of(read_object(raw))
+        ):
+            self._typed.setdefault(line.task, []).append(line.action)
 
     @contextmanager
     def watch(self, progress: Progress) -> Iterator[None]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import sha256_of
+from evalharness.base.reading import read_json, sha256_of
 from evalharness.base.version import __version__
 from evalharness.data.importer import FamilyImport, import_published
 from evalharness.data.source import is_archive
@@ -106,7 +106,7 @@ def _transfer(download: Download, part: Path, progress: Progress) -> None:
         # Should the file have changed meanwhile, the server sends the whole new one (RFC 9110, 13.1.5). A full disk may
         # have left a validator without its text.
         with contextlib.suppress(FileNotFoundError, ValueError):
-            request.add_header("If-Range", json.loads(_validator_file(part).read_text()))
+            request.add_header("If-Range", read_json(_validator_file(part)))
     try:
         response = urllib.request.urlopen(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:

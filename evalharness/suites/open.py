@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.paths import home_folder, ranges_folder, write_whole
+from evalharness.base.reading import parse_json, read_text
 from evalharness.envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, tasks_hash
 
 if TYPE_CHECKING:
@@ -143,19 +144,29 @@ def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> l
     path = suite_file(spec.family, suite_seed, folder)
     again = f"make it again: {suite_command(suite_seed, spec.family)} --force"
     try:
-        head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-        rows = [Proven(Task.from_json(line["task"]), Proof(**line["proof"])) for line in lines]
-        promised, version = head["tasks_sha256"], head.get("version", 1)
+        head, *lines = map(parse_json, read_text(path).splitlines())
+        rows = [
+            Proven(
+                Task.from_json(line["task"]),
+                Proof(int(line["proof"]["plan_turns"]), str(line["proof"]["plan_sha256"])),
+            )
+            for line in lines
+        ]
+        promised, version, held = (
+            head["tasks_sha256"],
+            head.get("version", 1),
+            tasks_hash([r.task for r in rows]),
+        )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path} is no frozen suite ({error}); {again}") from None
     if version != spec.suites.open_version:
         raise UserError(
             f"{path} is version {version} of the open {spec.title} suite, this is version "
             f"{spec.suites.open_version}; {again}"
         )
-    if promised != tasks_hash([row.task for row in rows]):
+    if promised != held:
         raise UserError(f"{path} does not match its content hash; {again}")
     return rows
 

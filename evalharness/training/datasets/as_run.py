@@ -92,7 +92,7 @@ def _writable(folder: Path) -> Path:
 def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
     """Raises UserError where the file cannot be read."""
     made = (read_manifest(path) or {}).get("made", {})
-    prompts: Mapping[str, str] = made.get("prompts", {}) if isinstance(made, dict) else {}
+    prompts: Mapping[str, str] = made.get("prompts", {})
     conversations = list(read_data(path, broken))
     if not conversations:
         raise none_found(path, broken)

@@ -24,7 +24,7 @@ from evalharness.base.errors import UserError, system_errors
 from evalharness.base.locks import exclusive
 from evalharness.base.reading import lines_of, open_file
 from evalharness.base.version import __version__
-from evalharness.records.stored import why
+from evalharness.records.stored import Stored, why
 
 SCHEMA = 1
 KIND = "evalharness training data"
@@ -257,7 +257,20 @@ def write_data(path: Path, conversations: Iterable[Conversation], made: Mapping[
     return manifest
 
 
+class _Made(Stored):
+    prompts: dict[str, str] = Field(default={})
+
+
+class _Manifest(Stored):
+    kind: Literal["evalharness training data"]
+    sha256: str
+    counts: dict[str, Any]
+    made: _Made
+
+
 def read_manifest(path: Path) -> dict[str, Any] | None:
-    """The manifest of the data set at `path`; None where there is none that can be read."""
-    data = reading.read_known(manifest_path(path))
-    return data if data.get("kind") == KIND else None
+    """The manifest of the data set at `path`; None if there is none of this shape."""
+    try:
+        return _Manifest.of(reading.read_known(manifest_path(path))).to_json()
+    except ValueError:
+        return None

@@ -135,8 +135,7 @@ def is_made(order: Order, output: Path) -> bool:
     if not output.exists():
         return False
     manifest = read_manifest(output) or {}
-    made = manifest.get("made")
-    if isinstance(made, dict) and made.get("order") == json.loads(json.dumps(asdict(order))):
+    if manifest and manifest["made"].get("order") == json.loads(json.dumps(asdict(order))):
         if sha256_of(output) == manifest.get("sha256"):
             return True
         raise UserError(f"{output} was changed after it was made; give another -o, or --force")
