@@ -18,8 +18,27 @@ class _Raw(str):
     """JSON text that is written as it is."""
 
 
+NUMBERS: list[Any] = [
+    -1,
+    0,
+    -0.0,
+    10**4,
+    10**6,
+    10**9,
+    10**9 + 1,
+    2**53,
+    10**18,
+    10**30,
+    10**300,
+    1e308,
+    -1e308,
+    5e-324,
+]
+"""Numbers of JSON that a computation or a loop may not survive."""
+
+
 ODD: list[Any] = [
-    None, True, -1, 0, 3, 1.5, -0.0, 10**18, 10**30, 1e308, _Raw("NaN"), _Raw("Infinity"), _Raw("-Infinity"),
+    None, True, 3, 1.5, *NUMBERS, _Raw("NaN"), _Raw("Infinity"), _Raw("-Infinity"),
     _Raw("1e999"), _Raw(HUGE), _Raw("-" + HUGE), _Raw("9" * 5000), _Raw("[" * DEEP + "]" * DEEP),
     _Raw('{"a":' * 600 + "1" + "}" * 600), _Raw("[" * 150 + "]" * 150), "NaN", "", " ", [], {}, [None], [[]],
     {"a": None}, {"": {}}, "../../x", "/dev/zero", "\x1b]0;x\x07", "\ud800", "\udfff\x00", "\u202e", "a" * 70_000,
@@ -76,26 +95,38 @@ def change_value(draw: Random, document: Any) -> Any:
     path = draw.choice(paths)
     if not path:
         return draw.choice(ODD)
-    holder = document
-    for key in path[:-1]:
-        holder = holder[key]
+    holder = _at(document, path[:-1])
     last, how = path[-1], draw.random()
     if how < 0.2:
         del holder[last]
     elif how < 0.3 and isinstance(holder, dict):
         holder[draw.choice(["", "id", last + "x", last.upper(), "\ud800", "__class__"])] = holder.pop(last)
     elif how < 0.35:
-        other = document
-        for key in draw.choice(paths):
-            other = other[key]
-        holder[last] = json.loads(json.dumps(other))  # a copy: a value within itself is no JSON
+        holder[last] = json.loads(
+            json.dumps(_at(document, draw.choice(paths)))
+        )  # a copy: a value within itself is no JSON
     else:
         holder[last] = draw.choice(ODD)
     return document
 
 
+def change_numbers(draw: Random, document: Any) -> Any:
+    """Several numbers of a document are others: each may be allowed, and what follows of them not."""
+    paths = [path for path in places(document) if path and type(_at(document, path)) in (int, float)]
+    for path in draw.sample(paths, min(len(paths), draw.choice([1, 2, 3, 8]))):
+        _at(document, path[:-1])[path[-1]] = draw.choice(NUMBERS)
+    return document
+
+
+def _at(document: Any, path: tuple[Any, ...]) -> Any:
+    for key in path:
+        document = document[key]
+    return document
+
+
 def _of_json(draw: Random, data: bytes) -> bytes:
-    return _dumped(change_value(draw, json.loads(data)))
+    change = draw.choice([change_value, change_value, change_numbers])
+    return _dumped(change(draw, json.loads(data)))
 
 
 def _of_a_line(draw: Random, data: bytes) -> bytes:
@@ -200,8 +231,9 @@ def _of_yaml(draw: Random, data: bytes) -> bytes:
 
 def _no_file(draw: Random, path: Path) -> str:
     """Something else in its place."""
+    others = sorted(other for other in path.parent.rglob("*") if other != path and other.is_file())
     path.unlink()
-    how = draw.choice(["pipe", "zero", "folder", "nothing", "loop", "secret", "sparse"])
+    how = draw.choice(["pipe", "zero", "folder", "nothing", "loop", "secret", "sparse", "other"])
     match how:
         case "pipe":
             os.mkfifo(path)
@@ -211,6 +243,8 @@ def _no_file(draw: Random, path: Path) -> str:
             path.mkdir()
         case "loop":
             path.symlink_to(path.name)
+        case "other":
+            path.symlink_to(draw.choice([*others, path.parent]))
         case "secret":
             path.write_bytes(b"{}")
             path.chmod(0)

@@ -4,28 +4,38 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
 from foreign_protocols import verl_checkout
-from made_runs import make_run
+from made_runs import made_episode, make_run, make_task
 from refine_conversations import clean_conversation, erring_conversation
+from scripted_model import SCRIPT
 
 from evalharness.base.paths import prompts_folder
-from evalharness.cli import main
+from evalharness.cli import main, make_parser
+from evalharness.cli.parser import CommandParser, children
+from evalharness.config import make_config
+from evalharness.envs import specs
 from evalharness.judge import judging, labels
 from evalharness.judge.draw import load_turns
 from evalharness.protocol.importer import import_texts
-from evalharness.records.answers import make_manifest
+from evalharness.records import answers
+from evalharness.records.make_manifest import make_manifest
+from evalharness.records.store import RunStore
 from evalharness.records.summary import Timing
 from evalharness.results.summary import write_summary
 from evalharness.results.tables import write_parquet
+from evalharness.runs.evaluation import choose
+from evalharness.suites.open import Proof, Proven, freeze
 from evalharness.training.datasets.conversation import write_data
 
 SOLVED, HALF = (True, 1.0), (False, 0.5)
@@ -36,15 +46,58 @@ NOBODY = "http://127.0.0.1:9/v1"
 
 @dataclass(frozen=True)
 class Reader:
-    run: Callable[[], int]
+    arguments: tuple[str, ...]
     files: tuple[str, ...]
     """Those of the inputs that it reads, as patterns."""
     slow: bool = False
     """More than about half a second where the input is whole."""
+    stand_in: Callable[[], int] | None = None
+    """What the command reads, where it needs a server, a listener or minutes besides."""
+
+    def run(self) -> int:
+        return main(self.arguments) if self.stand_in is None else self.stand_in()
 
 
 def _command(*arguments: str, files: str, slow: bool = False) -> Reader:
-    return Reader(lambda: main([*arguments]), tuple(files.split()), slow)
+    return Reader(arguments, tuple(files.split()), slow)
+
+
+def _stand_in(run: Callable[[], int], *arguments: str, files: str) -> Reader:
+    return Reader(arguments, tuple(files.split()), stand_in=run)
+
+
+_FILE = re.compile(r"DIR|FILE|FOLDER|RUN|DATA|SOURCE|PATH")
+"""In the metavar of an argument that names a file or a folder."""
+_NOT_READ = {
+    *("--json", "--csv", "--tasks-csv", "--latex", "--proofs", "--export"),  # written
+    *("--agent", "--vllm", "--held-in"),  # code, a program, a name
+}
+"""Options whose file is not read. `-o` is none of them: most commands continue what is there."""
+
+
+def commands_that_read() -> Mapping[str, set[str]]:
+    """Command -> its arguments that name a file which it may read: an option's longest name, else `RUN`."""
+    return dict(_below(make_parser(), ""))
+
+
+def _below(parser: CommandParser, name: str) -> Iterator[tuple[str, set[str]]]:
+    names = {(*action.option_strings, str(action.metavar))[-2 if action.option_strings else 0]
+             for action in parser._actions if _FILE.search(str(action.metavar))} - _NOT_READ  # fmt: skip
+    if names and parser.get_default("run") is not None:
+        yield name, names
+    for child, below in children(parser).items():
+        yield from _below(below, f"{name} {child}".strip())
+
+
+def command_of(arguments: tuple[str, ...]) -> str:
+    """`("refine", "mix", "a.jsonl")` -> `refine mix`."""
+    parser, words = make_parser(), []
+    for word in arguments:
+        if word not in children(parser):
+            break
+        parser = children(parser)[word]
+        words.append(word)
+    return " ".join(words)
 
 
 def _tune() -> int:
@@ -58,6 +111,32 @@ def _tune() -> int:
     data_sha256(Path("data.jsonl"))
     read_launch(Path("accelerate.yaml"), None)
     read_manifest(Path("tuned"))
+    return 0
+
+
+def _grounded() -> int:
+    """What `refine grounded` reads of what it made before."""
+    from evalharness.training.grounded.grounded import Order, is_made
+
+    is_made(Order(("babyai",), 100, 2), Path("data.jsonl"))
+    return 0
+
+
+def _frozen() -> int:
+    """What every command reads of an open suite that this machine made."""
+    from evalharness.envs import specs
+    from evalharness.suites.open import read_frozen
+
+    read_frozen(specs()["babyai"], 3, Path("suite"))
+    return 0
+
+
+def _serve() -> int:
+    """`evalharness env serve` up to the making of its tasks."""
+    from evalharness.envs import specs
+    from evalharness.protocol.prompt import load_prompt
+
+    load_prompt(specs()["babyai"], Path("prompts"))
     return 0
 
 
@@ -93,6 +172,7 @@ def _continued() -> int:
 
 _RUN = "run/manifest.json run/episodes.jsonl run/episodes.jsonl run/summary.json run/errors.jsonl"
 _JUDGED = "run/judgements/toy/* run/labels/person/*"
+_DATA = "data.jsonl data.manifest.json"
 _PLAYED = ["--suite", "open", "--tasks", "babyai:0", "--dry-run"]
 
 READERS: Mapping[str, Reader] = {
@@ -104,12 +184,16 @@ READERS: Mapping[str, Reader] = {
     "report training": _command(
         "report", "trained", "-o", "t.html", files="trained/training.jsonl trained/step-5/manifest.json"
     ),
-    "trainer's log": Reader(_trainers_log, ("checkpoint-1/trainer_state.json",)),
-    "plot study": _command("plot", "study", "-o", "plots", files="study/study.json study/one/*.json*"),
+    "trainer's log": _stand_in(_trainers_log, "checkpoints", files="checkpoint-1/trainer_state.json"),
+    "plot study": _command("plot", "study", "-o", "plots", files="study/study.json study/one/*.json*", slow=True),
     "runs": _command("runs", ".", files=f"{_RUN} study/study.json tuned/manifest.json submission/metadata.yaml"),
     "report": _command("report", "run", "other", "-o", "page.html", files=f"{_RUN} {_JUDGED}"),
     "report prompts": _command("report", "run", "-o", "p.html", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "analyze": _command("analyze", "run", "other", files=_RUN),
+    "compare study": _command("compare", "study", files="study/study.json study/one/*.json*"),
+    "track": _command("track", "run", "--to", "wandb", files=_RUN),
+    "runs rm": _command("runs", "rm", "run", "study", "--yes", files=f"{_RUN} study/study.json"),
+    "runs mv": _command("runs", "mv", "study", "elsewhere", files="study/study.json study/one/*.json*"),
     "compare": _command("compare", "run", "other", files=_RUN),
     "verify": _command("verify", "run", files=f"{_RUN} run/*.parquet", slow=True),
     "verify submission": _command("verify", "submission", files="submission/metadata.yaml submission/*/*", slow=True),
@@ -138,18 +222,30 @@ READERS: Mapping[str, Reader] = {
     "instructions": _command(
         "diversity", "instructions", "chat.json", "-o", "plots", "--embedding", "tfidf", files="chat.json", slow=True
     ),
-    "view": Reader(_view, tuple(f"{_RUN} {_JUDGED}".split())),
+    "view": _stand_in(_view, "view", "RUN", "--prompts", files=f"{_RUN} {_JUDGED}"),
     "replay": _command("run", *_PLAYED, "--model", "replay:run", files=_RUN),
     "agreement": _command("agreement", "simulator", "run/judgements/toy", files=f"{_RUN} {_JUDGED} {_JUDGED}"),
     "agreement csv": _command("agreement", "run/labels/person", "labels.csv", files=f"{_JUDGED} labels.csv"),
     "label": _command("label", "run", "--import", "labels.csv", files=f"labels.csv {_JUDGED}"),
     "label export": _command("label", "run", "--export", "out.csv", files=f"{_RUN} {_JUDGED}"),
-    "judge": _command("judge", "run", "--judge", "random", "--prompts", "judge-prompts", files=_RUN),
+    "judge": _command("judge", "run", "--judge", NOBODY, "--judge-name", "x", files=_RUN),
     "judge prompts": _command(
         "judge", "run", "--judge", NOBODY, "--judge-name", "x", "--prompts", "judge-prompts",
         files="judge-prompts/turn.yaml",
     ),
-    "judged": Reader(_continued, tuple(f"{_RUN} {_JUDGED}".split())),
+    "judged": _stand_in(_continued, "judge", "run", "-o", files=f"{_RUN} {_JUDGED}"),
+    "label data": _command("label", "data.jsonl", "--export", "out.csv", files=_DATA),
+    "judge data": _command("judge", "data.jsonl", "--judge", NOBODY, "--judge-name", "x", files=_DATA),
+    "report data": _command("report", "data.jsonl", "-o", "data.html", files=_DATA),
+    "agreement data": _command("agreement", "marks", "labels.csv", "--run", "data.jsonl", files=f"{_DATA} labels.csv"),
+    "mtbench published": _command(
+        "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y", "--judge-prompts",
+        "judge_prompts.jsonl", files="judge_prompts.jsonl",
+    ),
+    "mtbench prompts": _command(
+        "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y", "--prompts",
+        "judge-prompts", files="judge-prompts/*",
+    ),
     "mtbench": _command(
         "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y", "--questions",
         "questions.jsonl", "--references", "references.jsonl", files="questions.jsonl references.jsonl",
@@ -170,19 +266,62 @@ READERS: Mapping[str, Reader] = {
         "refine", "export", "data.jsonl", "more.jsonl", "--format", "llamafactory", "--mode", "no_refine_data",
         "-o", "exported", files="data.jsonl data.manifest.json more.jsonl",
     ),
-    "refine from-runs": _command("refine", "from-runs", "run", "-o", "out.jsonl", "--keep", "all", files=_RUN),
+    "refine from-runs": _command("refine", "from-runs", "run", "-o", "out.jsonl", "--keep", "progress>=0", files=_RUN),
     "refine show": _command("refine", "show", "scripts", "--rejected", "--first", "2", files="scripts/*.json*"),
     "refine prompts": _command(
         "refine", "scripts", "--model", NOBODY, "--model-name", "x", "-n", "1", "-o", "new", "--prompts",
         "refine-prompts", "--personas", "personas.jsonl", files="refine-prompts/*.yaml personas.jsonl",
     ),
     "refine correct": _command("refine", "correct", "run", "-o", "out.jsonl", files=_RUN),
-    "tune": Reader(_tune, ("data.jsonl", "accelerate.yaml", "tuned/manifest.json")),
+    "refine trajectories": _command(
+        "refine", "trajectories", "--scripts", "scripts", "--model", NOBODY, "--model-name", "x", "-o", "new",
+        "--prices", "prices.yaml", files="scripts/*.json* prices.yaml",
+    ),
+    "refine continued": _command(
+        "refine", "scripts", "--model", NOBODY, "--model-name", "x", "-n", "1", "-o", "scripts", files="scripts/*.json*"
+    ),
+    "refine grounded": _stand_in(_grounded, "refine", "grounded", "--output", "--data", files=_DATA),
+    "tune": _stand_in(
+        _tune, "tune", "--data", "--accelerate-config", "--output",
+        files="data.jsonl accelerate.yaml tuned/manifest.json",
+    ),
+    "tune dry": _command("tune", "--model", "checkpoint", "--dry-run", files="checkpoint/*"),
     "conform": _command("conform", "transcripts.jsonl", files="transcripts.jsonl transcripts.jsonl exceptions.yaml"),
     "conform exceptions": _command(
         "conform", "transcripts.jsonl", "--exceptions", "exceptions.yaml", files="exceptions.yaml"
     ),
     "config": _command("run", *_PLAYED, "--config", "config.yaml", files="config.yaml"),
+    "sweep": _command(
+        "sweep", "--tasks", "babyai:0", "--suite", "open", "--dry-run", "--config", "config.yaml", "-o", "study",
+        files="config.yaml study/study.json study/one/*.json*",
+    ),
+    "bon": _command(
+        "bon", "--model", "random", "--suite", "open", "--tasks", "babyai:0", "--greedy", "resumed", "--dry-run",
+        files="resumed/*",
+    ),
+    "checkpoints": _command(
+        "checkpoints", "models", *_PLAYED, "--x", "size=x.csv", files="models/*/* x.csv"
+    ),
+    "adapter": _command("run", *_PLAYED, "--model", "checkpoint", "--lora", "adapter", files="adapter/*"),
+    "continued": _command(
+        "run", "--suite", "open", "--tasks", "babyai:0", "--model", "random", "-o", "resumed", files="resumed/*"
+    ),
+    "play": _command(
+        "play", "babyai:0", "--as", "me", "--suite", "open", "-o", "played", files="played/typed.jsonl played/*"
+    ),
+    "audit": _command(
+        "audit", "babyai:0", "--suite", "open", "--floor-samples", "0", "-o", "audited", files="audited/*/*.json*",
+    ),
+    "suite": _stand_in(_frozen, "suite", "build", "--output", files="suite/babyai.jsonl"),
+    "tasks": _command(
+        "tasks", "babyai", "--suite", "agentboard", "--data", "data", files="data/agentboard/babyai/*"
+    ),
+    "env serve": _stand_in(_serve, "env", "serve", "--prompts", "--data", files="prompts/babyai.yaml"),
+    "data path": _command("data", "path", "--data", "data", files="data/agentboard/*/*"),
+    "prompts export": _command("prompts", "export", "prompts", files="prompts/babyai.yaml"),
+    "run protocol": _command(
+        "run", *_PLAYED, "--model", "random", "--protocol", "protocol.yaml", files="protocol.yaml"
+    ),
     "run prompts": _command("run", *_PLAYED, "--model", "random", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "protocol": _command("protocol", "show", "protocol.yaml", files="protocol.yaml"),
     "protocol import": _command("protocol", "import", "verl-agent", "theirs", files="theirs/*/*/*/*"),
@@ -230,7 +369,7 @@ _VERL = {
         }
     ],
 }  # fmt: skip
-_CHAT = {
+_CHAT: dict[str, Any] = {
     "messages": [
         {"role": "user", "content": "Goal: x"},
         {"role": "assistant", "content": "Thought: I look around.\nAction: look", "loss": True, "error": ["place"]},
@@ -256,7 +395,8 @@ def _lines(path: Path, *values: object) -> None:
 def make_inputs(folder: Path) -> None:
     """One of everything, whole, in `folder`, which is the current one."""
     _make_runs(folder)
-    _make_data(folder)
+    make_finished(folder)
+    make_data(folder)
     _make_settings(folder)
     _make_checkpoints(folder)
     _make_published(folder)
@@ -299,7 +439,7 @@ def _make_runs(folder: Path) -> None:
     (folder / "labels.csv").write_text("\n".join(["task_id,sample,turn,label,kind,note", *rows, ""]))
     assert main(["label", "run", "--rater", "person", "--import", "labels.csv"]) == 0
     identity = {"kind": judging.KIND, "run_digest": run.digest, "model": {"name": "toy"}}
-    manifest = make_manifest(identity, "toy", drawn={"turns": 12, "seed": 0}, plain=False)
+    manifest = answers.make_manifest(identity, "toy", drawn={"turns": 12, "seed": 0}, plain=False)
     _lines(folder / "judged.json", manifest)
     _lines(folder / "run" / "judgements" / "toy" / "manifest.json", manifest)
     said = {
@@ -318,18 +458,48 @@ def _make_runs(folder: Path) -> None:
     assert (folder / "run" / labels.FOLDER / "person" / labels.LABELS).exists()
 
 
-def _make_data(folder: Path) -> None:
+def make_finished(folder: Path) -> None:
+    """Runs that a command continues, with nothing left to play."""
+    for name, model in (("played", "human:me"), ("resumed", "random")):
+        config = make_config({"model": model, "suite": "open", "tasks": "babyai:0", "concurrency": 1})
+        chosen = choose(config, None)
+        prompts = {family: prompt.sha256 for family, prompt in chosen.prompts.items()}
+        identity = {"kind": "scripted", "name": model}
+        with RunStore(folder / name) as store:
+            store.begin(make_manifest(config, chosen.tasks, chosen.specs, prompts, identity).to_json())
+            store.append(made_episode(chosen.tasks[0]))
+        write_summary(folder / name, Timing(wall_s=3.0, sessions=1, prices=None))
+    typed = [{"task": "babyai/open/000", "action": action} for action in ("turn left", "give up")]
+    _lines(folder / "played" / "typed.jsonl", *typed)
+    shutil.copytree(folder / "played", folder / "audited" / "reference")
+    task = make_task("babyai", 0, suite="open")
+    freeze(specs()["babyai"], 3, [Proven(task, Proof(3, "x"))], folder / "suite")
+
+
+def make_data(folder: Path) -> None:
     write_data(
         folder / "data.jsonl",
         [erring_conversation(), clean_conversation(), erring_conversation("d")],
         {"by": "hand"},
     )
     write_data(folder / "more.jsonl", [clean_conversation("m")], {})
-    _lines(folder / "chat.jsonl", _CHAT, _CONVERSATION, _CHAT)
+    said = [
+        {**_CHAT, "messages": [{**_CHAT["messages"][1], "content": f"Thought: to {n}.\nAction: go"}]}
+        for n in range(6)
+    ]
+    _lines(folder / "chat.jsonl", _CHAT, _CONVERSATION, _CHAT, *said)
     (folder / "chat.json").write_text(json.dumps([_CHAT, _CONVERSATION]))
     pyarrow.parquet.write_table(pa.Table.from_pylist([_CONVERSATION] * 3), folder / "chat.parquet")
     _lines(folder / "transcripts.jsonl", _TRANSCRIPT, {**_TRANSCRIPT, "id": 1})
     _lines(folder / "personas.jsonl", {"persona": "a baker"}, {"persona": "a diver"})
+    names = ("single-v1", "single-math-v1", "single-v1-multi-turn", "single-math-v1-multi-turn")
+    prompt = {
+        "type": "single",
+        "system_prompt": "s",
+        "prompt_template": "{question} {answer}",
+        "output_format": "[[rating]]",
+    }
+    _lines(folder / "judge_prompts.jsonl", *({"name": name, **prompt} for name in names))
     question = {"question_id": 81, "category": "writing", "turns": ["a?", "b?"], "reference": ["x", "y"]}
     _lines(folder / "questions.jsonl", question, {**question, "question_id": 82})
     _lines(folder / "references.jsonl", {"question_id": 81, "choices": [{"turns": ["c", "d"]}]})
@@ -343,7 +513,14 @@ def _make_data(folder: Path) -> None:
         "script": None, "prompt_tokens": 5, "completion_tokens": 6,
     }  # fmt: skip
     _lines(folder / "scripts" / "rejected.jsonl", record)
-    _lines(folder / "scripts" / "passed.jsonl")
+    _lines(
+        folder / "scripts" / "passed.jsonl", {**record, "signals": ["OK"], "mistakes": [[]], "script": SCRIPT}
+    )
+    call = {
+        "key": "persona-2", "call": 1, "reply": "{}", "refusal": None, "finish_reason": "stop", "prompt_tokens": 5,
+        "completion_tokens": 6, "latency_s": 0.1, "tries": 1,
+    }  # fmt: skip
+    _lines(folder / "scripts" / "calls.jsonl", call)
 
 
 def _make_settings(folder: Path) -> None:
@@ -384,7 +561,7 @@ def _make_checkpoints(folder: Path) -> None:
     }  # fmt: skip
     header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
     weights = len(header).to_bytes(8, "little") + header + b"\x00" * 8
-    for name in ("checkpoint",):
+    for name in ("checkpoint", "models/checkpoint-1"):
         place = folder / name
         _lines(place / "config.json", config)
         _lines(place / "tokenizer_config.json", {"chat_template": "{{ messages }}", "model_max_length": 4096})
@@ -393,6 +570,15 @@ def _make_checkpoints(folder: Path) -> None:
             place / "tokenizer.json", {"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": []}}
         )
         (place / "model.safetensors").write_bytes(weights)
+    for name in ("adapter", "models/checkpoint-2"):
+        adapter = {
+            "base_model_name_or_path": str(folder / "checkpoint"),
+            "r": 8,
+            "peft_type": "LORA",
+            "lora_alpha": 16,
+        }
+        _lines(folder / name / "adapter_config.json", adapter)
+        (folder / name / "adapter_model.safetensors").write_bytes(weights)
     manifest = {"kind": "evalharness tuning", "status": "done", "identity": {"settings": {}}, "base": "x"}
     _lines(folder / "tuned" / "manifest.json", manifest)
 
