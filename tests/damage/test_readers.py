@@ -12,6 +12,7 @@ from evalharness.cli.parser import CommandParser, children
 from tests.damage.readers import READERS, command_of, commands_that_read
 
 UNREAD = {
+    "server start": "a template and an adapter are read as by `run`",
     "data fetch": "it downloads; what it finds in the folder is read as by `data verify`",
     "doctor": "it plays a turn of every family; it reads the data folder as `tasks` does",
 }
