@@ -78,6 +78,8 @@ class Guarded:
         self._seen: list[Message] = []
         self.size = 0
         """Characters of the last request."""
+        self.extends = False
+        """The last request is the one before it and more."""
         self._hash = hashlib.blake2b(digest_size=8)
 
     @property
@@ -164,7 +166,8 @@ class Guarded:
         if not isinstance(messages, list) or not messages:
             raise self.fault("request() returned no message")
         known = len(self._seen)
-        if len(messages) < known or any(map(is_not, self._seen, messages)):
+        self.extends = 0 < known < len(messages) and not any(map(is_not, self._seen, messages))
+        if not self.extends:
             known, self.size, self._hash = 0, 0, hashlib.blake2b(digest_size=8)
         for number, message in enumerate(messages[known:], known + 1):
             if wrong := _wrong(message):

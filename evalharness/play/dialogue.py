@@ -28,6 +28,8 @@ class Heard:
     sent: str
     policy_s: float
     """Of all calls: queueing, failed tries and their pauses included."""
+    prompt_cut: bool
+    """As in a turn."""
 
 
 @dataclass
@@ -40,6 +42,10 @@ class Dialogue:
     """Of the turn that is not finished."""
     _answered: int = 0
     """Characters of the request that was answered last."""
+    _prompt: int = 0
+    """Its tokens; 0 where they are not known."""
+    _cut: bool = False
+    """The server dropped a part of it."""
 
     async def ask(self, turn: int) -> Heard:
         """Raises ContextFullError, PolicyStoppedError, AgentFaultError; infrastructure errors pass through."""
@@ -49,7 +55,7 @@ class Dialogue:
             parsed = self.agent.read(said(reply))
             if parsed is not None:
                 further, self.further = tuple(self.further), []
-                return Heard(reply, parsed, further, self.agent.sent, time.perf_counter() - began)
+                return Heard(reply, parsed, further, self.agent.sent, time.perf_counter() - began, self._cut)
             self.further.append(self._further(request, reply))
         raise self.agent.fault(f"turn {turn} asked the model {MOST_CALLS} times and read no action")
 
@@ -82,9 +88,16 @@ class Dialogue:
                 except ContextFullError:
                     raise error from None
             else:
-                self._answered = self.agent.size
+                self._note_answer(reply)
                 return request, reply
         raise self.agent.fault(f"its request of turn {turn} does not become short enough")
+
+    def _note_answer(self, reply: Reply) -> None:
+        prompt = reply.prompt_tokens or 0
+        if (cached := reply.cached_tokens or 0) > prompt:  # some servers count them apart
+            prompt += cached
+        self._cut = self.agent.extends and 0 < prompt <= self._prompt
+        self._answered, self._prompt = self.agent.size, prompt
 
     async def _send(self, request: Request, turn: int, call: int) -> Reply:
         form = RequestForm(

@@ -26,7 +26,7 @@ from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
-from evalharness.records.format_trouble import ENOUGH, Replies
+from evalharness.records.format_trouble import ENOUGH, Replies, cut_prompts
 from evalharness.records.tokens import TurnTokens, common_prefix
 
 
@@ -136,6 +136,8 @@ class Episodes:
     on_tokens: Callable[[str, int, list[TurnTokens | None]], None]
     """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
+    on_notice: Callable[[str], None] = lambda text: None
+    """Gets what the scores have to be read with, once."""
     longest_s: float = 0.0
     """What the longest would have taken alone, at the speed of the quickest replies."""
     _latencies: Latencies = field(default_factory=Latencies)
@@ -145,6 +147,7 @@ class Episodes:
         # No model answers: nothing waits for a slot, and nothing is learned for forecasts.
         self._scripted = policy.is_scripted
         self._replies = Replies(policy.max_tokens, chosen.name)
+        self._noticed_cut = False
 
     def _look_at_form(self, turn: Turn) -> None:
         """Raises AbortedError where more replies are format errors than `--stop-on-format-errors` allows."""
@@ -172,6 +175,9 @@ class Episodes:
 
         def on_turn(turn: Turn) -> None:
             self.progress.count_turn(key, turn)
+            if turn.prompt_cut and not self._noticed_cut:
+                self._noticed_cut = True
+                self.on_notice(f"{task.id}: {cut_prompts(1, turn.turn)}")
             self._look_at_form(turn)
 
         tokens: list[TurnTokens | None] = []

@@ -237,4 +237,5 @@ def _turn(
         valid_actions=valid_actions,
         sent=heard.sent,
         stopped_by=None if reply.stopped_by in STOP_SEQUENCES else reply.stopped_by,
+        prompt_cut=heard.prompt_cut,
     )

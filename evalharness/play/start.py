@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -31,6 +32,8 @@ from evalharness.records.manifest import Manifest
 from evalharness.records.resolved import CONFIG
 from evalharness.records.store import RunStore, read_manifest, write_atomically
 from evalharness.records.summary import Event, Timing
+
+_LOG = logging.getLogger("evalharness")
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,9 @@ class Start:
             on_preempted=self.slots.preempted,
             on_cache=self.slots.cache_holds,
         )
-        episodes = Episodes(work, opened, self.slots, progress, self.history, self.store.append_tokens)
+        episodes = Episodes(
+            work, opened, self.slots, progress, self.history, self.store.append_tokens, on_notice=self._notice
+        )
         scheduler = Scheduler(
             pools=pools,
             play=episodes.play,
@@ -176,6 +181,10 @@ class Start:
     def _keep(self, episode: Episode) -> None:
         self.store.append(episode)
         self.progress.finish(episode)
+
+    def _notice(self, text: str) -> None:
+        _LOG.warning(text)
+        self.store.notice(text)
 
     def _set_status(self, text: str) -> None:
         self.progress.status = text

@@ -86,7 +86,7 @@ class FurtherCall(Record):
 class Turn(Record):
     """One thought and action of the policy, one observation by the environment. Times in seconds."""
 
-    where_set: ClassVar[tuple[str, ...]] = ("further", "valid_actions", "sent", "stopped_by")
+    where_set: ClassVar[tuple[str, ...]] = ("further", "valid_actions", "sent", "stopped_by", "prompt_cut")
 
     turn: Index
     reply: str
@@ -130,6 +130,8 @@ class Turn(Record):
     stopped_by: str | None = None
     """The stop sequence that ended the reply, of an agent with stop sequences of its own; `react`'s follows from the
     format error."""
+    prompt_cut: bool = False
+    """The request went on with the one before it, and the server counted no more prompt tokens: it dropped a part."""
 
 
 @dataclass(frozen=True)

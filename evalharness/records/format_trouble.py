@@ -33,6 +33,17 @@ _LOOK = "look at some: evalharness show RUN TASK_ID"
 _THINKING = "or have it think less: --chat-template-kwargs '{\"enable_thinking\": false}' where its template takes that"
 
 
+def cut_prompts(episodes: int, turn: int) -> str:
+    """What a run is told whose server drops the beginning of conversations; `turn`: the first one without it."""
+    were = "1 episode" if episodes == 1 else f"{episodes} episodes"
+    return (
+        f"{were} outgrew the model's context, and the server dropped the beginning without an error (from turn {turn} "
+        "on its prompt tokens did not grow): the scores are not the model's; serve it with a longer context (Ollama: "
+        "num_ctx or OLLAMA_CONTEXT_LENGTH; llama.cpp: --ctx-size, without --context-shift; LM Studio: context length; "
+        "vLLM, SGLang: --max-model-len, --context-length)"
+    )
+
+
 @dataclass
 class Replies:
     """Counts replies by what was wrong with their form."""

@@ -189,6 +189,8 @@ class Start(Stored):
     """What the user noted (`--label`)."""
     policy: Policy | None = None
     """None: nothing was played, or a script."""
+    noticed: list[str] = Field(default=[])
+    """What its scores have to be read with, noticed while it played."""
 
     @property
     def requests(self) -> list[dict[str, Any]]:

@@ -281,6 +281,13 @@ class RecordFolder:
             )
         write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
+    def notice(self, text: str) -> None:
+        """Keep with the last start what its scores have to be read with."""
+        manifest = self.manifest()
+        last = manifest["sessions"][-1]
+        last["noticed"] = [*last.get("noticed", []), text]
+        self.write(manifest)
+
     def append_line(self, name: str, value: Mapping[str, Any]) -> None:
         """As `LineFile.append`."""
         self._files[name].append(value)

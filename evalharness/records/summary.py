@@ -146,6 +146,8 @@ class FamilyRow(FamilyScore):
     """Episodes that the run is to play."""
     infrastructure_failures: Count
     """Episodes that were given up and have not been played since; they are in no mean."""
+    cut_episodes: Count = 0
+    """Episodes whose beginning the server dropped without an error."""
     mean_turns: float | None = None
     """Turns of an episode; only of families whose scores go by names of their own."""
     reference: Reference | None = None
@@ -362,6 +364,8 @@ class RunScores(Stored):
     """Whether every server said which stop sequence had ended a reply."""
     trimmed_episodes: Count
     """Episodes that outgrew the model's context and lost old turns."""
+    cut_from: Count | None = None
+    """The earliest turn from which a server had dropped an episode's beginning without an error."""
     context_full_episodes: Count | None = None
     """Episodes that ended because the context was full."""
     reasoning_truncated_turns: Count | None = None

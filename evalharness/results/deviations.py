@@ -5,15 +5,18 @@ The published rows' prompts and token limits are not public, so ours stand for t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from evalharness.config import OPTIONS
 from evalharness.records.manifest import Identity
+from evalharness.results.score import EpisodeScore
 
 MAX_TOKENS = int(OPTIONS["max_tokens"].default)
 
 
-def deviations(identity: Identity, prompts: Mapping[str, str], titles: Mapping[str, str]) -> tuple[str, ...]:
+def deviations(
+    identity: Identity, prompts: Mapping[str, str], titles: Mapping[str, str], scores: Iterable[EpisodeScore]
+) -> tuple[str, ...]:
     """A phrase for each way in which a run (its manifest's `identity`) leaves the harness's own protocol.
 
     `prompts`: family -> SHA-256 of the prompt file that comes with the harness; a family that is not there (an
@@ -42,4 +45,6 @@ def deviations(identity: Identity, prompts: Mapping[str, str], titles: Mapping[s
         # These change what is greedy, too.
         if config.get(name) not in (None, OPTIONS[name].default)
     ]
+    if cut := sum(score.cut_from > 0 for score in scores):
+        found.append(f"{cut} episodes whose beginning the server had dropped")
     return tuple(found)

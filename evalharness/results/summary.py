@@ -154,6 +154,7 @@ def summary_of(
         "protocol": config.protocol_said,
         "protocol_number": config.protocol and protocol_number(config.protocol, scores),
         "held_out_estimate": held_out_estimate(groups, manifest.subset, config.samples),
+        "cut_from": min((s.cut_from for s in scores if s.cut_from), default=None),
         "pooled": pooled_score(usual) if whole and held_out is None and len(usual) > 1 else None,
         "cost": timing.prices and cost_of(groups, timing.prices, timing.unfinished_tokens or Tokens()),
     }
@@ -240,6 +241,8 @@ def _family_row(
         reference = family_range([(s.task_id, s.task_hash) for s in scores], ranges, found, limit)
         if reference or limit == MAX_TURNS:
             found["reference"] = reference
+    if cut := sum(score.cut_from > 0 for score in scores):
+        found["cut_episodes"] = cut
     return FamilyRow(
         selected=count,
         expected=manifest.expected[family],

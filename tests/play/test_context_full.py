@@ -10,8 +10,11 @@ import pytest
 from against_server import evaluated
 from chat_server import ChatServer, completion
 
+from evalharness.cli import main
 from evalharness.records.store import read_episodes
 from evalharness.results.behaviour.rows import behaviour_rows, load_behaviour
+from evalharness.results.deviations import deviations
+from evalharness.results.scored_run import load_scored_run
 from evalharness.runs.evaluation import Outcome
 
 TOO_LONG = cs.status(400, "maximum context length is exceeded")
@@ -78,6 +81,24 @@ async def test_in_whatever_words_a_server_says_that_the_context_is_full_old_turn
     outcome = await played(server, tmp_path / "run", tasks="babyai:0", max_turns=9)
     assert outcome.exit_status == (0 if is_full else 3)
     assert outcome.summary.trimmed_episodes == is_full
+
+
+@pytest.mark.parametrize(("agent", "cut_from"), [("react", 5), ("window", None)])
+async def test_a_server_that_drops_the_beginning_without_a_word_is_named_and_its_scores_are_marked(
+    clean_home: Path, tmp_path: Path, agent: str, cut_from: int | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The prompt of a chat that only grows had no more tokens; an agent that sends a window has such prompts anyway."""
+    server = ChatServer(usage=lambda request: {"prompt_tokens": min(2 * len(request["messages"]), 16)})
+    outcome = await played(server, tmp_path / "run", tasks="babyai:0", max_turns=6, agent=agent)
+    assert outcome.summary.cut_from == cut_from
+    assert [row.cut_episodes for row in outcome.summary.families.values()] == [1 if cut_from else 0]
+    run = load_scored_run(tmp_path / "run")
+    [start] = run.manifest.sessions
+    assert main(["show", str(tmp_path / "run")]) == 0
+    for text in (capsys.readouterr().out, " ".join(start.noticed)):
+        assert ("outgrew the model's context" in text, "num_ctx" in text) == (bool(cut_from),) * 2
+    marks = deviations(run.identity, {}, {}, run.scores)
+    assert any("the server had dropped" in mark for mark in marks) == bool(cut_from)
 
 
 async def test_the_prompt_names_the_limit_of_the_run(clean_home: Path, tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ def test_every_field_is_stored_as_it_is() -> None:
         subgoals_completed=(0, 1),
     )
     further = FurtherCall("summarise", "so far", stopped_by="\n", sent="ab")
-    asked = replace(turn, further=(further,), valid_actions=("look",), sent="cd", stopped_by="</action>")
+    asked = replace(
+        turn, further=(further,), valid_actions=("look",), sent="cd", stopped_by="</action>", prompt_cut=True
+    )
     trial = Trial((asked,), 0.5, False, False, "turn_limit", (Trim(1, 1, 1),), (further,))
     whole = replace(
         episode, turns=(asked, *(replace(t, **vars_of(asked)) for t in episode.turns[1:])), trims=(Trim(3, 2, 1),),
@@ -37,7 +39,7 @@ def test_every_field_is_stored_as_it_is() -> None:
 
 
 def vars_of(turn: Turn) -> dict[str, Any]:
-    return {name: getattr(turn, name) for name in ("further", "valid_actions", "sent", "stopped_by")}
+    return {name: getattr(turn, name) for name in Turn.where_set}
 
 
 def test_what_few_agents_have_is_stored_where_it_is_there() -> None:

@@ -49,9 +49,10 @@ class ChatServer:
     model: str = "toy"
     says: dict[str, Any] = field(default_factory=lambda: {"max_model_len": 4096})
     """What `GET /models` says of the model beside its name: `root`, `created`, ..."""
-    usage: dict[str, Any] | None = field(
-        default_factory=lambda: {"prompt_tokens": 11, "completion_tokens": 7}
-    )
+    usage: dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]] | None = lambda request: {
+        "prompt_tokens": 9 + len(request["messages"]), "completion_tokens": 7,
+    }  # fmt: skip
+    """What the server counts; None: nothing."""
     list_fault: Fault | None = None
     """What `GET /models` does instead."""
     faults: list[Fault] = field(default_factory=list)
@@ -89,7 +90,7 @@ class ChatServer:
             await self.gate.wait()
         answer = self.answer(body)
         if isinstance(answer, str):
-            answer = {**completion(answer), "usage": self.usage}
+            answer = {**completion(answer), "usage": self.usage(body) if callable(self.usage) else self.usage}
         return web.json_response(answer)
 
     async def tokens(self, request: web.Request) -> web.StreamResponse:

@@ -44,7 +44,7 @@ def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) 
     ]
     if perturbation and run.perturbation:
         found.append(Aspect("perturbation", run.perturbation, "none"))
-    parts = deviations(run.identity, benchmark.prompts, run.titles)
+    parts = deviations(run.identity, benchmark.prompts, run.titles, run.scores)
     found += [Aspect("with", part, "") for part in parts]
     if missing := run.incomplete:
         found.append(Aspect("only", missing, None))

@@ -249,7 +249,7 @@ def own_row(
             intervals[column] = interval_of(run, HELD_OUT, measure, rate, ends)
     if held_out:
         corrected.add_held_out(values, intervals, manifest.held_out, ranges)
-    leaves = deviations(run.identity, prompts, run.titles)
+    leaves = deviations(run.identity, prompts, run.titles, run.scores)
     return Standing(
         name=label,
         series=SUBMITTED if run.submitted else OURS,

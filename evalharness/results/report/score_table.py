@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 WIDE = 150
 """Columns of a terminal that has room for grounding, ceilings, and intervals with decimals."""
 EARLY = "\u2020"
+CUT = "\u2021"
 _RATES = ("success_rate", "progress_rate")
 
 
@@ -84,7 +85,7 @@ class ScoreTable:
     def _cells(self, entry: FamilyRow, wide: bool) -> list[str]:
         rate = percent if wide else brief
         known, cells = entry.reference, []
-        mark = EARLY if _is_early(entry) else ""
+        mark = (EARLY if _is_early(entry) else "") + (CUT if entry.cut_episodes else "")
         for name in _RATES:
             cells.append(rate(getattr(entry, name), getattr(entry, f"{name}_ci95")) + mark)
             if not self._has_floor:
@@ -143,6 +144,8 @@ def legend(summary: Summary, *, wide: bool = False) -> list[str]:
         parts.append(
             f"{EARLY} only of the episodes that ended first, mostly short ones: not the family's rate"
         )
+    if summary.cut_from:
+        parts.append(f"{CUT} the server dropped the beginning of episodes: not the model's score")
     if summary.held_out is None and summary.held_out_estimate is not None:
         parts.append("estimated: from tasks that stand for the others; its interval holds their error")
     elif summary.held_out is None and summary.pooled is not None:

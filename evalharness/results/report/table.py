@@ -10,6 +10,7 @@ from rich.text import Text
 
 from evalharness.base.terminal import plain_table, remark
 from evalharness.base.text import duration, printable
+from evalharness.records.format_trouble import cut_prompts
 from evalharness.results.report.score_table import ScoreTable, percent
 
 if TYPE_CHECKING:
@@ -193,6 +194,9 @@ def warnings(summary: Summary, titles: Mapping[str, str], *, going_on: bool = Fa
     is nothing to warn of."""
     troubles = (summary.format_trouble, summary.refused_actions, summary.template_tokens)
     found = [printable(trouble.said, single_line=True) for trouble in troubles if trouble]
+    if summary.cut_from:
+        cut = sum(entry.cut_episodes for entry in summary.families.values())
+        found.append(cut_prompts(cut, summary.cut_from))
     if stopped := summary.stopped:
         found.append(printable(f"stopped early: {stopped}", single_line=True))
     for family, entry in summary.families.items():
