@@ -28,7 +28,6 @@ from evalharness.models.serving.arguments import extra_arguments, server_argumen
 from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
 from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo
 from evalharness.models.serving.find import find_server
-from evalharness.models.serving.kept import Kept, KeptServer, kept_folder, kept_key, read_kept
 from evalharness.models.serving.lora import (
     Adapter,
     check_adapter,
@@ -99,29 +98,21 @@ def own_servers(
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
         what = await asyncio.to_thread(found.make, reports.status)
-        there = None if on_cluster else _kept_server(config, found)
         name = what.adapter_name or what.served_name
-        if there is not None:
-            name = there.served_name
-            reports.event(f"uses the kept vLLM of {there.model} (its log: {there.log})")
         make, placed = servers_of()
         if what.variables:
             placed = [{**own, "variables": {**own["variables"], **what.variables}} for own in placed]
-        servers: list[ModelServer] = (
-            [KeptServer(there)]
-            if there is not None
-            else [
-                (partial(serve, make) if serve else make)(
-                    model=what.model,
-                    served_name=what.served_name,
-                    log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
-                    extra_args=what.extra,
-                    on_status=reports.status if index == 0 else None,
-                    **own,
-                )
-                for index, own in enumerate(placed)
-            ]
-        )
+        servers: list[ModelServer] = [
+            (partial(serve, make) if serve else make)(
+                model=what.model,
+                served_name=what.served_name,
+                log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
+                extra_args=what.extra,
+                on_status=reports.status if index == 0 else None,
+                **own,
+            )
+            for index, own in enumerate(placed)
+        ]
         if what.adapter is not None:
             servers = [WithAdapter(server, name, what.adapter) for server in servers]
         async with AsyncExitStack() as stack:
@@ -242,20 +233,10 @@ def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
     return found
 
 
-def _kept_server(config: PolicyConfig, what: Found) -> Kept | None:
-    """The server that `evalharness server start` has started for the very same, where there is one."""
-    if config.replicas > 1 or config.deterministic or config.lora_serve:
-        return None
-    key = kept_key(what.identity, find_server(config.vllm), what.planned.extra)
-    return read_kept(kept_folder() / f"{key}.json")
-
-
 def _command_line(config: PolicyConfig, what: Found, *, on_cluster: bool) -> str:
     """Of the vLLM that would be started; its port is a free one."""
     if on_cluster:
         return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"
-    if (there := _kept_server(config, what)) is not None:
-        return f"the kept vLLM of {there.model}, {there.base_url}"
     argv = server_arguments(
         find_server(config.vllm),
         model=what.planned.model,

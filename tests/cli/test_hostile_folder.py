@@ -70,33 +70,15 @@ def test_the_doctor_plays_every_family(here: HostileFolder, environment: dict[st
     assert "every family can be played" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_server_is_kept_used_and_stopped(
+def test_a_server_is_started_for_a_run(
     here: HostileFolder, environment: dict[str, str], tmp_path: Path
 ) -> None:
     program = make_fake_vllm(tmp_path / "bin")
     own = {**environment, "FAKE_VLLM_LOG": str(tmp_path / "starts"), "EVALHARNESS_VLLM": str(program)}
     model = set_skill(make_empty_checkpoint(tmp_path / "model"), "north east")
-    try:
-        started = here.command(own, "server", "start", model)
-        assert started.returncode == 0, started.stderr
-        done = here.command(
-            own,
-            "run",
-            "--model",
-            model,
-            "--suite",
-            "open",
-            "--tasks",
-            "compass:0",
-            "--max-turns",
-            2,
-            "-o",
-            "run",
-        )
-        assert done.returncode == 0, done.stderr
-    finally:
-        stopped = here.command(own, "server", "stop", "--all")
-    assert stopped.returncode == 0, stopped.stderr
+    words = ("--suite", "open", "--tasks", "compass:0", "--max-turns", 2, "-o", "run")
+    done = here.command(own, "run", "--model", model, *words)
+    assert done.returncode == 0, done.stderr
     assert (tmp_path / "starts").read_text() == "start model\n"
 
 

@@ -61,8 +61,6 @@ REFUSED = [
     ("run --model oracle --config nowhere.yaml", "no configuration file nowhere.yaml"),
     ("refine correct nowhere -o c.jsonl", NO_RUN),
     ("runs rm nowhere --yes", "the list: evalharness runs"),
-    ("server start nowhere", "give a checkpoint directory, a hub id"),
-    ("server stop nowhere", "no kept server of nowhere; there are: none"),
     ("show RUN babyai/agentboard/999", "did you mean 'babyai/agentboard/001'?"),
     ("show nowhere", NO_RUN),
     ("protocol show nowhere", "--protocol nowhere: no such protocol; there are: agentrefine"),
@@ -75,9 +73,8 @@ REFUSED = [
     ("track nowhere --to wandb", "nowhere"),
     ("tune --model nowhere --data nowhere.jsonl -o t", "--model nowhere: no such folder"),
     ("verify nowhere", "nowhere is not there; name a run folder"),
-    ("view nowhere", NO_RUN),
 ]
-NEVER_REFUSED = {"completion", "doctor"}
+NEVER_REFUSED = {"server", "completion", "doctor"}
 """All that can be wrong with these is their words, which the parser refuses."""
 
 

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command_line import evalharness, surroundings
-from hostile_folder import make_hostile_folder
 from made_once import made_once, used_together
 from tiny_model import make_tiny_checkpoint
 
 from .environments import make_environment
-from .shared_vllm import SharedVllm
+from .shared_vllm import SharedVllm, start, stop
 
 
 @pytest.fixture
@@ -61,25 +59,8 @@ def long_checkpoint(server_python: Path, tmp_path_factory: pytest.TempPathFactor
 def shared_vllm(
     server_python: Path, long_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SharedVllm]:
-    """A real vLLM, kept for all tests of the session that need no more than its answers."""
-
-    def at(place: Path) -> SharedVllm:
-        return SharedVllm(surroundings(place, again=True), long_checkpoint, server_python)
-
-    def start(place: Path) -> None:
-        shared = at(place)
-        folder = make_hostile_folder(place / "folder")
-        # Should this session be killed, it ends by itself.
-        done = folder.command(
-            shared.variables, "server", "start", *shared.served, "--model-name", "toy", "--idle", 10
-        )
-        assert done.returncode == 0, done.stderr
-        assert folder.executed() == {}
-
-    def stop(place: Path) -> None:
-        evalharness(at(place).variables, "server", "stop", "--all")
-
-    with used_together(tmp_path_factory, "vllm", start, stop) as place:
-        shared = at(place)
-        with shared.in_use():
-            yield shared
+    """A real vLLM for all tests of the session that need no more than its answers."""
+    with used_together(
+        tmp_path_factory, "vllm", lambda place: start(place, long_checkpoint, server_python), stop
+    ) as place:
+        yield SharedVllm(place, long_checkpoint)

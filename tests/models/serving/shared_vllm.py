@@ -1,52 +1,64 @@
-"""The vLLM that `evalharness server start` keeps for several tests, of several files and processes."""
+"""A vLLM for several tests, of several files and processes. `python shared_vllm.py PLACE CHECKPOINT PYTHON`."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import threading
-from collections.abc import Iterator
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from command_line import evalharness
+from evalharness.models.serving.find import find_server
+from evalharness.models.serving.managed import ManagedServer
 
 ARGUMENTS = "--max-model-len 32768 --enable-auto-tool-choice --tool-call-parser hermes"
+NAME = "toy"
+_LONGEST_S = 3600.0
+"""Should the session be killed, the server ends by itself."""
 
 
 @dataclass(frozen=True)
 class SharedVllm:
-    variables: dict[str, str]
-    """For commands: in this home they find the server."""
+    place: Path
     checkpoint: Path
-    python: Path
-
-    @property
-    def served(self) -> tuple[object, ...]:
-        """What is served, and how. With these options a command uses the server instead of starting one."""
-        return (self.checkpoint, "--vllm", self.python, "--vllm-args", ARGUMENTS)
-
-    @contextlib.contextmanager
-    def in_use(self) -> Iterator[None]:
-        """A sign of life now and then, as a run gives it: on a busy machine its next user comes late."""
-        over = threading.Event()
-
-        def touch() -> None:
-            while not over.wait(30):
-                for file in Path(self.variables["EVALHARNESS_HOME"], "kept-servers").glob("*.json"):
-                    with contextlib.suppress(FileNotFoundError):
-                        file.touch(exist_ok=True)
-
-        living = threading.Thread(target=touch, daemon=True)
-        living.start()
-        try:
-            yield
-        finally:
-            over.set()
-            living.join()
 
     @property
     def base_url(self) -> str:
-        done = evalharness(self.variables, "server", "status", "--json", "-")
-        [kept] = json.loads(done.stdout)["kept"]
-        return str(kept["base_url"])
+        return (self.place / "url").read_text()
+
+
+def start(place: Path, checkpoint: Path, python: Path) -> None:
+    words = [sys.executable, __file__, str(place), str(checkpoint), str(python)]
+    log = place / "process.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(words, stdout=output, stderr=output, start_new_session=True)
+    while not (place / "url").exists():
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.5)
+    (place / "pid").write_text(str(process.pid))
+
+
+def stop(place: Path) -> None:
+    """Its supervisor ends the server with it."""
+    os.kill(int((place / "pid").read_text()), signal.SIGTERM)
+
+
+async def serve(place: Path, checkpoint: str, python: str) -> None:
+    server = ManagedServer(
+        model=checkpoint,
+        served_name=NAME,
+        log_path=place / "server.log",
+        command=find_server(python),
+        extra_args=ARGUMENTS.split(),
+    )
+    await server.start()
+    (place / "url").write_text(server.base_url)
+    await asyncio.sleep(_LONGEST_S)
+    await server.stop()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Path(sys.argv[1]), sys.argv[2], sys.argv[3]))
