@@ -37,7 +37,6 @@ COMMANDS = (
     "tune",
     "track",
     "report",
-    "view",
     "judge",
     "label",
     "agreement",

@@ -1,5 +1,5 @@
 """Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
-trajectory turn by turn, two runs side by side. For a run in progress: evalharness view. docs/report.md
+trajectory turn by turn, two runs side by side. Also of a run in progress. docs/report.md
 """
 
 from __future__ import annotations
@@ -17,19 +17,15 @@ from evalharness.cli.parser import argument
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
     from evalharness.results.scored_run import ScoredRun
-    from evalharness.results.viewer.bundle import Chosen, PicturesOf
+    from evalharness.results.viewer.bundle import PicturesOf
 
 HELP = "write runs as one HTML page to look at"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    add_page_arguments(parser)
     argument(parser, "-o --output FILE", "where to write it", default=Path("report.html"))
     argument(parser, "--no-pictures", "do not draw the world beside each turn (a smaller page, sooner)")
     add_data_option(parser)
-
-
-def add_page_arguments(parser: argparse.ArgumentParser) -> None:
     argument(parser, "runs RUN", "run folders or studies, of one suite", nargs="+")
     argument(
         parser,
@@ -42,12 +38,6 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
         "--only-failures",
         "trajectories of episodes without success alone (a smaller page); the numbers stay those of all",
     )
-
-
-def chosen(args: argparse.Namespace) -> Chosen:
-    from evalharness.results.viewer.bundle import Chosen
-
-    return Chosen(args.family, args.only_failures)
 
 
 def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str, Any]]:
@@ -87,7 +77,7 @@ def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.judge.judging import judgements_of
-    from evalharness.results.viewer.bundle import load_bundle
+    from evalharness.results.viewer.bundle import Chosen, load_bundle
     from evalharness.results.viewer.page import write_page
     from evalharness.runs.pictures import Pictures
     from evalharness.runs.study import some_run_folders
@@ -109,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
             folders,
             prompts=args.prompts,
             judgements=judgements_of,
-            chosen=chosen(args),
+            chosen=Chosen(args.family, args.only_failures),
             pictures=pictures,
             exhibits=lambda scored: _exhibits([run for run in scored if run.folder in runs], runs),
             trainings=_trainings(args.runs),

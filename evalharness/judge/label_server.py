@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from importlib.resources import files
 from typing import Any
 
 from aiohttp import web
 
-from evalharness.base.errors import InfrastructureError
+from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.terminal import say
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
 from evalharness.judge.verdict import KINDS, Rater, checked
+from evalharness.models.openenv.door import listening
 from evalharness.results.html.document import asset, document
-from evalharness.runs.watch_page import guard, page_routes, serve_application
 
+HOST = "127.0.0.1"
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _BODY = """\
 <div id="app"><header id="bar"></header><main id="main" tabindex="-1"><p class="loading">Loading …</p></main></div>
 <noscript><p>Labelling needs JavaScript, which this page brings along: it loads nothing from elsewhere.</p></noscript>
@@ -61,6 +63,19 @@ def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
             for turn in shown
         ],
     }
+
+
+@web.middleware
+async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answers only to the address that we printed: a page elsewhere whose name was made to point here gets nothing."""
+    if request.host.rsplit(":", 1)[0] not in (HOST, "localhost"):
+        raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
+    if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
+        raise web.HTTPForbidden(text="requests of other pages are not answered")
+    response = await handler(request)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+    return response
 
 
 def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater]) -> web.Application:
@@ -109,10 +124,17 @@ def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence
             raise web.HTTPNotFound(text="no such turn was drawn")
         return drawn[number]
 
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text=html, content_type="text/html")
+
+    async def nothing(request: web.Request) -> web.Response:
+        return web.Response(status=204)
+
     app = web.Application(middlewares=[guard], client_max_size=100_000)
     app.add_routes(
         [
-            *page_routes(html),
+            web.get("/", page),
+            web.get("/favicon.ico", nothing),
             web.get("/data/turns", turns),
             web.get(r"/data/turn-{number:\d{1,7}}", turn),
             web.post(r"/data/turn-{number:\d{1,7}}", keep),
@@ -130,7 +152,15 @@ def serve(
     ready: Callable[[str], Any] = lambda url: say(f"{url}   (Ctrl-C ends it)", stderr=False),
 ) -> None:
     """Until Ctrl-C. Raises UserError when the port is taken."""
+
+    async def served() -> None:
+        async with listening(application(store, drawn, judges), HOST, port, flags="--port") as url:
+            ready(f"{url}/")
+            await asyncio.Event().wait()
+
+    if not 0 <= port <= 65535:
+        raise UserError(f"--port {port}: a port is a number up to 65535, or 0 for a free one")
     try:
-        asyncio.run(serve_application(application(store, drawn, judges), port, ready))
+        asyncio.run(served())
     except KeyboardInterrupt:
         return

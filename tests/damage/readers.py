@@ -148,15 +148,6 @@ def _trainers_log() -> int:
     return 0
 
 
-def _view() -> int:
-    """`evalharness view` up to where it listens."""
-    from evalharness.results.viewer.prompts import Prompts
-    from evalharness.runs.watch_page import Viewed
-
-    Viewed([Path("run")], Prompts()).open()
-    return 0
-
-
 def _continued() -> int:
     """What `judge` and `label` do with a folder that they go on with."""
     from evalharness.judge.labels import LabelFolder
@@ -222,7 +213,6 @@ READERS: Mapping[str, Reader] = {
     "instructions": _command(
         "diversity", "instructions", "chat.json", "-o", "plots", "--embedding", "tfidf", files="chat.json", slow=True
     ),
-    "view": _stand_in(_view, "view", "RUN", "--prompts", files=f"{_RUN} {_JUDGED}"),
     "replay": _command("run", *_PLAYED, "--model", "replay:run", files=_RUN),
     "agreement": _command("agreement", "simulator", "run/judgements/toy", files=f"{_RUN} {_JUDGED} {_JUDGED}"),
     "agreement csv": _command("agreement", "run/labels/person", "labels.csv", files=f"{_JUDGED} labels.csv"),

@@ -21,8 +21,6 @@ from evalharness.records.summary import Timing
 from evalharness.results.exports import trackers
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.summary import write_summary
-from evalharness.results.viewer.prompts import Prompts
-from evalharness.runs.watch_page import Viewed
 from tests.damage import readers
 
 TIMING = {
@@ -61,7 +59,7 @@ NAMES = (
         "inspect",
         "atif",
     ),
-    *("openai-chat", "view", "replay"),
+    *("openai-chat", "replay"),
 )
 READERS: dict[str, Callable[[], int]] = {
     **{name: readers.READERS[name].run for name in NAMES},
@@ -197,17 +195,13 @@ def test_an_episode_that_is_there_twice_counts_once_and_is_told(
         "more; each episode counts once, by its first line\n"
     )
     for name, reader in READERS.items():
-        if name not in ("view", "replay", "show task"):
+        if name not in ("replay", "show task"):
             capsys.readouterr()
             assert reader() == 0
             assert told in capsys.readouterr().err, name
     with pytest.warns(DamageWarning, match="line 7 repeats"):
         scored = load_scored_run(run)
     assert scored.scores == load_scored_run(inside / "whole").scores
-    viewed = Viewed([run], Prompts())
-    with pytest.warns(DamageWarning, match="line 7 repeats"):
-        viewed.open()
-    assert viewed.episodes == 6
 
 
 def test_a_damaged_study_is_not_continued(tmp_path: Path, environment: dict[str, str]) -> None:

@@ -189,9 +189,8 @@ def cost_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     return lines
 
 
-def warnings(summary: Summary, titles: Mapping[str, str], *, going_on: bool = False) -> list[str]:
-    """What is missing from the numbers, and what says that they are not the model's. `going_on`: what is still to play
-    is nothing to warn of."""
+def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
+    """What is missing from the numbers, and what says that they are not the model's."""
     troubles = (summary.format_trouble, summary.refused_actions, summary.template_tokens)
     found = [printable(trouble.said, single_line=True) for trouble in troubles if trouble]
     if summary.cut_from:
@@ -206,7 +205,7 @@ def warnings(summary: Summary, titles: Mapping[str, str], *, going_on: bool = Fa
                 f"{title}: {entry.infrastructure_failures} episodes could not be played (infrastructure; see "
                 "errors.jsonl); they are in no mean, and the same command tries them again"
             )
-        elif entry.episodes < entry.episodes_selected and not going_on:
+        elif entry.episodes < entry.episodes_selected:
             missing = entry.episodes_selected - entry.episodes
             found.append(
                 f"{title}: {missing} {'episode is' if missing == 1 else 'episodes are'} still to play"

@@ -171,8 +171,6 @@ def run_entry(
     label: str,
     family: str | None = None,
     behaviour: Sequence[BehaviourRow] = (),
-    *,
-    going_on: bool = False,
 ) -> dict[str, Any]:
     """What the page says about a run as a whole, its episodes excepted. `summary`: of `family` alone where that is
     given; `label`: what tells the run from the others."""
@@ -193,7 +191,7 @@ def run_entry(
         "summary": summary.to_json(),
         "notes": notes(summary, titles),
         "details": [*token_lines(summary, titles), *performance_lines(summary.performance)],
-        "warnings": warnings(summary, titles, going_on=going_on),
+        "warnings": warnings(summary, titles),
         "behaviour": rows,
     }
 
@@ -236,18 +234,15 @@ Comparisons = tuple[list[dict[str, Any]], list[str]]
 """(differences, each with the positions of its two runs; why some runs have none)"""
 
 
-def comparisons(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> Comparisons:
-    """Every run against the first that it can be compared with: one of another protocol leaves the others theirs.
-    `numbers`: the runs' places among all of the page."""
-    places = list(numbers or range(len(runs)))
+def comparisons(runs: Sequence[ScoredRun]) -> Comparisons:
+    """Every run against the first that it can be compared with: one of another protocol leaves the others theirs."""
     groups, reasons = comparable_groups(runs)
     found = []
     for group in groups:
-        named = [places[i] for i in group]
-        compared = compare_runs([runs[i] for i in group], named) if len(group) > 1 else []
-        for number, comparison in zip(named[1:], compared, strict=True):
-            found.append({"numbers": [named[0], number], **comparison.to_json()})
-    return found, [f"{letter(places[position])}: {why}" for position, why in reasons.items()]
+        compared = compare_runs([runs[i] for i in group], group) if len(group) > 1 else []
+        for number, comparison in zip(group[1:], compared, strict=True):
+            found.append({"numbers": [group[0], number], **comparison.to_json()})
+    return found, [f"{letter(position)}: {why}" for position, why in reasons.items()]
 
 
 def make_index(

@@ -56,12 +56,6 @@ def page(bundle: Bundle) -> Iterator[str]:
     return document(title(bundle.index), asset(_STYLE), script(), body, blocks())
 
 
-def live_page(name: str) -> Iterator[str]:
-    """The page that gets its data from the server it came from."""
-    body = _BODY.replace('id="app"', 'id="app" data-live="true"')
-    return document(f"{name} · evalharness", asset(_STYLE), script(), body, connect="'self'")
-
-
 def write_page(target: Path, bundle: Bundle) -> int:
     """Replace `target` as a whole or not at all; its size in bytes. Raises UserError when it cannot be written."""
     with system_errors(f"cannot write {target}", "; choose another with -o FILE"):

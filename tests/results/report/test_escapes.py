@@ -27,7 +27,6 @@ SCRIPTS = {
     "cli/completion.py",
     "training/datasets/make_tokens.py",
     "models/serving/merge_lora.py",
-    "models/serving/keeper.py",
     "training/tune/trainer/events.py",
 }
 """Run in processes of their own for a program to read, or print nothing but text of ours."""
@@ -158,7 +157,7 @@ def test_live_views_keep_their_own_control_sequences(capsys: pytest.CaptureFixtu
 def test_a_port_that_is_none_is_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
     make_run(tmp_path / "run", {"babyai": [(True, 1.0)]})
     for port in (99999, -1):
-        done = evalharness(environment, "view", tmp_path / "run", "--port", port)
+        done = evalharness(environment, "label", tmp_path / "run", "--port", port)
         assert done.returncode == 2
         assert done.stderr == (
             f"evalharness: --port {port}: a port is a number up to 65535, or 0 for a free one\n"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -15,13 +13,9 @@ from browser import visit
 from made_runs import made_study, make_run
 from playwright.sync_api import Page, expect
 
-from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.records.store import LOCK
 from evalharness.results.viewer.bundle import Chosen, load_bundle
 from evalharness.results.viewer.page import script
-from evalharness.results.viewer.prompts import Prompts
-from evalharness.runs.watch_page import Viewed, wait_for_run
 
 from .pages import HALF, NOTHING, PHONE, SOLVED, edit_episodes
 
@@ -223,11 +217,8 @@ def test_a_page_of_failures_of_one_family(
 def test_the_numbers_of_a_page_of_one_family_are_of_that_family(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", {"babyai": [(True, 1.0)] * 2, "pddl": [(False, 0.0)] * 5})
     [entry] = load_bundle([run], chosen=Chosen(family="babyai")).index["runs"]
-    viewed = Viewed([run], Prompts(), Chosen(family="babyai"))
-    viewed.open()
-    [live] = json.loads(gzip.decompress(viewed.index()))["runs"]
-    for summary in (entry["summary"], live["summary"]):
-        assert (summary["turns"], list(summary["families"])) == (6, ["babyai"])
+    summary = entry["summary"]
+    assert (summary["turns"], list(summary["families"])) == (6, ["babyai"])
     assert "6 turns played" in entry["notes"][0]
 
 
@@ -238,24 +229,3 @@ def test_failures_alone_leave_the_numbers_as_they_are(runs: list[Path]) -> None:
         r["episodes"]["success"] for r in part.index["runs"]
     ]
     assert sum(map(len, part.records[0].blocks())) < sum(map(len, whole.records[0].blocks()))
-
-
-def test_a_run_that_has_only_just_begun_can_be_viewed(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "run", {"babyai": [SOLVED] * 3})
-    manifest = (folder / "manifest.json").read_text()
-    (folder / "episodes.jsonl").unlink()
-    viewed = Viewed([folder], Prompts())
-    viewed.open()
-    assert viewed.episodes == 0
-    index = json.loads(gzip.decompress(viewed.index()))
-    assert index["runs"][0]["warnings"] == []  # what is still to play is no fault
-    (folder / "manifest.json").unlink()
-    (folder / LOCK).touch()
-    said: list[str] = []
-    wait_for_run(
-        folder, on_wait=said.append, pause=lambda seconds: (folder / "manifest.json").write_text(manifest)
-    )
-    assert "only just begun" in said[0]
-    wait_for_run(tmp_path / "nowhere")  # returns at once: whoever reads it says what is wrong
-    with pytest.raises(UserError, match="is not there"):
-        Viewed([tmp_path / "nowhere"], Prompts()).open()

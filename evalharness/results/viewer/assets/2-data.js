@@ -13,19 +13,11 @@ const whole = new Promise(done => {
 
 // In the file: blocks stand behind this script, so all but the index waits until the document has been read.
 const embedded = {
-  live: false,
   index: () => gunzip(document.getElementById('index').textContent),
   async get(name) {
     await whole;
     return gunzip(document.getElementById(name).textContent);
   },
-};
-
-const served = {
-  live: true,
-  index: () => fetch('data/index').then(answer => answer.json()),
-  get: name => fetch('data/' + name).then(answer => answer.json()),
-  state: () => fetch('data/state').then(answer => answer.json()),
 };
 
 const KEPT_BLOCKS = 24;

@@ -50,15 +50,6 @@ function trouble(run, several) {
     h('a', { href: address({ family: 'all', run: run.number || undefined, trouble: 'format' }) }, 'look at them'));
 }
 
-// How far a run in progress is.
-function doing(run, several) {
-  const families = Object.values(run.summary.families);
-  const all = families.reduce((sum, family) => sum + family.episodes_selected, 0);
-  if (!run.data.source.live || run.size >= all) return null;
-  return h('p.doing', {}, several && chip(run), h('progress', { max: all, value: run.size, 'aria-label': 'episodes finished' }),
-    ` ${count(run.size)} of ${plural(all, 'episode')}`);
-}
-
 // What the page answers.
 function question(runs, sampled) {
   if (runs.length === 2 && sampled.length === 1) return oneLine(sampled[0].question);
@@ -87,7 +78,7 @@ function heading(runs, sampled) {
       h('dt', {}, `${total.name} ${measure}`),
       h('dd', {}, h('strong', {}, percent(total.score[`${measure}_rate`])),
         h('small', {}, total.score[`${measure}_rate_ci95`].map(end => percent(end)).join('–')))))),
-    runs.map(each => [doing(each, several), trouble(each, several)]),
+    runs.map(each => trouble(each, several)),
     !several && notesOf(run));
 }
 

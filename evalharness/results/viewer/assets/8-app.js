@@ -7,7 +7,6 @@ const KEYS = [
   ['c', 'side by side'], ['d', 'first difference'], ['Esc', 'back'],
 ];
 const THEMES = ['', 'light', 'dark'];
-const ASK_EVERY = 3000;
 
 class App {
   constructor(data) {
@@ -112,40 +111,13 @@ class App {
     else taken = this.view.key(event);
     if (taken) event.preventDefault();
   }
-
-  // A run in progress: ask what there is, and draw anew when there is more.
-  async watch() {
-    let before = this.data.index.version;
-    for (;;) {
-      await new Promise(done => setTimeout(done, ASK_EVERY));
-      try {
-        const state = await this.data.source.state();
-        if (state.version !== before) {
-          before = state.version;
-          await this.data.load();
-          const values = this.values();
-          if (!values.task && !values.compare && !document.activeElement.closest('input, select')) {
-            const top = scrollY, rows = this.view.rows?.element.scrollTop;
-            await this.route();
-            scrollTo(0, top);
-            if (rows !== undefined) this.view.rows.element.scrollTop = rows;
-          }
-        }
-        this.say(`live · ${plural(state.episodes, 'episode')}`);
-      } catch {
-        this.say('the server is gone; what was loaded stays');
-      }
-    }
-  }
 }
 
 async function start() {
-  const live = document.getElementById('app').dataset.live;
   try {
-    const data = await new Data(live ? served : embedded).load();
+    const data = await new Data(embedded).load();
     const app = new App(data);
     await app.route();
-    if (live) app.watch();
   } catch (error) {
     replace(document.getElementById('main'), h('p.warning', {}, `This page could not be read: ${error.message}. `,
       typeof DecompressionStream === 'undefined' ? 'It needs a browser of 2023 or later.' : 'The file may be incomplete; make it again.'));
