@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,8 @@ def add_options(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.cli.options import config_of
+    from evalharness.records.files import STUDY
+    from evalharness.records.store import held_folder
     from evalharness.results.training_log import keep_rewards
     from evalharness.results.x_values import read_x
     from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
@@ -83,29 +86,30 @@ def run(args: argparse.Namespace) -> int:
     def look() -> Found:
         return find_checkpoints(source, args.only, none_yet=watching)
 
-    while True:
-        found = look()
-        for name, problem in found.incomplete.items():
-            note(f"{name} is not played: {problem}")
-        new = [checkpoint for checkpoint in found.checkpoints if checkpoint.name not in known]
-        if not new and (not watching or args.dry_run):
-            raise UserError(f"{args.folder} holds no checkpoint that is whole")
-        runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
-        if args.dry_run:
-            return dry_run_study(out, folder, runs, args)
-        played = play_study(KIND, folder, runs, args, began=began)
-        status = max(status, played.exit_status)
-        known |= {checkpoint.name for checkpoint in new}
-        if found.checkpoints:
-            keep_rewards(folder, found.checkpoints[-1].path)
-        x = None if args.x is None else read_x(args.x)
-        training = training_result(folder, args.by, x, choose_elsewhere=bool(args.select_on))
-        show_training(args, folder / KIND, training)
-        if played.stopped or not watching:
-            return max(status, end_study(out, folder, played))
-        note(f"waiting for new checkpoints in {source}; Ctrl-C ends the watch")
-        try:
-            if not wait_for_new(lambda: {c.name for c in look().checkpoints}, known, args.watch):
+    with nullcontext() if args.dry_run else held_folder(folder, STUDY):
+        while True:
+            found = look()
+            for name, problem in found.incomplete.items():
+                note(f"{name} is not played: {problem}")
+            new = [checkpoint for checkpoint in found.checkpoints if checkpoint.name not in known]
+            if not new and (not watching or args.dry_run):
+                raise UserError(f"{args.folder} holds no checkpoint that is whole")
+            runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
+            if args.dry_run:
+                return dry_run_study(out, folder, runs, args)
+            played = play_study(KIND, folder, runs, args, began=began)
+            status = max(status, played.exit_status)
+            known |= {checkpoint.name for checkpoint in new}
+            if found.checkpoints:
+                keep_rewards(folder, found.checkpoints[-1].path)
+            x = None if args.x is None else read_x(args.x)
+            training = training_result(folder, args.by, x, choose_elsewhere=bool(args.select_on))
+            show_training(args, folder / KIND, training)
+            if played.stopped or not watching:
                 return max(status, end_study(out, folder, played))
-        except KeyboardInterrupt:
-            return max(status, end_study(out, folder, played))
+            note(f"waiting for new checkpoints in {source}; Ctrl-C ends the watch")
+            try:
+                if not wait_for_new(lambda: {c.name for c in look().checkpoints}, known, args.watch):
+                    return max(status, end_study(out, folder, played))
+            except KeyboardInterrupt:
+                return max(status, end_study(out, folder, played))

@@ -71,19 +71,22 @@ def run_study(
 
     `shows_a_part`: its table says something where a run stopped, too.
     """
+    from evalharness.records.files import STUDY
+    from evalharness.records.store import held_folder
     from evalharness.runs.study_results import print_study
 
     out = results_console(args)
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
-    played = play_study(kind, folder, runs, args, elsewhere=elsewhere)
-    result = print_study(out, folder) if shows_a_part or not played.stopped else None
-    if result is not None:
-        for option, rows in (("csv", "rows"), ("tasks_csv", "task_rows")):
-            if (target := getattr(args, option, None)) is not None:
-                write_csv(target, getattr(result, rows)())
-        write_json(args.json, result.to_json())
-    return end_study(out, folder, played)
+    with held_folder(folder, STUDY):
+        played = play_study(kind, folder, runs, args, elsewhere=elsewhere)
+        result = print_study(out, folder) if shows_a_part or not played.stopped else None
+        if result is not None:
+            for option, rows in (("csv", "rows"), ("tasks_csv", "task_rows")):
+                if (target := getattr(args, option, None)) is not None:
+                    write_csv(target, getattr(result, rows)())
+            write_json(args.json, result.to_json())
+        return end_study(out, folder, played)
 
 
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:

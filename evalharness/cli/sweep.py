@@ -87,6 +87,8 @@ def run(args: argparse.Namespace) -> int:
 def _run_perturbations(args: argparse.Namespace) -> int:
     from evalharness.envs import specs as installed_specs
     from evalharness.protocol.prompt import load_prompt
+    from evalharness.records.files import STUDY
+    from evalharness.records.store import held_folder
     from evalharness.results.paper.print_sweep import print_sweep
     from evalharness.results.sweep import UNPERTURBED
     from evalharness.runs.study import study_folder
@@ -98,17 +100,18 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     out = results_console(args)
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
-    played = play_study("sweep", folder, runs, args)
-    begun = {name: run for name, run in played_runs(folder).items() if name in played.runs}
-    if UNPERTURBED in begun:
-        if len(runs) > 1 and plain.policy.model != "oracle":
-            _play_plans(args, folder, plain.selection, plain.agent.prompts)
-        spec = installed_specs()[_family(args)]
-        sweep = sweep_result(folder, begun, load_prompt(spec, plain.agent.prompts, plain.adaptation))
-        print_sweep(out, sweep)
-        write_csv(args.csv, sweep.rows())
-        write_json(args.json, sweep.to_json())
-    return end_study(out, folder, played)
+    with held_folder(folder, STUDY):
+        played = play_study("sweep", folder, runs, args)
+        begun = {name: run for name, run in played_runs(folder).items() if name in played.runs}
+        if UNPERTURBED in begun:
+            if len(runs) > 1 and plain.policy.model != "oracle":
+                _play_plans(args, folder, plain.selection, plain.agent.prompts)
+            spec = installed_specs()[_family(args)]
+            sweep = sweep_result(folder, begun, load_prompt(spec, plain.agent.prompts, plain.adaptation))
+            print_sweep(out, sweep)
+            write_csv(args.csv, sweep.rows())
+            write_json(args.json, sweep.to_json())
+        return end_study(out, folder, played)
 
 
 def _play_plans(

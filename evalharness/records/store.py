@@ -22,7 +22,7 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from evalharness.base.errors import DamageWarning, InfrastructureError, UserError, system_errors
 from evalharness.base.locks import held
@@ -157,11 +157,23 @@ def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) 
         )
 
 
-def hold_folder(folder: Path) -> IO[bytes]:
-    """Its lock, until that is closed; the folder is made where it is not there. Raises UserError."""
+@contextlib.contextmanager
+def held_folder(folder: Path, mark: str) -> Iterator[None]:
+    """Hold the folder's lock. The folder is made where it is not there, and removed where it never got its file `mark`:
+    what was refused before it began leaves nothing behind. Raises UserError."""
+    created = [path for path in (folder, *folder.parents) if not path.exists()]
     other = f"another evalharness is writing to {folder}; wait for it, or choose another folder with -o DIR"
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
-        return held(folder / LOCK, other)
+        lock = held(folder / LOCK, other)
+    try:
+        yield
+    finally:
+        if not (folder / mark).exists():
+            (folder / LOCK).unlink(missing_ok=True)
+            for path in created:
+                with contextlib.suppress(OSError):
+                    path.rmdir()
+        lock.close()
 
 
 _JOIN = "; more tasks join it where --tasks names its own, too"
@@ -178,32 +190,17 @@ class RecordFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._files = {name: LineFile(folder / name) for name in self.lines}
-        self._lock: IO[bytes] | None = None
-        self._created: list[Path] = []
+        self._held = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         require_own_folder(self.folder, MANIFEST, self.lines)
-        for parent in (self.folder, *self.folder.parents):
-            if parent.exists():
-                break
-            self._created.append(parent)
-        self._lock = hold_folder(self.folder)
+        self._held.enter_context(held_folder(self.folder, MANIFEST))
         return self
 
     def __exit__(self, *exception: object) -> None:
         for file in self._files.values():
             file.close()
-        if self._lock is not None:
-            if not (self.folder / MANIFEST).exists():
-                self._leave_nothing()
-            self._lock.close()
-
-    def _leave_nothing(self) -> None:
-        """A run that was refused before it began leaves no folder behind."""
-        (self.folder / LOCK).unlink(missing_ok=True)
-        for path in self._created:
-            with contextlib.suppress(OSError):
-                path.rmdir()
+        self._held.close()
 
     def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
         """Load what an earlier start finished. Writes nothing but the cut of a torn line. `smaller`: the identity of

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from evalharness.base.errors import DamageWarning, UserError, nearest
-from evalharness.base.reading import open_file, read_bytes, read_object
+from evalharness.base.reading import open_file, read_bytes, read_known, read_object
 from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, SUMMARY, read_manifest
 from evalharness.records.summary import Scores, Summary
@@ -69,15 +69,19 @@ class Listed:
         return data | {measure: self.headline(measure) for measure in _MEASURES}
 
 
-def is_being_written(folder: Path) -> bool:
-    """Whether a harness holds the folder's lock. Only looks: to try the lock could make a run that starts just then
-    fail. Known on Linux alone."""
+def is_being_written(folder: Path, below: str = "*") -> bool:
+    """Whether a harness holds the lock of the folder or of one `below` it, as a study's run is (`**`: at any depth, as
+    labels of a run are). Only looks: to try the lock could make a run that starts just then fail. Known on Linux
+    alone."""
     try:
-        inode = (folder / LOCK).stat().st_ino
-        locks = Path("/proc/locks").read_text(encoding="ascii")
+        inodes = {
+            path.stat().st_ino for path in (folder / LOCK, *folder.glob(f"{below}/{LOCK}")) if path.exists()
+        }
+        locks = Path("/proc/locks").read_text(encoding="ascii") if inodes else ""
     except OSError:
         return False
-    return any(line.split()[1:2] == ["FLOCK"] and f":{inode} " in line for line in locks.splitlines())
+    held = [line.split() for line in locks.splitlines()]
+    return any(words[1:2] == ["FLOCK"] and int(words[5].rpartition(":")[2]) in inodes for words in held)
 
 
 def listed(folder: Path) -> list[Listed]:
@@ -169,7 +173,11 @@ def _study(folder: Path) -> Listed:
         runs = [_run(folder / path) for path in study[1].values() if (folder / path / MANIFEST).is_file()]
     except UserError as error:
         return Listed(folder, "damaged", why=str(error))
-    states = {run.state for run in runs}
+    states: set[State] = {run.state for run in runs}
+    if is_being_written(folder):
+        states.add("running")
+    if read_known(folder / STUDY).get("left"):
+        states.add("part")
     state: State = next((worst for worst in _WORST if worst in states), "complete")
     return Listed(
         folder,

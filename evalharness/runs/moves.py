@@ -46,8 +46,8 @@ def _require_ours(folder: Path) -> None:
         raise UserError(f"{folder} is a link; name the folder itself")
     if not ((folder / MANIFEST).is_file() or (folder / STUDY).is_file()):
         raise UserError(f"{folder} is not a run folder; the list: evalharness runs")
-    if is_being_written(folder):
-        raise UserError(f"{folder} is being written by a run that goes on; stop that first")
+    if is_being_written(folder, below="**"):
+        raise UserError(f"{folder} is being written by a command that goes on; stop that first")
 
 
 def _require_no_part(folder: Path, what: str) -> None:

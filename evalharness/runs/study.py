@@ -2,7 +2,7 @@
 
 | file | what it holds |
 |---|---|
-| `study.json` | which kind of study, and its runs: name -> folder, below this one unless it lies elsewhere |
+| `study.json` | kind of study; its runs: name -> folder, below this one unless it lies elsewhere; names left to play |
 | NAME/ | a run folder (docs/run-folder.md) |
 | `server.log` | what the model server printed |
 | `training.jsonl` | of a training: the rewards that it logged (`results/training_log.py`) |
@@ -14,6 +14,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from evalharness.base.errors import UserError
@@ -96,8 +97,8 @@ def play(
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Played:
-    """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
-    `began`: as in `evaluate`, for all runs together.
+    """Play every run in `folder`/NAME, or continue it, in order. The caller holds the folder. `elsewhere`: runs of the
+    study that exist already. `began`: as in `evaluate`, for all runs together.
 
     `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
     stay. Raises UserError.
@@ -110,6 +111,13 @@ def play(
         raise UserError(f"{folder} holds a {known[0]} study; choose another folder with -o DIR")
     began = time.monotonic() if began is None else began
     outcomes: dict[str, Outcome] = {}
+    names = list(runs)
+
+    def begun(name: str, left: Sequence[str], run: Path) -> None:
+        there = {other: str(path) for other, path in (elsewhere or {}).items()}
+        add_runs(kind, folder, {name: name, **there}, left)
+        on_folder(run)
+
     with SharedServers(folder) as serve:
         for number, (name, config) in enumerate(runs.items(), start=1):
             on_run(name, number, len(runs))
@@ -119,19 +127,18 @@ def play(
                 began=began,
                 watch=watch,
                 serve=serve,
-                on_folder=on_folder,
+                on_folder=partial(begun, name, names[number:]),
             )
-            add_runs(kind, folder, {name: name, **{n: str(path) for n, path in (elsewhere or {}).items()}})
             if outcomes[name].stopped:
                 break
     return Played(outcomes, tuple(name for name in runs if name not in outcomes))
 
 
-def add_runs(kind: str, folder: Path, runs: Mapping[str, str]) -> None:
-    """Add runs to `study.json`."""
+def add_runs(kind: str, folder: Path, runs: Mapping[str, str], left: Sequence[str]) -> None:
+    """Add runs to `study.json`. `left`: names of those that are still to begin."""
     known = read_study(folder)
     listed = {**(known[1] if known else {}), **runs}
-    text = json.dumps({"schema": SCHEMA, "kind": kind, "runs": listed}, indent=2) + "\n"
+    text = json.dumps({"schema": SCHEMA, "kind": kind, "runs": listed, "left": list(left)}, indent=2) + "\n"
     write_atomically(folder / STUDY, text)
 
 

@@ -14,6 +14,7 @@ from chat_server import ChatServer
 from command_line import evalharness
 
 from evalharness.cli import main
+from evalharness.runs.listing import State, listed
 
 OVER = "agent=react,window,window+history=1"
 
@@ -38,11 +39,20 @@ async def test_agents_are_runs_of_one_study_each_paired_with_the_first(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     folder, table = tmp_path / "study", tmp_path / "table.csv"
-    async with ChatServer(answer=answer).running() as server:
+    states: list[State] = []
+
+    def watched(request: dict[str, Any]) -> str:
+        if (folder / "study.json").exists():
+            states.append(listed(folder)[0].state)
+        return answer(request)
+
+    async with ChatServer(answer=watched).running() as server:
         done = await sweep(environment, server.url, folder, OVER, "--csv", table)
         again = await sweep(environment, server.url, folder, OVER + ",act")
     assert done.returncode == 0, done.stderr
     assert json.loads((folder / "study.json").read_text())["kind"] == "agents"
+    assert set(states) == {"running"}, "also between two runs"
+    assert listed(folder)[0].state == "complete"
     rows = list(csv.DictReader(table.open()))
     assert next(row["agent"] for row in rows) == "react"
     assert len({row["agent"] for row in rows}) == 3, "the same agent with other options is another row"

@@ -12,9 +12,10 @@ import pytest
 from made_runs import make_run
 
 from evalharness.cli import main
-from evalharness.records.store import RunStore
+from evalharness.records.store import MANIFEST, RunStore, held_folder
 from evalharness.records.summary import Timing
 from evalharness.results.summary import write_summary
+from evalharness.runs.study import add_runs
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.5)
 SIZES = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
@@ -144,6 +145,25 @@ def test_a_run_that_goes_on_is_shown_and_is_not_removed(
         [part] = runs("results/part", capsys=capsys)
     assert part["state"] == "running"
     assert (results / "part" / "manifest.json").exists()
+
+
+@pytest.mark.parametrize("held", ["study", "study/plans", "study/seed-0/labels/me"])
+def test_a_study_that_is_worked_on_is_not_moved(
+    results: Path, held: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with held_folder(results / held, MANIFEST):
+        [study] = runs("results/study", capsys=capsys)
+        assert main(["runs", "mv", "results/study", "results/moved"]) == 2
+        assert main(["runs", "rm", "results/study", "--yes"]) == 2
+    assert study["state"] == ("complete" if held.endswith("me") else "running")
+    assert (results / "study").exists()
+
+
+def test_a_study_with_runs_left_to_play_is_no_whole_one(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_runs("seeds", results / "study", {}, ["seed-2"])
+    assert runs("results/study", capsys=capsys)[0]["state"] == "part"
 
 
 def test_rm_removes_runs_and_studies_only_with_consent(
