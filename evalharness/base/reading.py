@@ -15,7 +15,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -80,17 +80,30 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
         yield line
 
 
-def parse_json(raw: bytes | str, deepest: int = DEEPEST) -> Any:
+def no_constant(name: str) -> Any:
+    """For decoders of JSON: NaN and Infinity are Python's own. Raises ValueError."""
+    raise ValueError(f"{name[:20]} is {'too large a number' if name[-1:].isdigit() else 'not JSON'}")
+
+
+def parse_json(raw: bytes | str, deepest: int = DEEPEST, odd: Callable[[str], Any] = no_constant) -> Any:
     """The value of a JSON text. Half a surrogate pair, which no file and no terminal can hold, becomes its code point
-    in letters. Raises ValueError for all that is no JSON, `NaN` and `Infinity` among it, for numbers that no float can
-    hold, and for what is nested deeper than `deepest`."""
+    in letters. `odd` gives the value of `NaN`, `Infinity` and numbers that no float can hold. Raises ValueError for all
+    that is no JSON, by default these numbers among it, and for what is nested deeper than `deepest`."""
+
+    def finite(text: str) -> Any:
+        number = float(text)
+        return odd(text) if math.isinf(number) else number
+
+    def whole(text: str) -> Any:
+        return odd(text) if math.isinf(float(text)) else int(text)
+
     text = raw if isinstance(raw, str) else raw.decode("utf-8-sig")
     try:
         value = json.loads(
             text,
-            parse_constant=no_constant,
-            parse_float=_finite,
-            parse_int=_not_too_large if _LONG_NUMBER.search(text) else None,
+            parse_constant=odd,
+            parse_float=finite,
+            parse_int=whole if _LONG_NUMBER.search(text) else None,
         )
     except RecursionError:
         raise ValueError("nested too deep") from None
@@ -119,24 +132,6 @@ def read_object(raw: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError("not an object")
     return value
-
-
-def no_constant(name: str) -> Any:
-    """For decoders of JSON: NaN and Infinity are Python's own. Raises ValueError."""
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    """`1e999` is JSON and no number that can be written again."""
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text[:20]} is too large a number")
-    return number
-
-
-def _not_too_large(text: str) -> int:
-    _finite(text)
-    return int(text)
 
 
 def whole_characters(text: str) -> str:

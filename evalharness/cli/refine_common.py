@@ -50,6 +50,12 @@ def name_broken_lines(path: Path, broken: list[Any]) -> None:
         note(line)
 
 
+def say_unfit(path: Path, unfit: Any) -> None:
+    """What of a file in another layout was left out, or read as something else."""
+    for line in unfit.all_lines():
+        note(f"{path}: {line}"[:1000])
+
+
 _MODES: Mapping[Mode, str] = {
     "full": "every right turn",
     "no_refine_loss": "without the first right turn after errors",

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, at_least
-from evalharness.base.reading import sha256_of
 from evalharness.base.text import printable
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import note, results_console, write_json, write_picture
@@ -21,6 +20,7 @@ from evalharness.cli.refine_common import (
     name_broken_lines,
     print_counts,
     say_on,
+    say_unfit,
     show_made,
 )
 
@@ -59,7 +59,7 @@ def register(commands: Commands) -> None:
     add_json_option(parser)
 
     parser = subcommand(commands, "read", _read, "take data in other layouts")
-    argument(parser, "file FILE", "JSON lines, a JSON list, or parquet")
+    argument(parser, "file FILE", "JSON lines, JSON or parquet, also .gz, or a folder of such files")
     argument(parser, "--source NAME", "what the data is", default="general")
     _add_masked_turns(parser)
     add_bad_order(parser)
@@ -147,15 +147,10 @@ def _mix(args: argparse.Namespace) -> int:
     )
     manifest = write_data(args.output, conversations, made)
     for path, found in unfit.items():
-        _say_unfit(path, found)
+        say_unfit(path, found)
     _say_excluded(exclusion)
     drawn = (f"{part['file']}: {part['drawn']:,} of {part['of']:,}" for part in made["parts"])
     return show_made(args, drawn, manifest)
-
-
-def _say_unfit(path: Path, unfit: Any) -> None:
-    for line in [*unfit.lines(), *unfit.order.lines(), *unfit.masked_lines()]:
-        note(f"{path}: {line}"[:300])
 
 
 def _say_excluded(exclusion: Exclusion) -> None:
@@ -174,45 +169,43 @@ def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
 
 
 def _read(args: argparse.Namespace) -> int:
-    """Write others' training data (ShareGPT or messages layout; JSON lines, a JSON list, or parquet) in our format.
-    What does not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
+    """Write others' training data (conversations, prompts with answers, preferences, trajectories) in our format. What
+    does not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
     """
     from evalharness.training.datasets.conversation import write_data
-    from evalharness.training.datasets.layouts import Unfit, read_any
+    from evalharness.training.datasets.layouts import Unfit, digest_of, read_any
     from evalharness.training.datasets.order import OrderCheck
 
     unfit = Unfit(order=OrderCheck(args.bad_order))
     exclusion = exclusion_of(args)
     read = read_any(args.file, unfit, args.source, args.masked_turns)
     conversations = [conversation for conversation in read if exclusion.why_not(conversation) is None]
-    fields, of_messages = (
-        ", ".join(printable(name, single_line=True)[:40] for name, _ in names.most_common(20))
-        for names in (unfit.fields, unfit.message_fields)
-    )
     if exclusion.refused and not conversations:
         raise UserError(
             f"{args.file}: {'; '.join(exclusion.lines())}; nothing is left (see --allow-eval-tasks)"
         )
     if not conversations:
+        fields = ", ".join(printable(name, single_line=True)[:40] for name, _ in unfit.fields.most_common(20))
         raise UserError(
-            f"{args.file} holds no conversation in a layout that is known here. Its fields: {fields or 'none'}. "
-            + "; ".join(unfit.lines())
+            f"{args.file} holds no conversation that can be trained on. Its fields: {fields or 'none'}. "
+            + "; ".join(unfit.all_lines())
         )
     made = {
         "command": "refine read",
         "file": args.file.name,
-        "file_sha256": sha256_of(args.file),
+        "file_sha256": digest_of(args.file),
         "left_out": dict(sorted(unfit.reasons.items())),
+        "not_read": dict(sorted(unfit.unread.items())),
+        "not_read_of_messages": dict(sorted(unfit.unread_of_messages.items())),
         "excluded": exclusion.to_json(),
         "masked_turns": args.masked_turns,
         "errors_by_mask": unfit.masked_errors,
         "order": unfit.order.to_json(),
     }
     manifest = write_data(args.output, conversations, made)
-    _say_unfit(args.file, unfit)
+    say_unfit(args.file, unfit)
     _say_excluded(exclusion)
-    named = f"fields: {fields}" + (f"; of messages: {of_messages}" if of_messages else "")
-    return show_made(args, [named], manifest)
+    return show_made(args, [], manifest)
 
 
 def _export(args: argparse.Namespace) -> int:

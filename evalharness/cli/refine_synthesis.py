@@ -186,6 +186,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _show_data(args: argparse.Namespace) -> int:
     """Conversations of a data set: those of KEY, or the first ones."""
+    from evalharness.cli.refine_common import say_unfit
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.show import conversation_lines
 
@@ -193,7 +194,9 @@ def _show_data(args: argparse.Namespace) -> int:
         raise UserError(
             f"{args.folder} is a data set; --rejected goes with a folder of scripts or trajectories"
         )
-    conversations = list(read_any(args.folder, Unfit()))
+    unfit = Unfit()
+    conversations = list(read_any(args.folder, unfit))
+    say_unfit(args.folder, unfit)
     if args.key is None:
         chosen = conversations[: max(1 if args.first is None else args.first, 0)]
     else:

@@ -9,9 +9,8 @@ from random import Random
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import sha256_of
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.layouts import MaskedTurns, Unfit, read_any
+from evalharness.training.datasets.layouts import MaskedTurns, Unfit, digest_of, read_any
 from evalharness.training.datasets.order import BadOrder, OrderCheck
 from evalharness.training.datasets.overlap import Exclusion
 
@@ -88,7 +87,7 @@ def mix(
         table.append(
             {
                 "file": part.path.name,
-                "sha256": sha256_of(part.path),
+                "sha256": digest_of(part.path),
                 "share": None if whole else part.share,
                 "drawn": amount,
                 "of": len(pool),

@@ -1,0 +1,250 @@
+"""Others' layouts: a field with meaning is read or the record is refused by its name, and what goes is named."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from made_runs import make_run
+
+from evalharness.cli import main
+from evalharness.training.datasets.conversation import Conversation, UnfitError, read_data, read_manifest
+from evalharness.training.datasets.layouts import Unfit, read_any, to_conversation
+
+ASKED, ANSWER, OTHER = "Put a lamp on the shelf.", "Thought: I go.\nAction: go to chest 1", "Action: look"
+USER, AGENT = {"role": "user", "content": ASKED}, {"role": "assistant", "content": ANSWER}
+TALK = f"u:{ASKED}|a:{ANSWER}"
+CALLING = "s:A tool is called by a line `Action: NAME(ARGUMENTS)`, the tool `act` by `Action: COMMAND`."
+
+
+def call(name: str, **arguments: str) -> dict[str, Any]:
+    return {"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+
+
+def acting(content: str | None, *calls: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": content, "tool_calls": list(calls), **more}
+
+
+ACT = call("act", command="go to chest 1")
+TOOL = {"type": "function", "function": {"name": "act"}}
+SEEN = {"role": "tool", "tool_call_id": "c", "content": "A lamp."}
+GAME = [
+    {"role": "DM", "Thought": "secret", "Observation": ASKED, "place_error": False},
+    {"role": "Player", "Thought": "I go.", "Action": "go to chest 1"},
+    {"role": "DM", "Thought": "secret", "Observation": "You cannot.", "place_error": True},
+    {"role": "Player", "Thought": "Thought: I look.", "Action": "Action: look"},
+]
+STEPS = [
+    {"source": "user", "message": ASKED},
+    {"source": "agent", "message": ANSWER,
+     "tool_calls": [{"function_name": "act", "arguments": {"action": "go to chest 1"}}],
+     "reasoning_content": "Where?\n\nI go.", "observation": {"results": [{"content": "A lamp."}]}},
+    {"source": "agent", "message": "", "tool_calls": [{"function_name": "act", "arguments": {"action": "take lamp"}}]},
+]  # fmt: skip
+
+READ: dict[str, tuple[Any, str]] = {
+    "prompt and completion": ({"prompt": ASKED, "completion": ANSWER}, TALK),
+    "prompt and completion, messages": ({"prompt": [USER], "completion": [AGENT]}, TALK),
+    "KTO, desired": ({"prompt": ASKED, "completion": ANSWER, "label": True}, TALK),
+    "LLaMA-Factory's KTO, desired": ({"messages": [USER, AGENT], "kto_tag": True}, TALK),
+    "a question": ({"question": ASKED, "answer": ANSWER}, TALK),
+    "alpaca": (
+        {"instruction": "Do it.", "input": ASKED, "output": ANSWER, "system": "Be good.", "history": [["a", "b"]]},
+        f"s:Be good.|u:a|a:b|u:Do it.\n{ASKED}|a:{ANSWER}",
+    ),
+    "alpaca, preferences": ({"instruction": ASKED, "chosen": ANSWER, "rejected": OTHER}, TALK),
+    "TRL's preferences": ({"prompt": [USER], "chosen": [AGENT], "rejected": [AGENT]}, TALK),
+    "preferences with the prompt in them": ({"chosen": [USER, AGENT], "rejected": [USER, AGENT]}, TALK),
+    "UltraFeedback": ({"prompt": ASKED, "messages": [USER, AGENT], "chosen": [USER, AGENT], "rejected": [USER]}, TALK),
+    "ShareGPT, preferences": (
+        {"conversations": [{"from": "human", "value": ASKED}], "chosen": {"from": "gpt", "value": ANSWER}}, TALK,
+    ),
+    "OpenAI's preferences": (
+        {"input": {"messages": [USER]}, "preferred_output": [AGENT], "non_preferred_output": [AGENT]}, TALK,
+    ),
+    "calls": (
+        {"messages": [USER, acting("I go.", ACT), SEEN]}, f"{CALLING}|u:{ASKED}|a:{ANSWER}|u:Observation: A lamp.",
+    ),
+    "calls without text": ({"messages": [USER, acting(None, ACT)]}, f"{CALLING}|u:{ASKED}|a:Action: go to chest 1"),
+    "calls of another tool, with definitions": (
+        {"messages": [USER, acting("", call("find", what="lamp"))], "tools": json.dumps([TOOL])},
+        f'{CALLING}\n{json.dumps(TOOL)}|u:{ASKED}|a:Action: find({{"what": "lamp"}})',
+    ),
+    "the older single call": (
+        {"messages": [USER, {"role": "assistant", "content": None, "function_call": ACT["function"]}]},
+        f"{CALLING}|u:{ASKED}|a:Action: go to chest 1",
+    ),
+    "LLaMA-Factory's calls": (
+        {"conversations": [{"from": "human", "value": ASKED},
+                           {"from": "function_call", "value": json.dumps(ACT["function"])}]},
+        f"{CALLING}|u:{ASKED}|a:Action: go to chest 1",
+    ),
+    "calls as parts": (
+        {"messages": [USER, {"role": "assistant", "content": [
+            {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "I go."},
+            {"type": "tool_use", "name": "act", "input": {"command": "go to chest 1"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "A lamp."}]}]}]},
+        f"{CALLING}|u:{ASKED}|a:<think>\nHm.\n</think>\n\n{ANSWER}|u:A lamp.",
+    ),
+    "reasoning": (
+        {"messages": [USER, {**AGENT, "reasoning_content": "Hm."}]}, f"u:{ASKED}|a:<think>\nHm.\n</think>\n\n{ANSWER}",
+    ),
+    "ATIF": (
+        {"schema_version": "ATIF-v1.4", "steps": STEPS},
+        f"{CALLING}|u:{ASKED}|a:<think>\nWhere?\n</think>\n\n{ANSWER}|u:Observation: A lamp.|a:Action: take lamp",
+    ),
+    "AgentRefine": (
+        {"trajectory": GAME}, f"u:{ASKED}|-:{ANSWER}|u:Observation: You cannot.|a:Thought: I look.\nAction: look",
+    ),
+    "a step's action and answer": (
+        [{"observation": ASKED}, {"thought": "I go.", "action": "go to chest 1", "observation": "A lamp."}],
+        f"u:{ASKED}|a:{ANSWER}|u:Observation: A lamp.",
+    ),
+    "a turn judged wrong": (
+        {"messages": [USER, {**AGENT, "valid": False}, USER, AGENT]}, f"u:{ASKED}|-:{ANSWER}|{TALK}",
+    ),
+    "a success": ({"messages": [USER, AGENT], "metadata": {"success": True, "reward": 0.5}}, TALK),
+}  # fmt: skip
+
+
+def written(conversation: Conversation) -> str:
+    """Who says what; `-` is an assistant's turn that is not trained."""
+    return "|".join(
+        f"{'-' if m.role == 'assistant' and not m.trained else m.role[0]}:{m.content}"
+        for m in conversation.messages
+    )
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_layout_is_read_with_all_that_it_says(name: str) -> None:
+    record, wanted = READ[name]
+    assert written(to_conversation(record, "x", "y")) == wanted
+
+
+CHAT = {"messages": [USER, AGENT]}
+REFUSED: dict[str, tuple[Any, str]] = {
+    "KTO, undesired": ({"prompt": ASKED, "completion": ANSWER, "label": False}, "'label'"),
+    "LLaMA-Factory's KTO, undesired": (CHAT | {"kto_tag": "false"}, "'kto_tag'"),
+    "a failure": (CHAT | {"success": 0}, "'success'"),
+    "a failure, within": (CHAT | {"metadata": {"success": False}}, "'metadata.success'"),
+    "no reward": (CHAT | {"reward": 0.0}, "'reward'"),
+    "rewards of nothing": (CHAT | {"rewards": [0, 0]}, "'rewards'"),
+    "a bad outcome": (CHAT | {"outcome": "failed"}, "'outcome'"),
+    "a weight of nothing": (CHAT | {"weight": 0}, "'weight'"),
+    "worse without better": (CHAT | {"rejected": OTHER}, "'rejected'"),
+    "two endings": (CHAT | {"chosen": OTHER}, "'chosen' does not go on"),
+    "an answer to nothing": ({"chosen": ANSWER, "rejected": OTHER}, "'chosen' does not go on"),
+    "no answer": ({"prompt": ASKED}, "no message is the assistant's"),
+    "two answers": ({"prompt": ASKED, "output": ANSWER, "response": OTHER}, "several answers: response, output"),
+    "several calls at once": ({"messages": [USER, acting("", ACT, call("act", command="look"))]}, "several tools"),
+    "a call without name": ({"messages": [USER, acting("", {"function": {}})]}, "no name"),
+    "a picture": (CHAT | {"images": ["a.png"]}, "'images'"),
+    "a picture in a message": ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}, AGENT]}, "no text"),
+    "spans of a turn": ({"messages": [USER, {**AGENT, "train_detail": [{}]}]}, "'train_detail'"),
+    "two system texts": ({"messages": [{"role": "system", "content": "a"}, USER, AGENT], "system": "b"}, "'system'"),
+    "ours with more": (
+        {"id": "x", "source": "y", "world": "", "task_hash": None, "messages": CHAT["messages"], "tools": [TOOL]},
+        "'tools'",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_must_not_or_cannot_be_trained_is_refused_by_name(name: str) -> None:
+    record, why = REFUSED[name]
+    with pytest.raises(UnfitError, match=why):
+        to_conversation(record, "x", "y")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "more"), [([AGENT], ""), ([USER, AGENT], ""), ([{**USER, "content": "b"}, AGENT], None)]
+)
+def test_a_preferred_answer_goes_on_from_its_prompt(chosen: list[Any], more: str | None) -> None:
+    record = {
+        "prompt": [{"role": "system", "content": "Be good."}, USER],
+        "chosen": chosen,
+        "rejected": OTHER,
+    }
+    if more is None:
+        with pytest.raises(UnfitError, match="'chosen' does not go on"):
+            to_conversation(record, "x", "y")
+    else:
+        assert written(to_conversation(record, "x", "y")) == f"s:Be good.|{TALK}"
+
+
+def test_what_is_not_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = {
+        "messages": [{**USER, "time": 3}, {**AGENT, "weight": 0.5}],
+        "rejected": OTHER, "chosen": [AGENT], "about": {"steps": [1], "level": 2}, "score": float("nan"),
+    }  # fmt: skip
+    (tmp_path / "x.jsonl").write_text(json.dumps(record))
+    out = tmp_path / "out.jsonl"
+    assert main(["refine", "read", str(tmp_path / "x.jsonl"), "-o", str(out)]) == 0
+    said = " ".join(capsys.readouterr().err.split())
+    assert "fields not read: rejected (1), about.steps (1)" in said
+    assert "fields of messages not read: time (1)" in said
+    assert "1 turns have weights between 0 and 1" in said
+    assert "1 values are NaN" in said
+    (conversation,) = read_data(out, [])
+    assert conversation.metadata == {"about.level": 2}
+    manifest = read_manifest(out)
+    assert manifest is not None
+    assert manifest["made"]["not_read"] == {"about.steps": 1, "rejected": 1}
+
+
+ROWS = {"features": [], "rows": [{"row_idx": 0, "row": CHAT, "truncated_cells": []},
+                                 {"row_idx": 1, "row": CHAT, "truncated_cells": ["messages"]}]}  # fmt: skip
+FILES: dict[str, tuple[bytes, int, list[str]]] = {
+    "x.jsonl.gz": (gzip.compress(json.dumps(CHAT).encode() + b"\n"), 1, []),
+    "x.json": (json.dumps(CHAT, indent=2).encode(), 1, []),
+    "nan.jsonl": (b'{"score": NaN, "more": [-Infinity, 1e999], ' + json.dumps(CHAT).encode()[1:], 1, []),
+    "rows.json": (json.dumps(ROWS).encode(), 1, ["the dataset server has cut off its cells"]),
+    "rows.jsonl": (json.dumps(ROWS["rows"][0]).encode() + b"\n{", 1, ["not JSON"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_kind_of_file_is_read_and_can_be_read_again(name: str, tmp_path: Path) -> None:
+    content, count, reasons = FILES[name]
+    (tmp_path / name).write_bytes(content)
+    out = tmp_path / "out.jsonl"
+    assert main(["refine", "read", str(tmp_path / name), "-o", str(out)]) == 0
+    broken: list[Any] = []
+    assert [written(conversation) for conversation in read_data(out, broken)] == [TALK] * count
+    assert not broken
+    unfit = Unfit()
+    assert len(list(read_any(tmp_path / name, unfit))) == count
+    assert [reason.split(" (")[0] for reason in unfit.reasons] == reasons
+
+
+def test_parquet_holds_text_and_numbers_that_can_be_written(tmp_path: Path) -> None:
+    rows = [
+        {"prompt": ASKED.encode(), "completion": ANSWER.encode(), "about": {"x": float("nan")}, "y": float("inf")},
+        {"prompt": ASKED.encode(), "completion": b"\xff\xfe", "about": {"x": 1.0}, "y": 2.0},
+    ]  # fmt: skip
+    path, out = tmp_path / "x.parquet", tmp_path / "out.jsonl"
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    assert main(["refine", "read", str(path), "-o", str(out)]) == 0
+    broken: list[Any] = []
+    assert [written(conversation) for conversation in read_data(out, broken)] == [TALK]
+    assert not broken
+    manifest = read_manifest(out)
+    assert manifest is not None
+    assert manifest["made"]["left_out"] == {"its column 'completion' holds bytes that are no text": 1}
+
+
+def test_our_own_exports_of_a_run_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """ATIF is a folder; what did not solve its task is left out by name."""
+    run = make_run(tmp_path / "run", {"babyai": [(True, 1.0), (False, 0.0)]})
+    for form, target in (("atif", tmp_path / "atif"), ("openai-chat", tmp_path / "chat.jsonl")):
+        assert main(["export", str(run), "--format", form, "-o", str(target)]) == 0
+        out = tmp_path / "out.jsonl"
+        assert main(["refine", "read", str(target), "-o", str(out), "--allow-eval-tasks"]) == 0
+        (conversation,) = read_data(out, [])
+        assert [turn.content for turn in conversation.player_turns] == ["Thought: go\nAction: look"] * 3
+        assert "success' says that it is no good example" in capsys.readouterr().err
