@@ -63,6 +63,8 @@ class RunOptions(Stored):
     """Tokens of a reply at most; not there for a script."""
     temperature: Annotated[float, Field(ge=0)] | None
     """None: the model's own recommendation."""
+    seed: Annotated[int, Field(ge=0)] | None = None
+    """Of sampling and of random choices."""
     perturb: str | None = None
     """The perturbation of the action surface."""
     action_interface: str | None = None

@@ -31,8 +31,6 @@ from evalharness.runs.study import BEST_OF_N, SELECT, read_study
 
 GREEDY, SAMPLES = "greedy", "samples"
 """The runs of a Best-of-N."""
-SEED = "seed-"
-"""Before the seed in the name of a study's run."""
 Runs = Mapping[str, ScoredRun]
 
 
@@ -143,7 +141,7 @@ _SHOWN: Mapping[str, tuple[Make, Callable[[Console, Any], None]]] = {
     ),
     BEST_OF_N: (lambda folder, runs: best_of_n_result(folder), print_best_of_n),
     "seeds": (
-        lambda folder, runs: seed_study({int(name.removeprefix(SEED)): run for name, run in runs.items()}),
+        lambda folder, runs: seed_study({run.manifest.config.seed or 0: run for run in runs.values()}),
         print_seed_study,
     ),
     "agents": (lambda folder, runs: agent_study(list(runs.values())), print_agent_study),

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet
 from foreign_protocols import verl_checkout
-from made_runs import made_episode, make_run, make_task
+from made_runs import made_episode, made_study, make_run, make_task
 from refine_conversations import clean_conversation, erring_conversation
 from scripted_model import SCRIPT
 
@@ -169,6 +169,7 @@ _PLAYED = ["--suite", "open", "--tasks", "babyai:0", "--dry-run"]
 READERS: Mapping[str, Reader] = {
     "show": _command("show", "run", files=_RUN),
     "show task": _command("show", "run", "babyai/open/000", files=_RUN),
+    "show seeds": _command("show", "seeds", files="seeds/study.json seeds/seed-1/manifest.json"),
     "show training": _command(
         "show", "trained", files="trained/training.jsonl trained/study.json trained/step-5/*.json*"
     ),
@@ -394,14 +395,19 @@ def make_inputs(folder: Path) -> None:
 
 def _make_runs(folder: Path) -> None:
     for name in ("run", "other", "study/one", "study/two"):
-        perturb = "P1" if name == "study/two" else None
+        perturb = "verbs" if name == "study/two" else None
         make_run(folder / name, OUTCOMES, suite="open", samples=2, temperature=1.0, perturb=perturb)
         write_summary(folder / name, Timing(wall_s=3.0, sessions=1, efficiency=0.5))
         write_parquet(folder / name)
     _lines(
         folder / "study" / "study.json",
-        {"schema": 1, "kind": "sweep", "runs": {"unperturbed": "one", "P1": "two"}},
+        {"schema": 1, "kind": "sweep", "runs": {"unperturbed": "one", "verbs": "two"}},
     )
+    for seed in (1, 2):
+        make_run(
+            folder / "seeds" / f"seed-{seed}", OUTCOMES, suite="open", samples=2, temperature=1.0, seed=seed
+        )
+    made_study(folder / "seeds", "seeds", ["seed-1", "seed-2"])
     make_run(folder / "trained" / "step-5", OUTCOMES, suite="open", samples=2, temperature=1.0)
     _lines(
         folder / "trained" / "study.json", {"schema": 1, "kind": "checkpoints", "runs": {"step-5": "step-5"}}
