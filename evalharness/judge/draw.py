@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.judge.verdict import TurnKey, shown_key
+from evalharness.judge.verdict import TurnKey, Verdict, shown_key
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.identity import digest
 from evalharness.records.manifest import Manifest
@@ -47,18 +48,19 @@ class DrawnTurn:
     def family(self) -> str:
         return self.episode.family
 
+    @property
+    def sha256(self) -> str:
+        """Of the episode up to the turn."""
+        first, turns = self.since(self.number)
+        played = [(turn.thought, turn.action, turn.reply, turn.observation) for turn in turns]
+        text = json.dumps([self.episode.goal, first, played])
+        return hashlib.sha256(text.encode()).hexdigest()
+
     def since(self, earlier: int) -> tuple[str, Sequence[Turn]]:
         """What was observed before, and the turns up to this one: at most so many earlier ones."""
         first = max(0, self.number - 1 - earlier)
         before = self.episode.turns[first - 1].observation if first else self.episode.first_observation
         return before, self.episode.turns[first : self.number]
-
-
-def played_digest(manifest: Manifest) -> str:
-    """Of what was played. A run that got more samples of each task is still the same run."""
-    identity = manifest.identity.to_json()
-    config = {key: value for key, value in identity["config"].items() if key != "samples"}
-    return digest({**identity, "config": config})
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,10 @@ class JudgedRun:
 
     @property
     def digest(self) -> str:
-        return played_digest(self.manifest)
+        """Of its identity. A run that got more samples of each task is still the same run."""
+        identity = self.manifest.identity.to_json()
+        config = {key: value for key, value in identity["config"].items() if key != "samples"}
+        return digest({**identity, "config": config})
 
     def drawn(self, count: int | None, seed: int) -> list[DrawnTurn]:
         """Raises UserError when the run has no turns."""
@@ -85,13 +90,21 @@ class JudgedRun:
             )
         return [self.turns[key] for key in draw(by_family, count, seed)]
 
-    def require(self, keys: Iterable[TurnKey], source: str) -> None:
-        """Raises UserError naming the first turn that this run does not have."""
-        missing = sorted(key for key in keys if key not in self.turns)
-        if missing:
-            more = f" (and {len(missing) - 1} more)" if len(missing) > 1 else ""
+    def strangers(self, verdicts: Mapping[TurnKey, Verdict]) -> list[TurnKey]:
+        """The turns that this run does not have, or has played otherwise than they were judged."""
+        return sorted(
+            key
+            for key, verdict in verdicts.items()
+            if key not in self.turns or verdict.turn_sha256 not in (None, self.turns[key].sha256)
+        )
+
+    def require(self, verdicts: Mapping[TurnKey, Verdict], source: str) -> None:
+        """Raises UserError naming the first of `strangers`."""
+        if strangers := self.strangers(verdicts):
+            has = "another" if strangers[0] in self.turns else "no"
+            more = f" (and {len(strangers) - 1} more)" if len(strangers) > 1 else ""
             raise UserError(
-                f"{source}: {self.folder} has no {shown_key(missing[0])}{more}; is it of another run?"
+                f"{source}: {self.folder} has {has} {shown_key(strangers[0])}{more}; is it of another run?"
             )
 
 

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from evalharness.base.paths import folder_name, replacing
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
-from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
+from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.folder import JudgeProgress, draws_of, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart, verdict_of
@@ -32,7 +32,7 @@ from evalharness.records.cost import Prices, Tokens, prices_of
 from evalharness.records.files import ERRORS, MANIFEST, SUMMARY
 from evalharness.records.identity import digest
 from evalharness.records.lines import read_lines
-from evalharness.records.store import EpisodeKey, read_manifest, write_atomically
+from evalharness.records.store import EpisodeKey, write_atomically
 from evalharness.results.viewer.records import TurnJudgement
 
 FOLDER = "judgements"
@@ -49,13 +49,13 @@ class JudgementFolder(AnswerFolder):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.done: set[TurnKey] = set()
+        self.done: dict[TurnKey, Verdict] = {}
 
     def load(self) -> None:
-        self.done = {key for key, _, _, _ in judgement_lines(self.folder)}
+        self.done = {key: verdict for key, verdict, _, _ in judgement_lines(self.folder)}
 
     def add(self, drawn: DrawnTurn, answer: Answer) -> Verdict:
-        verdict = read_verdict(answer)
+        verdict = replace(read_verdict(answer), turn_sha256=drawn.sha256)
         task_id, sample, turn = drawn.key
         self.append_line(
             JUDGEMENTS,
@@ -63,7 +63,7 @@ class JudgementFolder(AnswerFolder):
             | asdict(verdict)
             | answer.to_json(),
         )
-        self.done.add(drawn.key)
+        self.done[drawn.key] = verdict
         return verdict
 
 
@@ -97,9 +97,15 @@ def read_judge(folder: Path) -> Rater:
 
 def judges_of(run: Path) -> list[Rater]:
     """Every judge's folder inside a run's, by name. Judgements of what another run played are left out."""
-    digest = played_digest(read_manifest(run))
     folders = [path.parent for path in sorted((run / FOLDER).glob(f"*/{MANIFEST}"))]
-    found = [(judge, folder.name) for folder in folders if (judge := read_judge(folder)).run_digest == digest]
+    judged = load_turns(run) if folders else None
+    found = [
+        (judge, folder.name)
+        for folder in folders
+        if judged is not None
+        and (judge := read_judge(folder)).run_digest == judged.digest
+        and not judged.strangers(judge.verdicts)
+    ]
     return told_apart([judge for judge, _ in found], [name for _, name in found])
 
 
@@ -158,6 +164,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> Outcome:
         )
         with JudgementFolder(folder) as store:
             store.resume(manifest)
+            run.require(store.done, str(folder))
             left = [turn for turn in drawn if turn.key not in store.done]
             progress.total = len(left) + len(store.done)
             progress.finished = len(store.done)

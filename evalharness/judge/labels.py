@@ -10,7 +10,7 @@ import io
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from evalharness.base.errors import UserError
@@ -54,6 +54,7 @@ class LabelFolder(RecordFolder):
         identity = {"kind": KIND, "run_digest": self.run.digest, "rater": self.rater}
         manifest = make_manifest(identity, self.rater, drawn={"turns": turns, "seed": seed})
         self.resume(manifest)
+        self.run.require(self.labels, str(self.folder))
         self.begin(manifest)
 
     def load(self) -> None:
@@ -61,7 +62,8 @@ class LabelFolder(RecordFolder):
 
     def add(self, key: TurnKey, verdict: Verdict) -> None:
         """Raises UserError for a turn that the run does not have, StoreError when the disk refuses."""
-        self.run.require([key], "label")
+        self.run.require({key: verdict}, "label")
+        verdict = replace(verdict, turn_sha256=self.run.turns[key].sha256)
         task_id, sample, turn = key
         self.append_line(
             LABELS,
@@ -97,6 +99,8 @@ def read_labels(folder: Path) -> Rater:
 
 _DECIDED = ("task_id", "sample", "turn", "label", "kind", "note")
 """Columns that are read back; the others are for whoever looks."""
+_SHA256 = "turn_sha256"
+"""Column that says which turn was labelled; a table without it is taken by the turns' names alone."""
 _CONTEXT = ("goal", "before", "thought", "action", "observation")
 _LARGEST = 100 << 20
 """Bytes of a table."""
@@ -118,7 +122,7 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
     """All drawn turns, decided or not, in the order of the draw."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*_DECIDED, *_CONTEXT])
+    writer.writerow([*_DECIDED, *_CONTEXT, _SHA256])
     for drawn in turns:
         before, (turn,) = drawn.since(0)
         label = labels.get(drawn.key)
@@ -127,7 +131,7 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
         context = (drawn.episode.goal, before, turn.thought, action, turn.observation)
         shown = [printable(text)[:_LONGEST_CELL] for text in context]
         cells = [drawn.key[0], str(drawn.key[1]), str(drawn.key[2]), *said, *shown]
-        writer.writerow([guarded(cell) for cell in cells])
+        writer.writerow([*map(guarded, cells), drawn.sha256])
     return buffer.getvalue()
 
 
@@ -153,7 +157,8 @@ def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
             if key in found:
                 raise ValueError("this turn stands there twice")
             kind = unguarded(row.get("kind") or "").strip().casefold() or None
-            found[key] = checked(label == "wrong", kind, unguarded(row.get("note") or ""))
+            verdict = checked(label == "wrong", kind, unguarded(row.get("note") or ""))
+            found[key] = replace(verdict, turn_sha256=row.get(_SHA256) or None)
     except (ValueError, csv.Error) as error:
         raise UserError(f"{path}, line {reader.line_num}: {error}") from None
     return found

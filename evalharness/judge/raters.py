@@ -13,7 +13,7 @@ from evalharness.judge import judging, labels
 from evalharness.judge.agreement import Agreement, compare_raters
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.truth import truth
-from evalharness.judge.verdict import KINDS, Rater, Verdict, told_apart
+from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict, shown_key, told_apart
 from evalharness.records.data_set import MARK_SUFFIX, TRAINING_DATA
 from evalharness.records.store import MANIFEST
 
@@ -79,7 +79,20 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
                 rater, families=_families(run), run_digest=run.digest, missing=_missing(rater, run)
             )
         raters.append(rater)
+    _require_one_run(raters)
     return told_apart(raters, [Path(name).name for name in names])
+
+
+def _require_one_run(raters: Sequence[Rater]) -> None:
+    """Raises UserError where two were shown different turns by the same name: the run they lie in is not given."""
+    first: dict[TurnKey, str] = {}
+    for rater in raters:
+        for key, verdict in rater.verdicts.items():
+            shown = verdict.turn_sha256
+            if shown is not None and first.setdefault(key, shown) != shown:
+                raise UserError(
+                    f"{rater.name} judged another run than the others: {shown_key(key)} is not theirs"
+                )
 
 
 def _missing(rater: Rater, run: JudgedRun) -> int:

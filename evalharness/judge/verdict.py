@@ -25,6 +25,8 @@ class Verdict:
     """One of `KINDS` where the turn is wrong and the rater said so; of the simulator, which part of the rule."""
     note: str = ""
     """The judge's sentence, the person's note, or why no verdict could be read."""
+    turn_sha256: str | None = field(default=None, compare=False)
+    """What was judged (`DrawnTurn.sha256`); None where the rater's file does not tell."""
 
     @property
     def word(self) -> str:
@@ -47,7 +49,8 @@ def checked(wrong: object, kind: object, note: object) -> Verdict:
 def verdict_of(line: Mapping[str, Any]) -> tuple[TurnKey, Verdict]:
     """Of a line of judgements or labels. Raises ValueError, KeyError or TypeError."""
     key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
-    return key, checked(line["wrong"], line["kind"], line["note"])
+    verdict = checked(line["wrong"], line["kind"], line["note"])
+    return key, replace(verdict, turn_sha256=line.get("turn_sha256"))
 
 
 @dataclass(frozen=True)

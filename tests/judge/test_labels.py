@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.judge.draw import load_turns
+from evalharness.judge.judging import JudgementFolder, judges_of
 from evalharness.judge.labels import (
     LabelFolder,
     guarded,
@@ -21,6 +23,8 @@ from evalharness.judge.labels import (
     unguarded,
 )
 from evalharness.judge.verdict import Verdict, checked
+from evalharness.models.asking import Answer
+from evalharness.records.answers import make_manifest
 
 from .runs import change_turn, make_judged_run
 
@@ -70,6 +74,46 @@ def test_a_run_that_got_more_samples_keeps_its_labels_and_another_run_refuses_th
     (run / "manifest.json").write_text(json.dumps(manifest))
     with LabelFolder(load_turns(run), "ann") as store, pytest.raises(UserError, match="run_digest"):
         store.open(4, 0)
+
+
+def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_before(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The manifest is the same. A table without the column of hashes is taken by the turns' names."""
+    loaded = load_turns(run)
+    drawn = loaded.drawn(None, 0)
+    with LabelFolder(loaded, "ann") as store, JudgementFolder(run / "judgements" / "toy") as judge:
+        store.open(None, 0)
+        judge.resume(make_manifest({"kind": "judgements", "run_digest": loaded.digest}, "toy"))
+        judge.note_start(drawn={"turns": None, "seed": 0})
+        for turn in drawn:
+            store.add(turn.key, Verdict(False))
+            judge.add(turn, Answer("key", 1, '{"reason": "so", "verdict": "wrong", "kind": "plan"}'))
+    table = tmp_path / "labels.csv"
+    assert main(["label", str(run), "--rater", "ann", "--export", str(table)]) == 0
+    apart = shutil.copytree(run / "judgements" / "toy", tmp_path / "apart")
+    agreement = ["agreement", "--run", str(run), "simulator"]
+    raters = [str(run / "labels" / "ann"), str(run / "judgements" / "toy"), str(apart), str(table)]
+    assert [main([*agreement, rater]) for rater in raters] == [0] * 4
+    change_turn(run, 2, observation="Another room.")
+    capsys.readouterr()
+    for rater in raters:
+        assert main([*agreement, rater]) == 2
+        assert "has another babyai/agentboard/000 #0 turn 2" in capsys.readouterr().err
+    assert judges_of(run) == []
+    assert main(["label", str(run), "--rater", "bob", "--import", str(table)]) == 2
+    with LabelFolder(load_turns(run), "ann") as store, pytest.raises(UserError, match="has another"):
+        store.open(None, 0)
+    with LabelFolder(load_turns(run), "bob") as store:
+        store.open(None, 0)
+        for turn in load_turns(run).drawn(None, 0):
+            store.add(turn.key, Verdict(False))
+    bob = shutil.copytree(run / "labels" / "bob", tmp_path / "bob")
+    lines = [line.rpartition(",")[0] for line in table.read_text().splitlines()]
+    table.write_text("\n".join(lines))
+    assert main([*agreement, str(table)]) == 0
+    assert main(["agreement", str(apart), str(bob)]) == 2
+    assert "judged another run" in capsys.readouterr().err
 
 
 def test_csv_out_and_in_and_what_it_never_does(
