@@ -1,4 +1,4 @@
-"""`--agent`: from a name, `module:Class` or `FILE.py:Class` to an agent with its options."""
+"""Agents by name, and `--agent`: from a name, `module:Class` or `FILE.py:Class` to an agent with its options."""
 
 from __future__ import annotations
 
@@ -75,9 +75,23 @@ class ChosenAgent:
         return known | {"code_sha256": self.code.sha256} | unknown
 
 
-def agent_named(said: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
-    """Raises UserError naming what is wrong, and the agents or options that there are."""
-    kind, code = _class_of(said)
+def agent_named(name: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
+    """The agent of that name: built in, or an entry point of an installed package.
+
+    What a file says, a record's or a protocol's, is resolved here: no name in it reaches a file or another import.
+    Raises UserError naming what is wrong, and the agents or options that there are.
+    """
+    return _chosen(name, _installed(name), options)
+
+
+def agent_typed(said: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
+    """`agent_named`, or the class that `module:Class` or `FILE.py:Class` leads to, whose code is run: only for what the
+    user typed. Raises UserError as `agent_named`."""
+    return _chosen(said, said if ":" in said else _installed(said), options)
+
+
+def _chosen(said: str, place: str, options: Mapping[str, Any] | None) -> ChosenAgent:
+    kind, code = _class_at(place)
     try:
         # Through text: `--agent-option history=2` and a YAML file's `history: 2` are the same.
         chosen = kind.Options.model_validate(dict(options or {}))
@@ -89,18 +103,13 @@ def agent_named(said: str, options: Mapping[str, Any] | None = None) -> ChosenAg
 def agent_recorded(
     name: str, version: int, options: Mapping[str, Any], code: str | None
 ) -> ChosenAgent | None:
-    """The agent that a record names, where that very one is here: ours, or one that an installed package brings. No
-    file is run for it, whatever the record says."""
-    if code is None and name not in OURS and name not in OF_PROTOCOLS:
-        return None
+    """The agent that a record names, if that very one is installed here."""
     try:
-        chosen = agent_named(name, options) if ":" not in name else None
+        chosen = agent_named(name, options)
     except UserError:
         return None
-    own = chosen and chosen.code and chosen.code.sha256
-    if chosen is None or (chosen.kind.version, own) != (version, code):
-        return None
-    return chosen
+    own = chosen.code and chosen.code.sha256
+    return chosen if (chosen.kind.version, own) == (version, code) else None
 
 
 def names() -> list[str]:
@@ -110,8 +119,9 @@ def names() -> list[str]:
 
 
 @cache
-def _class_of(said: str) -> tuple[type[Agent], Program | None]:
-    place, _, name = _place_of(said).rpartition(":")
+def _class_at(said: str) -> tuple[type[Agent], Program | None]:
+    """`said`: `module:Class` or `FILE.py:Class`."""
+    place, _, name = said.rpartition(":")
     try:
         module = _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
     except UserError:
@@ -134,17 +144,15 @@ def _class_of(said: str) -> tuple[type[Agent], Program | None]:
     return kind, Program.of({Path(inspect.getfile(base)) for base in theirs}) if theirs else None
 
 
-def _place_of(said: str) -> str:
-    """`module:Class` or `FILE.py:Class`."""
-    if own := OURS.get(said) or OF_PROTOCOLS.get(said):
+def _installed(name: str) -> str:
+    """`module:Class` of an agent that is built in or an entry point."""
+    if own := OURS.get(name) or OF_PROTOCOLS.get(name):
         return own
-    if ":" in said:
-        return said
-    for point in entry_points(group=GROUP, name=said):
+    for point in entry_points(group=GROUP, name=name):
         return point.value
     known = names()
     raise UserError(
-        f"--agent {said}: no such agent{nearest(said, known)} (there are {', '.join(known)}); your own: "
+        f"--agent {name}: no such agent{nearest(name, known)} (there are {', '.join(known)}); your own: "
         "--agent module:Class or --agent FILE.py:Class"
     )
 

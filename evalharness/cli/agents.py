@@ -23,13 +23,13 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.text import Text
 
-    from evalharness.agents.registry import agent_named, names
+    from evalharness.agents.registry import agent_typed, names
     from evalharness.base.terminal import plain_table, words
 
     table = plain_table(words("agent"), words("what it does, and its options"), gap=2)
     found = []
     for name in [args.agent] if args.agent else names():
-        kind = agent_named(name).kind
+        kind = agent_typed(name).kind
         said = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
         options = {
             option: {"default": field.default, "help": " ".join((field.description or "").split())}

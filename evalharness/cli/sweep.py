@@ -236,13 +236,13 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
 
 def _agent(own: AgentConfig, said: str) -> AgentConfig:
     """`own` with the agent of `NAME+option=value+...`."""
-    from evalharness.agents.registry import agent_named
+    from evalharness.agents.registry import agent_typed
 
     name, *options = said.split("+")
     pairs = dict(option.partition("=")[::2] for option in options)
     if any("=" not in option for option in options):
         raise UserError(f"--over {said}: an agent's option is NAME=VALUE: {EXAMPLE}")
-    if agent_named(name, pairs).name == "external":
+    if agent_typed(name, pairs).name == "external":
         raise UserError("--over: an agent from outside is started with a run of its own; compare the runs")
     chosen = {"agent": name, "agent_option": pairs, "action_interface": "react"}
     return type(own).model_validate(own.model_dump() | chosen)

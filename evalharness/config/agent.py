@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from evalharness.agents.registry import ChosenAgent, agent_named
+from evalharness.agents.registry import ChosenAgent, agent_typed
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
 from evalharness.config.option import Option, Part
@@ -101,14 +101,14 @@ class AgentConfig(Part):
     @model_validator(mode="after")
     def _there_is_such_an_agent(self) -> AgentConfig:
         try:
-            agent_named(self.agent or self.action_interface, self.agent_option)
+            agent_typed(self.agent or self.action_interface, self.agent_option)
         except UserError as error:
             raise ValueError(str(error)) from None
         return self
 
     @cached_property
     def chosen(self) -> ChosenAgent:
-        return agent_named(self.agent or self.action_interface, self.agent_option)
+        return agent_typed(self.agent or self.action_interface, self.agent_option)
 
     @cached_property
     def followed(self) -> Protocol | None:

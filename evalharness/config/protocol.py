@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from evalharness.agents.registry import agent_named
+from evalharness.agents.registry import agent_typed
 from evalharness.base.errors import UserError
 from evalharness.config.policy import is_scripted
 from evalharness.config.values import SAMPLING
@@ -28,6 +29,12 @@ def stated_options(given: Mapping[str, Any]) -> dict[str, Any]:
     interface = given.get("action_interface", "react")
     if given.get("agent", stated["agent"]) != stated["agent"] or interface != "react":
         without.update(("agent", "agent_option"))
+    if ":" in stated["agent"] and "agent" not in given and "agent" not in without:
+        # Whoever wrote the protocol's file does not choose what is run here.
+        raise UserError(
+            f"--protocol {said}: its agent, {stated['agent']}, is code that is not installed, and a protocol's file "
+            f"may not load it; if you trust it, type --agent {shlex.quote(stated['agent'])} too"
+        )
     return {name: value for name, value in stated.items() if name not in without}
 
 
@@ -44,7 +51,7 @@ def with_protocol(given: Mapping[str, Any], defaults: Mapping[str, Any] | None =
 def changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str, Any]:
     """Of a whole configuration: the options that are not as the protocol says -> what it says."""
     stated = protocol.run_options()
-    wanted = agent_named(stated["agent"], stated.pop("agent_option"))
+    options_of_agent = stated.pop("agent_option")
     agent = options.get("agent") or options.get("action_interface")
     changed = {
         name: value
@@ -54,8 +61,10 @@ def changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str,
     if agent != stated["agent"]:
         changed["agent"] = stated["agent"]
     else:
-        played = agent_named(agent, options["agent_option"]).options.model_dump(mode="json")
-        for name, value in wanted.options.model_dump(mode="json").items():
+        # The user typed this agent if it is not installed: `stated_options` makes sure.
+        wanted = agent_typed(agent, options_of_agent).options.model_dump(mode="json")
+        played = agent_typed(agent, options["agent_option"]).options.model_dump(mode="json")
+        for name, value in wanted.items():
             if played[name] != value:
                 changed[f"agent_option.{name}"] = value
     return changed

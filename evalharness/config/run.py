@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -219,7 +220,10 @@ def make_config(
     """Flags over file over what their protocol says over `defaults` over those of the fields. Raises UserError naming
     the option that is wrong."""
     given = options_in(config_file)
-    given |= {key: value for key, value in flags.items() if value is not None}
+    typed = {key: value for key, value in flags.items() if value is not None}
+    if config_file is not None:
+        _refuse_code(config_file, {key: value for key, value in given.items() if key not in typed})
+    given |= typed
     values = with_protocol(given, defaults)
     if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
         values.pop("model", None)  # one that stands in a file is for other agents
@@ -231,9 +235,34 @@ def make_config(
     return RunConfig.of(**values)
 
 
+_PROGRAMS = ("agent_command", "vllm")
+"""Options that name a program to start."""
+
+
+def _refuse_code(path: Path, given: Mapping[str, Any]) -> None:
+    """Raises UserError where a configuration file, which somebody else may have written, names code: only the user
+    does. What only can name code (vLLM's plugins, a cluster that sends pickles) is refused in the file that a run
+    folder keeps."""
+    names = [name for name in _PROGRAMS if given.get(name)]
+    if ":" in str(given.get("agent") or ""):
+        names.append("agent")
+    if _is_kept(path):
+        names += [name for name in ("vllm_args", "cluster") if given.get(name)]
+    for name in names:
+        value = given[name] if isinstance(given[name], str) else shlex.join(map(str, given[name]))
+        raise UserError(
+            f"{path}, {name}: a file may not choose which code is run; if you trust it, type "
+            f"--{name.replace('_', '-')} {shlex.quote(value)}"
+        )
+
+
+def _is_kept(path: Path) -> bool:
+    return (path.parent / "manifest.json").exists()
+
+
 def options_in(path: Path | None) -> dict[str, Any]:
     """Of a configuration file; the one that a run folder keeps may be older than an option's name."""
     if path is None:
         return {}
     given = read_config(path)
-    return with_new_names(given) if (path.parent / "manifest.json").exists() else given
+    return with_new_names(given) if _is_kept(path) else given

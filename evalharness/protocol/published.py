@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import prompts_folder
 from evalharness.base.yaml_lines import load_model
+from evalharness.protocol.texts import NAME
 
 DEFAULT = "agentrefine"
 """What a run without `--protocol` follows."""
@@ -81,7 +82,7 @@ class Protocol(_Strict):
 
     _sha256: str = PrivateAttr("")
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    name: str = Field(pattern=f"^{NAME}$")
     title: str
     source: str = ""
     licence: str = ""
@@ -107,7 +108,9 @@ class Protocol(_Strict):
     """What is not as there."""
 
     @model_validator(mode="after")
-    def _draws_successes(self) -> Protocol:
+    def _is_possible(self) -> Protocol:
+        if (self.tasks or "").startswith("@"):
+            raise ValueError("tasks: a protocol names tasks, and no file with a list of them")
         if self.draw is not None and self.score != "success":
             raise ValueError("draw: only a protocol whose score is success draws games here")
         return self

@@ -19,6 +19,8 @@ from evalharness.base.paths import data_folder
 from evalharness.base.reading import read_json
 
 FILE = "texts.json"
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+"""Of a protocol, and of the folder with its texts."""
 SLOT = re.compile(r"\{(\w+)\}")
 _LARGEST = 4 << 20
 """Bytes: the longest is 60 kB."""
@@ -38,6 +40,9 @@ def filled(template: str, **values: object) -> str:
 
 
 def texts_folder(protocol: str) -> Path:
+    """Raises UserError if `protocol`, which a record of somebody else may say, is no name of a folder."""
+    if not re.fullmatch(NAME, protocol):
+        raise UserError(f"--protocol: {protocol!a} is no name of a protocol's texts")
     return data_folder() / "protocols" / protocol
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -41,7 +41,7 @@ class ProtocolIdentity(Stored):
     """The protocol whose authors' prompt texts were read; their hash is in the hash of the prompts."""
     own_words: bool = False
     """Its authors' prompt texts were replaced by our wording."""
-    score: str
+    score: Literal["success", "progress", "none"]
     """`success`, `progress` or `none`: which rate is its own number."""
     draw: Limit | None = None
     """Games that it draws with repetition."""
@@ -67,7 +67,7 @@ class RunOptions(Stored):
     """Of sampling and of random choices."""
     perturb: str | None = None
     """The perturbation of the action surface."""
-    action_interface: str | None = None
+    action_interface: Literal["react", "tools"] | None = None
     """`tools`; not there, or `react`: actions are a line of text."""
     protocol: ProtocolIdentity | None = None
     """Not there: the harness's own."""
@@ -98,7 +98,7 @@ class RunOptions(Stored):
     def chosen_agent(self) -> ChosenAgent | None:
         """None where the very agent of the run is not here: its messages cannot be made again then."""
         if self.agent is None:
-            return agent_named(self.action_interface or "react")
+            return agent_named(self.agent_name)
         return agent_recorded(self.agent.name, self.agent.version, self.agent.options, self.agent.code_sha256)
 
     @property

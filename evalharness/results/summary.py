@@ -49,7 +49,7 @@ def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) 
     games = grouped((score.task_id, float(getattr(score, protocol.score))) for score in scores)
     values = [fmean(tries) for tries in games.values()]
     rate = fmean(values)
-    number = {
+    number: dict[str, Any] = {
         "score": protocol.score,
         "rate": rate,
         "ci95": stats.rate_interval(values, binary=protocol.score == "success"),

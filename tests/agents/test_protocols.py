@@ -96,6 +96,7 @@ def test_a_protocol_of_ones_own_is_known_by_its_content(tmp_path: Path) -> None:
         ("name: x\ntitle: y\nagent: nobody\nturns: 9\n", "no such agent"),
         ("name: x\ntitle: y\nagent: react\nturns: 9\nscore: progress\ndraw: {games: 3}\n", "draw"),
         ("- 1\n", "mine.yaml is not usable"),
+        ("name: x\ntitle: y\nagent: react\nturns: 9\ntasks: '@list.txt'\n", "tasks: a protocol names tasks"),
     ],
 )
 def test_a_damaged_file_is_refused_in_one_line(content: str, said: str, tmp_path: Path) -> None:
@@ -105,6 +106,18 @@ def test_a_damaged_file_is_refused_in_one_line(content: str, said: str, tmp_path
         RunConfig.of(model=MODEL, protocol=str(file))
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_code_of_a_protocols_agent_is_loaded_only_if_it_is_typed(tmp_path: Path) -> None:
+    file, agent = tmp_path / "mine.yaml", f"{tmp_path}/agent.py:Own"
+    file.write_text(f"name: mine\ntitle: x\nagent: {agent}\nturns: 7\n")
+    (tmp_path / "agent.py").write_text(
+        "from evalharness.agents.react import ReactAgent\nclass Own(ReactAgent):\n    name = 'own'\n"
+    )
+    with pytest.raises(UserError, match=f"type --agent {agent}"):
+        RunConfig.of(model=MODEL, protocol=str(file))
+    config = RunConfig.of(model=MODEL, protocol=str(file), agent=agent)
+    assert (config.agent.chosen.name, "changed" in config.identity()["protocol"]) == ("own", False)
 
 
 def test_what_is_no_protocol_is_named_with_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,18 @@ def test_lists_and_mappings_are_written_as_such(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "option", ["agent: x.py:Y", "agent_command: sh x", "vllm: ./vllm", "vllm_args: [--plugin, x]"]
+)
+def test_a_file_chooses_no_code_that_was_not_typed(option: str, tmp_path: Path) -> None:
+    """`vllm_args` stands for code in the file of a run folder alone: in the user's own file it is usual."""
+    file, name = tmp_path / "config.yaml", option.partition(":")[0]
+    (tmp_path / "manifest.json").write_text("{}")
+    file.write_text(f"model: ckpt\n{option}\n")
+    with pytest.raises(UserError, match=f"if you trust it, type --{name.replace('_', '-')} "):
+        make_config({}, file)
+
+
 def test_variables_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "run.yaml"
     file.write_text('model: "${CKPT}/last"\nlimit: ${N}\ntasks: ["${FAMILY}"]\n')
