@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from evalharness.base.reading import no_constant
 from evalharness.judge.verdict import KINDS, Verdict, writable
 from evalharness.models.asking import Answer, Refusal
+from evalharness.protocol.reasoning import closes_reasoning, split_known
 
 Value = TypeVar("Value")
 _LONGEST = 100_000
@@ -65,9 +66,10 @@ def spoken(text: str) -> str:
     """
     text = text.strip()
     if not text.startswith("{"):
-        text = text.rpartition("</think>")[2].lstrip()
-    if text.startswith("<think>"):
-        raise UnusableReplyError("the thinking has no end")
+        reasoning, answer = split_known(text)
+        if reasoning and not answer.strip() and not closes_reasoning(text):
+            raise UnusableReplyError("the thinking has no end")
+        text = answer.lstrip()
     return text[:_LONGEST]
 
 

@@ -36,6 +36,7 @@ from evalharness.models.template import Template, examine, growing_conversations
 from evalharness.models.tries import RetryPolicy, pause_before_retry
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
+from evalharness.protocol.reasoning import closes_reasoning
 from evalharness.protocol.tools import TOOL
 from evalharness.records.episode import FailedTry
 
@@ -336,7 +337,7 @@ class ChatEndpoint:
     def _with_open_reasoning(self, reply: Reply) -> Reply:
         """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
         opened = self.template is not None and self.template.opens_reasoning
-        unmarked = not reply.reasoning and "</think>" not in reply.text
+        unmarked = not reply.reasoning and not closes_reasoning(reply.text)
         if opened and unmarked and reply.finish_reason == "length":
             return replace(reply, text="", reasoning=reply.text)
         return reply

@@ -20,6 +20,7 @@ from evalharness.envs.surface import ActionSurface
 from evalharness.models.completion import TryFailedError
 from evalharness.protocol import tools
 from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.protocol.reasoning import opens_reasoning
 from evalharness.protocol.tools import ToolCall
 from evalharness.records.tokens import common_prefix
 
@@ -95,7 +96,7 @@ def template_of(prompts: Sequence[Sequence[Sequence[int]]], tail: str) -> Templa
     return Template(
         append_only=not any(lost),
         lost_tokens=sum(lost) / len(lost),
-        opens_reasoning=tail.rstrip().endswith("<think>"),
+        opens_reasoning=opens_reasoning(tail),
     )
 
 

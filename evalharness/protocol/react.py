@@ -16,6 +16,7 @@ from evalharness.protocol.marks import (
     plain_spaces,
     without_closing,
 )
+from evalharness.protocol.reasoning import split_reasoning
 
 
 class FormatError(StrEnum):
@@ -57,7 +58,7 @@ class ParsedReply:
     def spoken(self, *, keep_thinking: bool = False) -> str:
         """The reply as the conversation goes on with it; never empty, which some templates and servers refuse."""
         if keep_thinking and self.reasoning:
-            return f"{_REASONING_START}\n{self.reasoning}\n{_REASONING_END}\n\n{self.kept}".rstrip()
+            return f"<think>\n{self.reasoning}\n</think>\n\n{self.kept}".rstrip()
         return self.kept or "(no reply)"
 
 
@@ -84,8 +85,6 @@ _MOST_LABELS = 4
 """Of one action: `Action: Action: look` has two."""
 _MARKS = "*_`\"'~ \t"
 """Alone they are no action."""
-_REASONING_START, _REASONING_END = "<think>", "</think>"
-_OPENED = re.compile(rf"^[ \t]*{_REASONING_START}", re.MULTILINE)
 STOP_SEQUENCES = ("\nObservation:",)
 """Sent with every request, so that a model does not spend tokens on the world's side of the conversation."""
 
@@ -104,30 +103,19 @@ def _begins_action(text: str, match: re.Match[str]) -> bool:
     return bool(match["marks"] or match["label"][0] == "A") and not _NAMES_AN_ACTION.search(text, *part)
 
 
-def _without_reasoning(reply: str) -> tuple[str, str]:
-    """(reasoning, answer) of a reply with a `<think>` block in it."""
-    head, end, rest = reply.rpartition(_REASONING_END)
-    text = rest if end else reply
-    reasoning = head.replace(_REASONING_START, "").strip() if end else ""
-    if opened := _OPENED.search(text):  # never closed: all from there on is reasoning
-        reasoning = "\n".join(filter(None, (reasoning, text[opened.end() :].strip())))
-        text = text[: opened.start()]
-    return reasoning, text
-
-
 def reasoning_in(reply: str) -> str:
-    """Of a `<think>` block in the reply itself; "" without one."""
-    return _without_reasoning(reply)[0]
+    """In the reply itself; "" without any."""
+    return split_reasoning(reply)[0]
 
 
 def answer_in(reply: str) -> str:
-    """The reply without a `<think>` block and tokens of a chat template."""
-    return cut_template_tokens(_without_reasoning(reply)[1])[0].strip()
+    """The reply without reasoning and tokens of a chat template."""
+    return cut_template_tokens(split_reasoning(reply)[1])[0].strip()
 
 
 def template_token_in(reply: str) -> str:
     """The first token of a chat template that the server left in the answer, or ""."""
-    return cut_template_tokens(_without_reasoning(reply)[1])[1]
+    return cut_template_tokens(split_reasoning(reply)[1])[1]
 
 
 def _without_echo(text: str) -> tuple[str, bool]:
@@ -144,12 +132,12 @@ def parse(
 ) -> ParsedReply:
     """Read one reply.
 
-    `reasoning` is what the server sent beside the reply; a `<think>` block in the reply is found here.
+    `reasoning` is what the server sent beside the reply; what is in the reply is found here (`reasoning`).
     `stopped_by` is the stop sequence that ended generation, if the server said so; `truncated` says that the
     token limit did.
     """
     errors: list[FormatError] = []
-    thinking, text = _without_reasoning(reply)
+    thinking, text = split_reasoning(reply)
     reasoning = "\n".join(filter(None, (reasoning.strip(), thinking)))
     whole = plain_spaces(text)
     text, _ = cut_template_tokens(whole)

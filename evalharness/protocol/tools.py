@@ -11,7 +11,7 @@ from pydantic import ConfigDict
 
 from evalharness.protocol.marks import bare, cut_template_tokens, plain_spaces
 from evalharness.protocol.prompt import Message
-from evalharness.protocol.react import FormatError, ParsedReply, parse
+from evalharness.protocol.react import FormatError, ParsedReply, answer_in, parse
 
 NAME, ARGUMENT = "act", "command"
 TOOL: dict[str, Any] = {
@@ -61,8 +61,7 @@ def parse_calls(
 ) -> ParsedReply:
     """The first call is the action. What stands in the text is thought, an `Action:` line in it included."""
     spoken = parse(text, reasoning=reasoning)
-    thought = text.rpartition("</think>")[2].strip() if spoken.reasoning else text.strip()
-    thought = "" if thought.startswith("<think>") else cut_template_tokens(thought)[0].strip()
+    thought = answer_in(text)
     command = calls[0].command() if calls else None
     errors: tuple[FormatError, ...]
     if command is not None:

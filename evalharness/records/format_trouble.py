@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evalharness.protocol.react import FormatError, template_token_in
+from evalharness.protocol.react import FormatError, answer_in, template_token_in
+from evalharness.protocol.reasoning import unknown_marks
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.summary import ReplyTrouble
 
@@ -59,11 +60,14 @@ class Replies:
     """Actions that the environment refused."""
     tokens: Counter[str] = field(default_factory=Counter)
     """Tokens of a chat template that the server left in a reply; the first of each reply."""
+    marks: Counter[str] = field(default_factory=Counter)
+    """Marks of unknown names around an action; of each reply."""
 
     def add(self, turn: Turn) -> None:
         self.turns += 1
         if token := template_token_in(turn.reply):
             self.tokens[token] += 1
+        self.marks.update(set(unknown_marks(turn.reply)))
         if turn.action is not None:
             self.actions += 1
             self.refused.update([] if turn.valid else [turn.action])
@@ -113,10 +117,22 @@ class Replies:
             f"the chat template ({', '.join(self.tokens)}); check its chat template and stop tokens"
         )
 
+    def said_of_marks(self) -> str:
+        """One line; "" where no reply has an action in marks of unknown names."""
+        if not self.marks:
+            return ""
+        marks = ", ".join(mark for mark, _ in self.marks.most_common(_EXAMPLES))
+        return (
+            f"{self.marks.total()} of {self.turns} replies have an action inside {marks}: it is taken for reasoning "
+            "and not carried out; a server that sends reasoning apart says which it is (--reasoning-parser)"
+        )
+
     def warning(self) -> str:
         """One line on all of it while a run goes on."""
         form = self.said() if self.turns >= ENOUGH else ""
-        return "; ".join(filter(None, (form, self.said_of_refusals(), self.said_of_tokens())))
+        return "; ".join(
+            filter(None, (form, self.said_of_refusals(), self.said_of_tokens(), self.said_of_marks()))
+        )
 
     def troubles(self) -> dict[str, ReplyTrouble]:
         """By the name of their key in the summary."""
@@ -125,6 +141,7 @@ class Replies:
             "format_trouble": (self.turns, self.errors, dict(sorted(self.causes.items())), self.said()),
             "refused_actions": (self.actions, self.refused.total(), examples, self.said_of_refusals()),
             "template_tokens": (self.turns, self.tokens.total(), dict(self.tokens), self.said_of_tokens()),
+            "unknown_marks": (self.turns, self.marks.total(), dict(self.marks), self.said_of_marks()),
         }
         return {
             name: ReplyTrouble(turns=turns, errors=errors, causes=causes, said=said)
@@ -142,7 +159,7 @@ class Replies:
         if turn.action is None and self.agent in _ASK_FOR_LINES:
             if turn.calls or _CALL.search(turn.reply):
                 return "tool_call"
-            if _JSON.match(turn.reply.rpartition("</think>")[2]):
+            if _JSON.match(answer_in(turn.reply)):
                 return "json"
         return str(turn.format_errors[-1])
 

@@ -410,6 +410,9 @@ class Summary(Timing, RunScores):
     """Where the environment refuses nearly every action; the most frequent of them."""
     template_tokens: ReplyTrouble | None = None
     """Where the server leaves tokens of the chat template in its replies."""
+    unknown_marks: ReplyTrouble | None = None
+    """Where replies hold an action inside marks of unknown names, which are taken for reasoning; its causes are those
+    marks."""
     outside: OutsideAgent | None = None
     """Of agents from outside."""
 

@@ -36,7 +36,7 @@ def summary_findings(
     except (OSError, ValueError) as error:
         return [Finding("summary", SUMMARY, f"not readable ({error})")], []
     again = json.loads(json.dumps(summary_of(folder, manifest, scores).to_json()))
-    from_replies = {"format_trouble", "refused_actions", "template_tokens"}
+    from_replies = {"format_trouble", "refused_actions", "template_tokens", "unknown_marks"}
     ignored = {"run", "cost", "outside", *from_replies, *Timing.model_fields}
     # Where the folder was, times, and what replies say: nothing of it can be computed from actions.
     kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]

@@ -191,7 +191,9 @@ def cost_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     """What is missing from the numbers, and what says that they are not the model's."""
-    troubles = (summary.format_trouble, summary.refused_actions, summary.template_tokens)
+    troubles = (
+        summary.format_trouble, summary.refused_actions, summary.template_tokens, summary.unknown_marks
+    )  # fmt: skip
     found = [printable(trouble.said, single_line=True) for trouble in troubles if trouble]
     if summary.cut_from:
         cut = sum(entry.cut_episodes for entry in summary.families.values())

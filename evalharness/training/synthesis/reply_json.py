@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from evalharness.base.reading import no_constant, parse_json
+from evalharness.protocol.reasoning import split_known
 
 LONGEST_REPLY = 200_000
 """Characters. A trajectory of forty long turns has about 30,000."""
@@ -38,7 +39,9 @@ _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 def _content(text: str) -> str:
     """Without a thinking block before it and a code fence around it."""
-    text = text.rpartition("</think>")[2].lstrip("\ufeff")
+    text = text.lstrip("\ufeff")
+    if not text.lstrip().startswith(("{", "[", "`")):
+        text = split_known(text)[1]
     fenced = _FENCE.match(text)
     return fenced[1] if fenced else text
 

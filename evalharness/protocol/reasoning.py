@@ -1,0 +1,126 @@
+"""Where a reply's text is reasoning and where it is the answer. Pure.
+
+Servers without a reasoning parser leave a model's reasoning in the text, between marks of the model's own. Nothing
+inside is carried out, whether the marks are closed or the token limit cut them off.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+
+_NAME = (
+    r"(?:\w{1,20}[:|])?(?:think(?:ing|_\w{1,10})?|thoughts?|reason(?:ing|s)?|longcat_think|reflect(?:ion)?|analysis|"
+    r"scratch_?pad|rationale|cot|chain_of_thought|inner_?monologue|deliberation)"
+)
+_CHANNEL = r"(?:analysis|commentary|thought|thinking)\b[^\n<]{0,40}(?:<\|message\|>)?"
+_OPENED = re.compile(
+    rf"^[ \t]*<{_NAME}(?: [^<>\n]{{0,80}})?>|^[ \t]*(?-i:\[THINK\])|◁{_NAME}▷|"
+    rf"<\|(?:begin_of_|start_)?{_NAME}(?:_start)?\|>|"
+    rf"(?:<\|start\|>assistant)?<\|channel\|?>[ \t]*{_CHANNEL}|<unused94>(?:thought)?|\A(?-i:analysis(?=[A-Z]))|"
+    r"\A\s*here (?:is my thought process|are my reasoning steps):",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""In this order: tags (DeepSeek, Qwen, Seed, EXAONE, MiniMax, and prompts that ask for some), Mistral, Kimi, tokens of
+Sky-T1 and Cohere, channels of harmony (gpt-oss) and Gemma, MedGemma, harmony without its tokens, Granite and Apriel."""
+_CLOSED = re.compile(
+    rf"</{_NAME}>|\[/{_NAME}\]|◁/{_NAME}▷|<\|(?:/{_NAME}|end_(?:of_)?{_NAME}|{_NAME}_end)\|>|<unused95>|<channel\|>|"
+    r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final\b[^\n<]{0,40}<\|message\|>|\[BEGIN FINAL RESPONSE\]",
+    re.IGNORECASE,
+)
+_IN_WORDS = re.compile(
+    r"\A\s*(?:here is my thought process:.*?here is my response:|analysis(?-i:(?=[A-Z])).*assistant\s?final)",
+    re.IGNORECASE | re.DOTALL,
+)
+_WORDED_END = re.compile(r"(?:here is my response:|assistant\s?final)\Z", re.IGNORECASE)
+_ANSWER = r"<\|{0}_(?:RESPONSE|TEXT)\|>|<\|{0}_of_solution\|>|\[{0} FINAL RESPONSE\]"
+_ANSWER_MARKS = re.compile("|".join(_ANSWER.format(end) for end in ("START", "BEGIN", "END")), re.IGNORECASE)
+"""Around the answer, beside marks of reasoning."""
+
+_MARK = re.compile(
+    r"<(?P<end1>/?)(?P<angle>[a-z][\w:|-]{1,30})>|\[(?P<end2>/?)(?P<square>[a-z][\w:-]{1,30})\]|"
+    r"◁(?P<end3>/?)(?P<triangle>\w{1,30})▷|<\|(?:begin_of_|start_|(?P<end4>end_of_|end_))(?P<token>\w{1,30})\|>",
+    re.IGNORECASE,
+)
+_OF_ANSWERS = re.compile(
+    r"(?:final_?)?(?:answer|final|response|reply|output|result|solution|conclusion|actions?|act|command|move|step|turn|"
+    r"react|assistant|model|user|system|tools?|tool_calls?|functions?|code|message|text|pre|strong|em|span|div|li|ul|ol|"
+    r"observation|inst|turn|header_id)",
+    re.IGNORECASE,
+)
+_ACTION = re.compile(r"\baction[ \t]*+\d*+[*_`]*+[ \t]*+[:：]", re.IGNORECASE)
+_LABEL_AHEAD = re.compile(r"[^\w<\[◁]*+(?:thought|action)[ \t]*+\d*+[*_`]*+[ \t]*+[:：]", re.IGNORECASE)
+
+
+def split_reasoning(reply: str) -> tuple[str, str]:
+    """(reasoning, answer) as `split_known`; blocks in marks of unknown names, in which actions are weighed, are
+    reasoning, too."""
+    reasoning, text = split_known(reply)
+    parts = [reasoning]
+    for _, start, end in reversed([*_unknown(text)]):
+        parts.append(text[start:end].strip())
+        text = text[:start] + text[end:]
+    return "\n".join(filter(None, parts)), text
+
+
+def split_known(reply: str) -> tuple[str, str]:
+    """(reasoning, answer). The answer is what follows the last closing mark, up to an opening one that nothing
+    closes."""
+    head, text = "", reply
+    if worded := _IN_WORDS.match(text):
+        head, text = text[: worded.end()], text[worded.end() :]
+    ends = [match.end() for match in _CLOSED.finditer(text)]
+    if ends:
+        head, text = head + text[: ends[-1]], text[ends[-1] :]
+    parts = [_CLOSED.sub("", _OPENED.sub("", _WORDED_END.sub("", head))).strip()]
+    if opened := _OPENED.search(text):
+        parts.append(text[opened.end() :].strip())
+        text = text[: opened.start()]
+    if parts[0] or len(parts) > 1:
+        text = _ANSWER_MARKS.sub("", text)
+    return "\n".join(filter(None, parts)), text
+
+
+def opens_reasoning(prompt: str) -> bool:
+    """Whether a prompt ends by opening the reasoning: the reply then has no mark where it starts."""
+    return any(not prompt[match.end() :].strip() for match in _OPENED.finditer(prompt))
+
+
+def closes_reasoning(reply: str) -> bool:
+    return bool(_IN_WORDS.match(reply) or _CLOSED.search(reply))
+
+
+def unknown_marks(reply: str) -> list[str]:
+    """Marks that are neither of reasoning nor of answers, and around an action that is therefore not played."""
+    return [mark for mark, _, _ in _unknown(split_known(reply)[1])]
+
+
+def _unknown(text: str) -> Iterator[tuple[str, int, int]]:
+    """(mark, start, end) of each block, the first one first. A block that is the whole reply and begins with a label is
+    only wrapped."""
+    actions = [match.start() for match in _ACTION.finditer(text)]
+    first, last = len(text) - len(text.lstrip()), len(text.rstrip())
+    closing: dict[tuple[str, str], int] = {}
+    blocks: list[tuple[str, int, int]] = []
+    for match in reversed([*_MARK.finditer(text)]):
+        kind = next(kind for kind in ("angle", "square", "triangle", "token") if match[kind])
+        name = match[kind].lower()
+        if _OF_ANSWERS.fullmatch(name):
+            continue
+        if any(match[f"end{number}"] for number in (1, 2, 3, 4)):
+            closing[kind, name] = match.end()
+            continue
+        begins = match.start() <= first
+        end = closing.pop((kind, name), None)
+        if end is None and (kind == "token" or not begins):
+            continue
+        end = end or len(text)
+        wraps = begins and end >= last and _LABEL_AHEAD.match(text, match.end())
+        if bisect_left(actions, match.end()) < bisect_left(actions, end) and not wraps:
+            blocks.append((match[0], match.start(), end))
+    past = 0
+    for mark, start, end in reversed(blocks):
+        if start >= past:
+            yield mark, start, end
+            past = end
