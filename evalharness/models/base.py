@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evalharness.base.errors import InfrastructureError
@@ -36,8 +36,8 @@ class Reply:
     cached_tokens: int | None = None
     """Prompt tokens that the server found in its cache."""
     calls: tuple[ToolCall, ...] = ()
-    model: str | None = None
-    """Who wrote it, as the server says; None where it does not say."""
+    source: Mapping[str, str | None] = field(default_factory=dict)
+    """What it says of the model and the server that made it, by the keys of `records.identity.SOURCE`."""
     tokens: TurnTokens | None = None
     """Where they were asked for."""
     latency: float = 0.0

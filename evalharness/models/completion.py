@@ -12,6 +12,7 @@ from evalharness.base.errors import UserError
 from evalharness.models.base import ContextOverflowError
 from evalharness.models.server_error import ServerError
 from evalharness.protocol.tools import ToolCall
+from evalharness.records.identity import ANSWERED_BY
 from evalharness.records.tokens import TurnTokens
 
 _TOKENS_LIMIT = 2**31
@@ -149,7 +150,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
         return {
             "text": text,
-            "model": _name(body.get("model")),
+            "source": _source(body),
             "reasoning": reasoning,
             "finish_reason": finish_reason,
             "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
@@ -175,6 +176,15 @@ def _error_in(body: Any) -> Any:
     choices = body.get("choices")
     part = choices[0] if choices else body
     return {"error": part["error"]} if part.get("error") else None
+
+
+def _source(body: Mapping[str, Any]) -> dict[str, str | None]:
+    versions = (body, body.get("metadata"), body.get("sglext"))  # SGLang, older and newer
+    version = next(
+        (v["weight_version"] for v in versions if isinstance(v, dict) and "weight_version" in v), None
+    )
+    told = {"system_fingerprint": _name(body.get("system_fingerprint")), "weight_version": _name(version)}
+    return {ANSWERED_BY: _name(body.get("model"))} | {key: value for key, value in told.items() if value}
 
 
 def _word(value: Any) -> str:

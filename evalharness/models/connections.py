@@ -82,7 +82,7 @@ async def connected(
         facts: dict[str, Any] = {"requests": ways, "template": asdict(template) if template else None}
         # A server of our own is known by what it has loaded.
         if all(replica.server is None for replica in replicas):
-            facts[ANSWERED_BY] = _answered_by(clients, reports)
+            facts |= _sources(clients, reports)
         yield Opened(
             group,
             group.failure,
@@ -95,18 +95,20 @@ async def connected(
         await group.close()
 
 
-def _answered_by(clients: Sequence[ChatEndpoint], reports: Reports) -> str | None:
-    """The model that the servers' first replies name. Raises UserError where they name several."""
-    first, *others = clients
-    for other in others:
-        if other.answered_by != first.answered_by:
-            raise UserError(
-                f"the endpoints' replies name different models: {first.answered_by!r} at {first.base_url}, "
-                f"{other.answered_by!r} at {other.base_url}; evaluate each in a run of its own"
-            )
-    if first.answered_by not in (None, first.model):
-        reports.event(f"asked for {first.model!r}, the replies name the model {first.answered_by!r}")
-    return first.answered_by
+def _sources(clients: Sequence[ChatEndpoint], reports: Reports) -> dict[str, Any]:
+    """What the servers' first replies say. Raises UserError where they name several models or weights."""
+    first, *others = [client.source or {} for client in clients]
+    for client, other in zip(clients[1:], others, strict=True):
+        for key, what in ((ANSWERED_BY, "models"), ("weight_version", "versions of the weights")):
+            if other.get(key) != first.get(key):
+                raise UserError(
+                    f"the endpoints' replies name different {what}: {first.get(key)!r} at {clients[0].base_url}, "
+                    f"{other.get(key)!r} at {client.base_url}; evaluate each in a run of its own"
+                )
+    if (name := first.get(ANSWERED_BY)) not in (None, clients[0].model):
+        reports.event(f"asked for {clients[0].model!r}, the replies name the model {name!r}")
+    prints = sorted({said for each in (first, *others) if (said := each.get("system_fingerprint"))})
+    return dict(first) | ({"system_fingerprint": prints} if prints else {})
 
 
 async def _examine_template(

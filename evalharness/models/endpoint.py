@@ -39,6 +39,7 @@ from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.protocol.reasoning import closes_reasoning
 from evalharness.protocol.tools import TOOL
 from evalharness.records.episode import FailedTry
+from evalharness.records.identity import differences, telling
 
 if TYPE_CHECKING:
     from evalharness.models.transport import Transport
@@ -147,8 +148,8 @@ class ChatEndpoint:
         self._expected = expected
         self._session_header = session_header
         self._served: ServedModel | None = None
-        self._first: Reply | None = None
-        """The first reply. A reply that names another model is no answer."""
+        self.source: Mapping[str, str | None] | None = None
+        """Of the first reply. A reply of another source is no answer."""
         self._looked = 0.0
         """When the last look began after which the model was known to be the same."""
         self._doubted = 0.0
@@ -171,7 +172,7 @@ class ChatEndpoint:
 
         self._opened = Transport(self._api_key, connections=self._connections, timeout=self._timeout)
         limit = min(START_WAIT, self._timeout)
-        self._looked = time.monotonic()
+        self._looked, self.source = time.monotonic(), None
         try:
             self._served = await describe(
                 self._transport, self.base_url, self.model, wait_s=limit, on_status=self._reports.status
@@ -237,11 +238,6 @@ class ChatEndpoint:
             raise UserError(
                 f"{self.base_url} returns no token ids: --record-tokens needs a vLLM (0.10.2 or later); leave it out"
             )
-
-    @property
-    def answered_by(self) -> str | None:
-        """The model that the first reply names."""
-        return self._first.model if self._first else None
 
     def facts(self) -> dict[str, Any]:
         """How this server is asked, as far as only the start has shown it."""
@@ -397,10 +393,9 @@ class ChatEndpoint:
         if status in (429, 503) and not ServerError.of(status, raw).is_used_up:
             self._reports.overload()
         reply = Reply(**read_answer(url, status, said, raw), latency=time.monotonic() - began)
-        self._first = self._first or reply
-        if reply.model != self.answered_by:
+        self.source = self.source or reply.source
+        if changed := differences(telling(self.source), telling(reply.source)):
             raise TryFailedError(
-                "another_model",
-                f"the reply names the model {reply.model!r}, the first reply {self.answered_by!r}",
+                "another_model", f"another source than the first reply's: {'; '.join(changed)}"
             )
         return reply

@@ -18,7 +18,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 ANSWERED_BY = "answered_by"
-"""Key of what a start knows of an endpoint: the model that its first reply names."""
+SOURCE = (ANSWERED_BY, "system_fingerprint", "weight_version")
+"""Keys of what a start knows of an endpoint: what its first reply says of the model and the server that made it."""
 _LONGEST = 300
 """Characters of a value that a message repeats: a manifest can hold anything."""
 
@@ -38,20 +39,32 @@ def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     return options + differences(old, new)
 
 
-def other_answerers(starts: Sequence[Any]) -> list[str]:
-    """Where the last start's first replies name another model than an earlier start's, a readable line each."""
+def telling(source: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a reply's source has to stay the same. Hosted services change their `system_fingerprint` at will; vLLM's
+    is a hash of the server's configuration."""
+    return {
+        key: source[key]
+        for key in SOURCE
+        if key in source and (key != "system_fingerprint" or "vllm-" in str(source[key]))
+    }
 
-    def named(start: Any) -> dict[str, Any]:
+
+def other_answerers(starts: Sequence[Any]) -> list[str]:
+    """Where the last start's first replies say another source than an earlier start's, a readable line each."""
+
+    def named(start: Any) -> dict[tuple[str, str], Any]:
         facts = start.items() if isinstance(start, Mapping) else ()
         return {
-            role: each[ANSWERED_BY]
+            (role, key): value
             for role, each in facts
-            if isinstance(each, Mapping) and ANSWERED_BY in each
+            if isinstance(each, Mapping)
+            for key, value in telling(each).items()
         }
 
     *earlier, last = map(named, starts)
-    first = {role: name for start in reversed(earlier) for role, name in start.items() if role in last}
-    return differences(first, {role: last[role] for role in first})
+    first = {place: said for start in reversed(earlier) for place, said in start.items() if place in last}
+    before, now = ({".".join(place): said[place] for place in first} for said in (first, last))
+    return differences(before, now)
 
 
 def _as_options(identity: Mapping[str, Any]) -> dict[str, Any]:

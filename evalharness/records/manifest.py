@@ -165,6 +165,10 @@ class Policy(Stored):
 
     answered_by: str | None = None
     """The model that an endpoint's first reply names; replies that name another are refused."""
+    system_fingerprint: list[str] | None = None
+    """What the servers' first replies say of their configuration; replies with another one of vLLM are refused."""
+    weight_version: str | None = None
+    """What the first reply says of the weights (SGLang); replies with another one are refused."""
     requests: list[dict[str, Any]] | None = None
     """How servers were asked, each way once: sampling parameters, and whether they say what stopped a reply
     (`tells_stop`)."""

@@ -138,27 +138,47 @@ async def test_the_server_that_answered_is_looked_at() -> None:
 
 
 class Routed(ChatServer):
-    """A router: every reply names the model that wrote it, `names` first and then `then`."""
+    """A router: every reply names the model that wrote it, `names` first and then `then`; `key` is where."""
 
-    def __init__(self, *names: str | None, then: str | None = "toy-2024") -> None:
+    def __init__(self, *names: str | None, then: str | None = "toy-2024", key: str = "model") -> None:
         super().__init__()
         self.names, self.then, self.text = list(names), then, self.answer
 
         def answer(request: dict[str, Any]) -> dict[str, Any]:
             name = self.names.pop(0) if self.names else self.then
-            return {**cs.completion(str(self.text(request))), **({} if name is None else {"model": name})}
+            return {**cs.completion(str(self.text(request))), **({} if name is None else {key: name})}
 
         self.answer = answer
 
 
-@pytest.mark.parametrize("other", ["fallback", None])
-async def test_a_reply_of_another_model_than_the_first_reply_is_asked_for_again(other: str | None) -> None:
-    """The name that was asked for, `toy`, is an alias and does not count."""
-    async with Routed("toy-2024", other).running() as server, asking(server.url) as endpoint:
+@pytest.mark.parametrize(
+    ("key", "first", "other", "counts"),
+    [
+        ("model", "toy-2024", "fallback", True),  # `toy`, which was asked for, is an alias and does not count
+        ("model", "toy-2024", None, True),
+        ("system_fingerprint", "vllm-0.32.0-tp4-f5b33cdd", "vllm-0.32.0-a1b2c3d4", True),
+        ("system_fingerprint", "fp_44709d6fcb", "fp_1bb46167f9", False),
+        ("weight_version", "step-1", "step-2", True),
+    ],
+)
+async def test_a_reply_of_another_source_than_the_first_reply_is_asked_for_again(
+    key: str, first: str, other: str | None, counts: bool
+) -> None:
+    async with Routed(first, other, then=first, key=key).running() as server, asking(server.url) as endpoint:
         reply = await endpoint.chat([{"role": "user", "content": "u"}], seed=1)
-    assert reply.model == "toy-2024"
-    assert [failed.kind for failed in reply.failed_tries] == ["another_model"]
-    assert repr(other) in reply.failed_tries[0].error
+    assert [failed.kind for failed in reply.failed_tries] == ["another_model"] * counts
+    assert not counts or json.dumps(other) in reply.failed_tries[0].error
+    assert endpoint.source is not None
+    assert first in endpoint.source.values()
+
+
+async def test_a_vllm_in_developer_mode_is_known_by_its_weight_version_too() -> None:
+    server = ChatServer(says={"owned_by": "vllm", "root": "/ckpt"}, weights="step-1")
+    async with server.running(), asking(server.url) as endpoint:
+        await endpoint.confirm()
+        server.weights = "step-2"
+        with pytest.raises(UserError, match='weight_version: "step-1" there, "step-2" now'):
+            await endpoint.confirm()
 
 
 async def test_replies_of_endpoints_must_name_the_same_model(
