@@ -170,7 +170,7 @@ async def test_arguments_of_the_template_go_with_every_request_and_reasoning_sta
     [episode] = read_episodes(tmp_path / "run")
     hits = ExpectedHits()
     hits.add(episode, Template(True, 0.0, opens_reasoning=False))
-    assert hits.share == 0.5  # two prompts of 11 tokens: the second finds the first
+    assert hits.share == 11 / 24  # prompts of 11 and 13 tokens: the second finds the first
     exact = ExpectedHits()
     recorded = [TurnTokens((1, 2, 3, 4), (), ()), TurnTokens((1, 2, 3, 9, 9, 9), (), ())]
     exact.add(episode, None, recorded)

@@ -56,8 +56,8 @@ async def test_each_mistake_is_made_once_and_corrected(
     assert counts["passed_at_call"] == {"1": 8, "2": 24}
     assert counts["signals_by_call"]["1"] == {"EXPRESSION": 8, "JSON": 8, "KEYS": 8, "OK": 8}
     assert counts["calls"] == 56
-    assert counts["tokens"] == {"prompt": 56 * 11, "completion": 56 * 7}
-    assert counts["cost"] == pytest.approx(56 * (11 + 14) / 1e6)
+    assert counts["tokens"] == {"prompt": 32 * 11 + 24 * 13, "completion": 56 * 7}
+    assert counts["cost"] == pytest.approx((32 * 11 + 24 * 13 + 56 * 14) / 1e6)
     assert summary(out)["passed_at_call"] == {"2": 1, "3": 3 + 7, "4": 21}
     broken: list[BrokenLine] = []
     conversations = list(read_data(out / "data.jsonl", broken))
