@@ -36,17 +36,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import line
-    from evalharness.results.kept_summary import read_summary
+    from evalharness.records.store import read_manifest
     from evalharness.results.report.table import print_summary
+    from evalharness.results.summary import earlier_timing, summarize
 
     console = results_console(args)
     if (args.folder / STUDY).is_file():
         return _study(args, console)
     if args.task is not None:
         return _trajectory(args, console)
-    found = read_summary(args.folder)
-    summary = found.summary
-    print_summary(console, summary, found.titles, verbose=args.verbose)
+    titles = read_manifest(args.folder).titles
+    summary = summarize(args.folder, earlier_timing(args.folder))
+    print_summary(console, summary, titles, verbose=args.verbose)
     if not args.verbose:
         more = f"more: evalharness show {args.folder} --verbose"
         console.print(line(more, "dim"), soft_wrap=True)

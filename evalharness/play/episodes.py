@@ -19,7 +19,6 @@ from evalharness.models.template import Template
 from evalharness.models.tries import AbortedError
 from evalharness.play import loop
 from evalharness.play.budget import NO_LIMIT, Budget, TimeLimit
-from evalharness.play.history import History
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job
 from evalharness.play.workers.process import RemoteEnvironment
@@ -132,7 +131,6 @@ class Episodes:
     opened: Opened
     slots: AdaptiveConcurrency
     progress: Progress
-    history: History
     on_tokens: Callable[[str, int, list[TurnTokens | None]], None]
     """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
@@ -144,7 +142,7 @@ class Episodes:
 
     def __post_init__(self) -> None:
         policy, chosen = self.work.policy, self.work.agent.chosen
-        # No model answers: nothing waits for a slot, and nothing is learned for forecasts.
+        # No model answers: nothing waits for a slot.
         self._scripted = policy.is_scripted
         self._replies = Replies(policy.max_tokens, chosen.name)
         self._noticed_cut = False
@@ -212,7 +210,7 @@ class Episodes:
             self.slots.ended(key)
             if budget:
                 budget.end(key, whole=whole)
-            self.progress.end_episode(task.family, key)
+            self.progress.end_episode(task.family)
             times.wall_s += time.perf_counter() - began
         if any(tokens):
             self.on_tokens(task.id, job.sample, tokens)
@@ -221,10 +219,6 @@ class Episodes:
         )
         times.episodes += 1
         times.turns += len(episode.turns)
-        if not self._scripted:
-            self.history.note_episode(task, len(episode.turns))
-            if episode.turns:
-                self.history.note_tokens(episode)
         quickest = self._latencies.quantile(0.1) or 0.0
         alone = len(episode.turns) * (quickest + times.environment_s / max(times.turns, 1))
         self.longest_s = max(self.longest_s, alone)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 from evalharness.play.forecast import Forecast
 from evalharness.records.episode import Episode, Turn
@@ -22,13 +21,6 @@ class FamilyProgress:
     failures: int = 0
     """Episodes given up for an infrastructure failure."""
     running: int = 0
-    partly: Callable[[], float] = lambda: 0.0
-    """Of the episodes in flight what is played, in episodes: counted when somebody looks, and not at every turn."""
-
-    @property
-    def share(self) -> float:
-        """How far the family is, in episodes: finished ones, and those in flight by their turns."""
-        return min(self.done + self.partly(), float(self.total))
 
 
 @dataclass
@@ -52,18 +44,12 @@ class Progress:
     on_episode: Callable[[Episode], None] = lambda episode: None
     """Gets each episode that is finished."""
 
-    def __post_init__(self) -> None:
-        for name, counts in self.families.items():
-            counts.partly = partial(self.forecast.partly, name)
-
     def begin_episode(self, family: str, key: EpisodeKey) -> None:
         self.families[family].running += 1
         self.forecast.begin(key)
 
-    def end_episode(self, family: str, key: EpisodeKey) -> None:
-        """Finished or not: what is begun anew is played from its first turn."""
+    def end_episode(self, family: str) -> None:
         self.families[family].running -= 1
-        self.forecast.end(key)
 
     def count_turn(self, key: EpisodeKey, turn: Turn) -> None:
         self.turns += 1
@@ -79,19 +65,13 @@ class Progress:
 
     def finish(self, episode: Episode) -> None:
         self.count_episode(episode.family, episode.success, episode.progress)
-        self.forecast.finish((episode.task_id, episode.sample), len(episode.turns))
+        self.forecast.finish((episode.task_id, episode.sample))
         self.on_episode(episode)
 
     def give_up(self, family: str, task_id: str, sample: int) -> None:
         self.families[family].failures += 1
-        self.forecast.drop((task_id, sample))
+        self.forecast.finish((task_id, sample))
 
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self.started
-
-    @property
-    def share(self) -> float:
-        """How far the whole run is, 0..1."""
-        total = sum(counts.total for counts in self.families.values())
-        return sum(counts.share for counts in self.families.values()) / total if total else 0.0

@@ -28,6 +28,7 @@ class Job:
     task: Task
     sample: int
     expected_turns: float = float(MAX_TURNS)
+    """The turn limit, unless more is known."""
 
     @property
     def key(self) -> tuple[str, int]:

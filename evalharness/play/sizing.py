@@ -12,7 +12,6 @@ from evalharness.envs.base import EnvSpec
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency, ceiling
 from evalharness.models.serving.arguments import option_value
 from evalharness.play.cluster import WorkerSite
-from evalharness.play.history import History, pool_sizes
 from evalharness.play.scheduler import Job
 from evalharness.play.workers.pool import EnvironmentPool
 
@@ -39,7 +38,6 @@ def make_pools(
     workers: Mapping[str, int],
     specs: Mapping[str, EnvSpec],
     jobs: Sequence[Job],
-    history: History,
     site: WorkerSite,
     cores: int,
     *,
@@ -54,7 +52,7 @@ def make_pools(
     count = Counter(job.task.family for job in jobs)
     expected = dict.fromkeys(count, 0.0)
     for job in jobs:
-        expected[job.task.family] += job.expected_turns * history.cpu_s(specs[job.task.family])
+        expected[job.task.family] += job.expected_turns * specs[job.task.family].worker.cost
     sizes = pool_sizes(expected, cores)
     pools = {}
     for family in sorted(count):
@@ -74,3 +72,11 @@ def make_pools(
             on_this_machine=site.cores is None,
         )
     return pools
+
+
+def pool_sizes(work: Mapping[str, float], cores: int) -> dict[str, int]:
+    """Worker processes by family to start with: the cores shared out by expected work, at least one each."""
+    whole = sum(work.values())
+    return {
+        family: max(1, min(cores, round(cores * own / whole) if whole else 1)) for family, own in work.items()
+    }

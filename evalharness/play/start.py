@@ -23,7 +23,6 @@ from evalharness.models.tries import AbortedError
 from evalharness.play.cluster import WorkerSite
 from evalharness.play.efficiency import Measured, report
 from evalharness.play.episodes import Episodes, Work
-from evalharness.play.history import History, history_path
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
@@ -48,18 +47,15 @@ class StartResult:
 class Start:
     """Everything that can be made before the policy is opened is made here; `play` is called once."""
 
-    def __init__(
-        self, work: Work, store: RunStore, progress: Progress, history: History, site: WorkerSite
-    ) -> None:
+    def __init__(self, work: Work, store: RunStore, progress: Progress, site: WorkerSite) -> None:
         self.work = work
         self.store = store
         self.progress = progress
-        self.history = history
         self.cores = site.cores or usable_cores()
         workers = work.execution.workers
         self.slots = request_slots(work.policy, sum(workers.values()), len(work.jobs), self.cores)
         self.pools = make_pools(
-            workers, work.specs, work.jobs, history, site, self.cores,
+            workers, work.specs, work.jobs, site, self.cores,
             scripted=work.policy.is_scripted, data=work.data, log=store.folder / "workers.log",
         )  # fmt: skip
         self.events: list[Event] = []
@@ -103,11 +99,6 @@ class Start:
 
     async def _close_pools(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self.pools.values()))
-        if self.work.policy.is_scripted:
-            return  # its episodes are not as long as a model's, and its turns cost what an oracle's search costs
-        for family, pool in self.pools.items():
-            self.history.note_cost(family, pool.cpu_s, pool.times.turns)
-        self.history.save(history_path())
 
     async def _play_jobs(self, opened: Opened) -> tuple[str | None, Measured]:
         """Why it ended before every job was tried, and what it measured from the first episode's start to the last
@@ -120,7 +111,7 @@ class Start:
             on_cache=self.slots.cache_holds,
         )
         episodes = Episodes(
-            work, opened, self.slots, progress, self.history, self.store.append_tokens, on_notice=self._notice
+            work, opened, self.slots, progress, self.store.append_tokens, on_notice=self._notice
         )
         scheduler = Scheduler(
             pools=pools,
@@ -135,10 +126,7 @@ class Start:
             over=work.clock.reached,
         )
         progress.started, allowed_before = time.monotonic(), self.slots.allowed_slot_s()
-        progress.forecast.expect(
-            {job.key: job.expected_turns for job in work.jobs},
-            most={family: pool.most for family, pool in pools.items()},
-        )
+        progress.forecast.expect({job.key: job.expected_turns for job in work.jobs})
         progress.engine = lambda: self._line(insight)
         cpu_before, stopped = time.process_time(), None
         watching = asyncio.create_task(insight.watch())
@@ -152,8 +140,6 @@ class Start:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
-        if not work.policy.is_scripted:
-            self.history.note_pace(work.policy.display_name, progress.turns, wall_s)
         return stopped, Measured(
             wall_s=wall_s,
             cores=self.cores,

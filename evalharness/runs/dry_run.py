@@ -12,14 +12,12 @@ from rich.console import Console
 from evalharness.agents.base import EpisodeStart
 from evalharness.base.errors import UserError
 from evalharness.base.terminal import plain_table, words
-from evalharness.base.text import duration
 from evalharness.config import RunConfig
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
 from evalharness.models.served import NoAnswerError
 from evalharness.models.serving.find import ServerNotFound
-from evalharness.play.history import History, history_path
 from evalharness.protocol.prompt import Message
 from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.identity import changes
@@ -29,7 +27,7 @@ from evalharness.runs.evaluation import Chosen, choose, smaller_identity
 
 _CHARACTERS_A_TOKEN = 4
 _TURN_TOKENS = (120.0, 60.0)
-"""Tokens that a turn adds to the conversation, and those of its reply: before a family was played on this machine."""
+"""Tokens that a turn adds to the conversation, and those of its reply."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +42,6 @@ class FamilyPlan:
     """Expected of all that is left."""
     prompt_tokens: float
     completion_tokens: float
-    measured: bool
-    """Tokens of a turn and lengths are those of earlier runs on this machine."""
     first_task: str
     messages: Sequence[Message]
     """What a model reads before its first reply to that task."""
@@ -63,8 +59,6 @@ class Plan:
     """Why that run cannot be continued so, a line each."""
     server: str
     """The command line of the vLLM that is started, or who is asked."""
-    seconds: float | None
-    """Of what is left; None before this model was played on this machine."""
     cost: float | None = None
     """Of what is left, in the currency of `--prices` and without a cache; None where nothing is to pay."""
 
@@ -80,16 +74,12 @@ def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], 
     there = (folder / MANIFEST).exists()
     done = {(e.task_id, e.sample) for e in read_episodes(folder)} if there else set()
     refused = _refused(config, chosen, prepared, data, folder) if there and prepared else []
-    history = History.load(history_path())
     families = []
     for family in sorted(chosen.prompts):
         on_status(f"first prompt of {chosen.specs[family].title}")
-        families.append(_family_plan(config, chosen, family, done, history, data))
-    pace = history.pace.get(config.policy.display_name)
-    turns = sum(plan.turns for plan in families)
+        families.append(_family_plan(config, chosen, family, done, data))
     certain = prepared is not None or not config.policy.is_endpoint or config.execution.output is not None
-    seconds = turns / pace if pace else None
-    return Plan(families, folder, certain, there, refused, server, seconds, _cost(config, families))
+    return Plan(families, folder, certain, there, refused, server, _cost(config, families))
 
 
 def _cost(config: RunConfig, families: Sequence[FamilyPlan]) -> float | None:
@@ -137,7 +127,6 @@ def _family_plan(
     chosen: Chosen,
     family: str,
     done: set[tuple[str, int]],
-    history: History,
     data: Path | None,
 ) -> FamilyPlan:
     tasks = [task for task in chosen.tasks if task.family == family]
@@ -146,9 +135,8 @@ def _family_plan(
     left = [
         task for task in tasks for sample in range(config.selection.samples) if (task.id, sample) not in done
     ]
-    lengths = [history.expected_turns(task, limit) for task in left]
     head = sum(len(str(message["content"])) for message in messages) / _CHARACTERS_A_TOKEN
-    growth, reply = history.turn_tokens.get(family, _TURN_TOKENS)
+    growth, reply = _TURN_TOKENS
     reply = min(reply, float(config.policy.max_tokens))
     asked = not config.policy.is_scripted
     kinds: dict[str, int] = {}
@@ -160,10 +148,9 @@ def _family_plan(
         episodes=len(tasks) * config.selection.samples,
         left=len(left),
         kinds=kinds,
-        turns=sum(lengths),
-        prompt_tokens=sum(n * head + growth * n * (n - 1) / 2 for n in lengths) if asked else 0.0,
-        completion_tokens=sum(lengths) * reply if asked else 0.0,
-        measured=family in history.turn_tokens,
+        turns=limit * len(left),
+        prompt_tokens=len(left) * (limit * head + growth * limit * (limit - 1) / 2) if asked else 0.0,
+        completion_tokens=limit * len(left) * reply if asked else 0.0,
         first_task=tasks[0].id,
         messages=messages,
     )
@@ -252,22 +239,11 @@ def estimate_line(*plans: Plan) -> str:
         return "nothing is left to play"
     if not prompt:
         return f"estimate: at most {turns:,.0f} turns; no tokens"
-    base = (
-        "as in earlier runs on this machine"
-        if all(family.measured for family in families)
-        else ("a guess: every episode to its end, 4 characters a token")
-    )
-    times = [plan.seconds for plan in plans if plan.seconds is not None]
-    time = (
-        f"about {duration(sum(times))}"
-        if len(times) == len(plans)
-        else "time not known before this model has played here"
-    )
     costs = [plan.cost for plan in plans if plan.cost is not None]
     cost = f", cost {sum(costs):.4g}" if costs else ""
     return (
-        f"estimate ({base}): {turns:,.0f} turns, "
-        f"{_about(prompt)} prompt and {_about(completion)} new tokens, {time}{cost}"
+        f"estimate (every episode to its turn limit, 4 characters a token): {turns:,.0f} turns, "
+        f"{_about(prompt)} prompt and {_about(completion)} new tokens{cost}"
     )
 
 

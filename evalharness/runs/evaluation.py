@@ -24,7 +24,6 @@ from evalharness.models.serving.model_server import SharedServers
 from evalharness.play.budget import Budget, TimeLimit
 from evalharness.play.cluster import worker_site
 from evalharness.play.episodes import Work
-from evalharness.play.history import History, history_path
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import Job
 from evalharness.play.start import Start
@@ -36,7 +35,6 @@ from evalharness.records.manifest import Manifest
 from evalharness.records.resolved import resolved
 from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_manifest
 from evalharness.records.summary import Summary
-from evalharness.results.kept_summary import keep_summary
 from evalharness.results.summary import earlier_timing, write_summary
 from evalharness.results.tables import write_parquet, write_token_table
 from evalharness.runs.selected import selected_tasks
@@ -185,9 +183,8 @@ def evaluate(
                     budget.count_stored(episode)
                 progress.count_episode(episode.family, episode.success, episode.progress)
                 finished = max(finished or 0.0, episode.started + episode.wall_s)
-            history = History.load(history_path())
             jobs = [
-                Job(task, sample, history.expected_turns(task, config.agent.turn_limit(specs[task.family])))
+                Job(task, sample, float(config.agent.turn_limit(specs[task.family])))
                 for task in tasks
                 for sample in range(config.selection.samples)
                 if (task.id, sample) not in store.done
@@ -215,7 +212,7 @@ def evaluate(
                         config.policy, config.agent, config.limits, config.execution,
                         resolved(config.options(), config.policy), specs, prompts, spoken, data, jobs, budget, clock,
                     )  # fmt: skip
-                    start = Start(work, store, progress, history, site)
+                    start = Start(work, store, progress, site)
                     result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
                 timing = timing.model_copy(update=result.timing.given())
@@ -225,9 +222,7 @@ def evaluate(
             progress.status = "writing the tables"
             write_parquet(folder)
             write_token_table(folder)
-            titles = {family: specs[family].title for family in families}
-            summary = keep_summary(folder, titles, lambda: write_summary(folder, timing))
-            return Outcome(folder, summary, stopped, finished)
+            return Outcome(folder, write_summary(folder, timing), stopped, finished)
 
 
 def prepare_or_stored(

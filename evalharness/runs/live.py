@@ -17,8 +17,6 @@ from evalharness.envs import specs
 from evalharness.play.progress import FamilyProgress, Progress
 
 _BAR = 12
-_SURE = 0.1
-"""Share of a run from which on the rest can be estimated: its first episodes share the machine with starting up."""
 
 
 def _speed(progress: Progress) -> str:
@@ -26,10 +24,10 @@ def _speed(progress: Progress) -> str:
     parts = [f"{progress.turns / elapsed:.1f} turns/s"]
     if progress.completion_tokens:
         parts.append(f"{progress.completion_tokens / elapsed:.0f} tokens/s")
-    left = progress.forecast.seconds_left
+    left = progress.forecast.seconds_left()
     parts.append(f"{duration(progress.elapsed)} so far")
-    if left and progress.share >= _SURE:
-        parts.append(f"about {duration(left)} left")
+    if left is not None:
+        parts.append(f"at most {duration(left)} left")
     if progress.retries:
         busy = f", {progress.refusals} refused as too many" if progress.refusals else ""
         parts.append(f"{progress.retries} requests made again{busy}")
@@ -43,13 +41,6 @@ def _failed(progress: Progress, titles: Mapping[str, str]) -> str:
     return f"given up, to be tried again by the same command: {', '.join(parts)}" if parts else ""
 
 
-def _played(counts: FamilyProgress) -> str:
-    """How far a family is by its turns; below 100 % until its last episode is finished."""
-    return (
-        f"{min(100 * counts.share / max(counts.total, 1), 100 if counts.done == counts.total else 99):.0f} %"
-    )
-
-
 def _so_far(counts: FamilyProgress, total: float) -> str:
     """The family's mean; of an unfinished one, between what it can still come to, once half of its episodes are
     finished: the first to end are the short ones, mostly successes."""
@@ -60,30 +51,22 @@ def _so_far(counts: FamilyProgress, total: float) -> str:
     return f"{math.floor(low)}-{math.ceil(high)} %" if left else f"{low:.1f} %"
 
 
-def _left(progress: Progress, family: str) -> str:
-    counts = progress.families[family]
-    seconds = progress.forecast.seconds_left_of(family) if counts.share >= _SURE * counts.total else None
-    return duration(seconds) if seconds is not None else ""
-
-
 def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
     """Fits 80 columns; longer lines are folded, and nothing is cut off."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("family", no_wrap=True)
     table.add_column("", width=_BAR)
-    for name in ("", "done", "success", "progress", "running", "left"):
+    for name in ("done", "success", "progress", "running"):
         table.add_column(name, justify="right", no_wrap=True)
     for family, counts in progress.families.items():
         done = counts.done
         table.add_row(
             titles.get(family, family),
-            ProgressBar(total=max(counts.total, 1), completed=counts.share, width=_BAR),
-            _played(counts),
+            ProgressBar(total=max(counts.total, 1), completed=done, width=_BAR),
             f"{done}/{counts.total}",
             _so_far(counts, counts.successes),
             _so_far(counts, counts.progress_sum),
             str(counts.running),
-            _left(progress, family),
         )
     lines = [
         (_speed(progress), "dim"),
@@ -100,9 +83,8 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
     for family, counts in progress.families.items():
         success = _so_far(counts, counts.successes)
         rate = "" if success == "-" else f", success {success}"
-        under_way = f" ({_played(counts)} played)" if counts.running else ""
         failed = f", {counts.failures} failed" if counts.failures else ""
-        parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{under_way}{rate}{failed}")
+        parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{rate}{failed}")
     if progress.turns:
         parts += [_speed(progress), progress.engine()]
     if progress.warning:

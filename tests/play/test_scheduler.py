@@ -16,8 +16,8 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import PolicyError
 from evalharness.models.tries import AbortedError
-from evalharness.play.history import History, pool_sizes
 from evalharness.play.scheduler import Job, Scheduler
+from evalharness.play.sizing import pool_sizes
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment, Usage, WorkerProcess
 from evalharness.records.episode import Episode
@@ -197,31 +197,6 @@ def test_cores_are_shared_out_by_expected_cpu_time() -> None:
     assert pool_sizes({"heavy": 90.0, "light": 10.0}, cores=10) == {"heavy": 9, "light": 1}
     assert pool_sizes({"heavy": 99.0, "light": 1.0}, cores=2) == {"heavy": 2, "light": 1}
     assert pool_sizes({"free": 0.0}, cores=4) == {"free": 1}
-
-
-def test_lengths_are_remembered_by_the_content_of_the_task(tmp_path: Path) -> None:
-    path = tmp_path / "history.json"
-    one, two = (job.task for job in jobs_of("compass", [1.0, 1.0]))
-    history = History.load(path)
-    assert history.expected_turns(one, 30) == 30
-    history.note_episode(one, 8)
-    history.note_episode(one, 12)
-    history.save(path)
-    again = History.load(path)
-    assert again.expected_turns(one, 30) == 10
-    assert again.expected_turns(one, 5) == 5
-    assert again.expected_turns(two, 30) == 30
-
-
-@pytest.mark.parametrize(
-    "damage",
-    ["", "[]", "{", "[" * 100_000, '{"schema": 2, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}'],
-    ids=range(6),
-)
-def test_a_spoilt_memory_is_no_memory(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "history.json"
-    path.write_text(damage)
-    assert History.load(path) == History()
 
 
 class Unweighed(WorkerProcess):

@@ -11,7 +11,6 @@ from evalharness.config import make_config
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.envs.sciworld import SPEC
 from evalharness.play.cluster import WorkerSite
-from evalharness.play.history import History
 from evalharness.play.scheduler import Job
 from evalharness.play.sizing import make_pools
 from evalharness.play.workers.pool import EnvironmentPool
@@ -24,7 +23,7 @@ def pool_of(spec: EnvSpec, episodes: int, **options: Any) -> EnvironmentPool:
     config = make_config({"model": "http://h/v1", "suite": "open", **options})
     site = WorkerSite(WorkerProcess)
     pools = make_pools(
-        config.execution.workers, {spec.family: spec}, jobs, History(), site, 2,
+        config.execution.workers, {spec.family: spec}, jobs, site, 2,
         scripted=config.policy.is_scripted, data=None, log=None,
     )  # fmt: skip
     return pools[spec.family]

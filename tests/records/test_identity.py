@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -264,21 +263,3 @@ def test_other_weights_in_the_same_checkpoint_folder_are_refused(
     assert told.out == ""
     assert "holds a run of another model" in told.err
     assert "model.checkpoint_sha256" in told.err
-
-
-@pytest.mark.slow
-async def test_only_a_models_episodes_are_remembered(
-    clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The next run's order and time left go by what models did, not by the oracle or a random walk."""
-    history = Path(os.environ["EVALHARNESS_HOME"]) / "cache" / "history.json"
-    common = ["run", "--suite", "open", "--tasks", "babyai:0-1", "--max-turns", "3"]
-    for name in ("oracle", "random"):
-        assert await asyncio.to_thread(main, [*common, "--model", name, "-o", str(tmp_path / name)]) == 0
-    assert not history.exists()
-    async with ChatServer(says=A).running() as server:
-        assert await run(server, "-o", tmp_path / "model") == 0
-    before = json.loads(history.read_text())
-    assert list(before["turns"].values()) == [1, 1]
-    assert await asyncio.to_thread(main, [*common, "--model", "oracle", "-o", str(tmp_path / "again")]) == 0
-    assert json.loads(history.read_text()) == before

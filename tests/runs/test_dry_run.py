@@ -11,8 +11,6 @@ from command_line import evalharness, run_compass
 from empty_checkpoint import make_empty_checkpoint
 from fake_vllm import make_fake_vllm
 
-from evalharness.play.history import History
-
 
 async def test_it_shows_what_a_model_would_read_and_what_is_left(
     environment: dict[str, str], tmp_path: Path
@@ -117,17 +115,6 @@ def test_a_login_node_without_vllm_gets_tokens_and_cost_of_a_whole_study(
     [whole] = [line for line in done.stdout.splitlines() if line.startswith("all 2 runs: ")]
     assert f"cost {(2 * prompt + 8 * completion) / 1e6:.4g}" in whole
     assert not (tmp_path / "study").exists()
-
-
-def test_what_earlier_runs_took_is_remembered(tmp_path: Path) -> None:
-    history = History()
-    history.note_pace("m", 10, 1.0)
-    assert history.pace == {}, "too few turns to say"
-    history.note_pace("m", 200, 50.0)
-    history.turn_tokens["pddl"] = (80.0, 40.0)
-    history.save(tmp_path / "history.json")
-    again = History.load(tmp_path / "history.json")
-    assert (again.pace, again.turn_tokens) == ({"m": 4.0}, {"pddl": (80.0, 40.0)})
 
 
 def test_of_a_study_of_seeds_nothing_is_played_either(environment: dict[str, str], tmp_path: Path) -> None:

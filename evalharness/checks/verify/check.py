@@ -21,7 +21,6 @@ from evalharness.config import PolicyConfig, is_scripted
 from evalharness.envs import specs as installed_specs
 from evalharness.models.event_loop import run_to_end
 from evalharness.play.cluster import worker_site
-from evalharness.play.history import History
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
@@ -178,7 +177,6 @@ class _Check:
                 {},
                 installed_specs(),
                 self._jobs,
-                History(),
                 site,
                 cores,
                 scripted=True,
