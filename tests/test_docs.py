@@ -106,8 +106,8 @@ READING = {
     "diversity",
 }
 """Commands that are carried out as they stand; they need neither model nor data."""
-NOT_OF_MADE_RUNS = {"openenv-trace", "submit", "--from"}
-"""These need recorded tokens, or replay what is given: made runs are refused. They have tests of their own."""
+NOT_OF_MADE_RUNS = {"submit", "--from"}
+"""These replay what is given: made runs are refused. They have tests of their own."""
 NO_FAMILY = {"lamps"}
 """What the worked example adds; its own test runs its commands."""
 

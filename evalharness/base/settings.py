@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError, close_to
-from evalharness.base.renamed import EARLIER
 from evalharness.base.yaml_lines import load_yaml
 
 PREFIX = "EVALHARNESS_"
@@ -61,9 +60,6 @@ def environment_defaults(names: Collection[str], mappings: Collection[str] = ())
     """Option -> what its variable says: `EVALHARNESS_MAX_TOKENS=1024`. `mappings`: options that are NAME=VALUE, with
     commas between several."""
     found: dict[str, Any] = {}
-    for old, new in EARLIER.items():
-        if os.environ.get(variable_of(old)) and new in names:
-            raise UserError(f"{variable_of(old)} is set; the option is called {variable_of(new)} here")
     for name in names:
         text = os.environ.get(variable_of(name))
         if not text or name in _NOT_DEFAULTS:

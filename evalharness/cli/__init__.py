@@ -54,7 +54,6 @@ COMMANDS = (
     "data",
     "conform",
     "doctor",
-    "completion",
 )
 """In the order in which the help lists them."""
 

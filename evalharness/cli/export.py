@@ -6,11 +6,9 @@
   csv          episodes.csv and turns.csv; text that a spreadsheet would take for a formula gets an apostrophe
   parquet      episodes.parquet and turns.parquet
 
-To publish, or to train:
+To publish:
 
   every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id where the name lacks a developer
-  openenv-trace    JSON lines, an episode each, with token ids, log probabilities and loss masks of a run that was
-                   played with `run --record-tokens`
 """
 
 from __future__ import annotations
@@ -36,10 +34,9 @@ _SUFFIX = {
     "csv": "-csv",
     "parquet": "-parquet",
     "every-eval-ever": "-every-eval-ever",
-    "openenv-trace": "-openenv.jsonl",
 }
 """Format -> how the name of its file or folder ends."""
-_OF_EPISODES = ("inspect", "atif", "openai-chat", "openenv-trace")
+_OF_EPISODES = ("inspect", "atif", "openai-chat")
 """Formats that `--successful` can leave episodes out of."""
 
 
@@ -90,7 +87,6 @@ def _write(args: argparse.Namespace, target: Path, manifest: Manifest, about: Ab
         every_eval_ever,
         inspect_log,
         openai_chat,
-        openenv_trace,
         tables,
     )
     from evalharness.results.exports.conversation import Protocol
@@ -120,9 +116,6 @@ def _write(args: argparse.Namespace, target: Path, manifest: Manifest, about: Ab
             assert about is not None
             summary = summarize(args.folder, earlier_timing(args.folder))
             return _episodes(every_eval_ever.write(target, chosen, manifest, summary, about))
-        case "openenv-trace":
-            count, turns = openenv_trace.write(target, args.folder, chosen, manifest)
-            return f"{_episodes(count)}, {turns} turns with their tokens"
         case _:
             return ", ".join(path.name for path in tables.write(args.folder, target, args.format))
 

@@ -49,11 +49,6 @@ def add_options(parser: CommandParser) -> None:
     argument(parser, "-o --output FILE", "write there instead of to the terminal", type=str)
     argument(
         parser,
-        "--check",
-        "instead, audit every published table: which numbers cannot be, or do not follow from their columns",
-    )
-    argument(
-        parser,
         "--from FOLDER",
         "submissions, or folders of them; those that do not fit the table are left out, with the reason",
         dest="submissions",
@@ -72,10 +67,6 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    return _check(args) if args.check else _show(args)
-
-
-def _show(args: argparse.Namespace) -> int:
     import json
 
     from evalharness.cli.leaderboard_entries import read_entries
@@ -139,18 +130,3 @@ def _held_in(declared: Sequence[str], runs: Sequence[Path]) -> dict[Path, list[s
 def _format_of(output: str | None) -> str:
     endings = {".md": "md", ".html": "html", ".tex": "latex", ".csv": "csv", ".json": "json"}
     return endings.get(Path(output).suffix, "text") if output else "text"
-
-
-def _check(args: argparse.Namespace) -> int:
-    from dataclasses import asdict
-
-    from evalharness.envs import specs
-    from evalharness.results.paper.audit import audit_published, own_tables, print_findings
-    from evalharness.results.paper.standing_rows import Benchmark
-
-    if args.runs or args.submissions:
-        raise UserError("--check audits the published tables and takes no run; leave the run folders out")
-    findings = audit_published(Benchmark.of(specs()).sizes, own_tables(specs()))
-    print_findings(results_console(args), findings)
-    write_json(args.json, {"findings": [asdict(finding) for finding in findings]})
-    return 0

@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Any, NoReturn, TypeAlias
 
 from evalharness.base.errors import close_to
-from evalharness.base.renamed import called_here
 
 _USAGE_LINES = 6
 """A longer usage is not shown before an error."""
@@ -107,7 +106,6 @@ class CommandParser(argparse.ArgumentParser):
         # A shortened name would mean another option as soon as one with the same beginning is added.
         super().__init__(*args, **{"allow_abbrev": False, **more})
         self.beside = {}
-        self._given: Sequence[str] = ()
         self._usual: tuple[str, ...] = ()
         self._examples = ""
 
@@ -159,8 +157,6 @@ class CommandParser(argparse.ArgumentParser):
         does not push it off the screen."""
         from evalharness.base.text import printable
 
-        if message.startswith("the following arguments are required"):
-            message = self._renamed(self._given) or message
         usage = self.format_usage()
         if usage.count("\n") > _USAGE_LINES:
             usage = f"usage: {self.prog} [OPTIONS]; see: {self.prog} --help\n"
@@ -174,7 +170,6 @@ class CommandParser(argparse.ArgumentParser):
         self.complete()
         if args and args[0] in self.beside:
             return self.beside[args[0]].parse_known_args(args[1:], namespace)
-        self._given = args or ()
         found, unknown = super().parse_known_args(args, namespace)
         if self.loose is not None:
             words = [word for word in unknown if not word.startswith("-")]
@@ -186,21 +181,12 @@ class CommandParser(argparse.ArgumentParser):
 
     def _unrecognized(self, words: Sequence[str]) -> str:
         """`unrecognized arguments: --modle; did you mean --model?`"""
-        if renamed := self._renamed(words):
-            return renamed
         known = [name for name in self._option_string_actions if name.startswith("--")]
         given = [word.partition("=")[0] for word in words if word.startswith("--")]
         meant = [close for word in given if (close := close_to(word, known)) is not None]
         return f"unrecognized arguments: {' '.join(words)}" + (
             f"; did you mean {' '.join(meant)}?" if meant else ""
         )
-
-    def _renamed(self, words: Sequence[str]) -> str:
-        """`--samples is called --conversations here`; empty where no option that is not known has another name here."""
-        known = [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
-        given = [word[2:].partition("=")[0] for word in words if word.startswith("--")]
-        renamed = {word: called_here(word, known) for word in given if word not in known}
-        return "; ".join(f"--{word} is called --{here} here" for word, here in renamed.items() if here)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """A word that is close to a command or to a choice is answered with that one, and not with all of them."""

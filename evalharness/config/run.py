@@ -17,7 +17,6 @@ from pydantic.fields import FieldInfo
 from evalharness.agents.program import OF_PROGRAMS
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import folder_name
-from evalharness.base.renamed import called_here, with_new_names
 from evalharness.base.settings import openai_hint, read_config
 from evalharness.config.agent import AgentConfig
 from evalharness.config.execution import ExecutionConfig
@@ -80,7 +79,11 @@ class RunConfig:
     def of(cls, **options: Any) -> RunConfig:
         """Raises UserError that names each option that is wrong."""
         if unknown := options.keys() - OPTIONS.keys():
-            raise UserError("; ".join(f"no such option {name!r}{_meant(name)}" for name in sorted(unknown)))
+            raise UserError(
+                "; ".join(
+                    f"no such option {name!r}{nearest(name, sorted(OPTIONS))}" for name in sorted(unknown)
+                )
+            )
         options = with_protocol(_with_policy_of_agent(options))
         parts: dict[str, Any] = {}
         wrong: list[str] = []
@@ -198,9 +201,10 @@ class RunConfig:
         )
 
 
-def _meant(name: str) -> str:
-    here = called_here(name, OPTIONS)
-    return f"; it is called {here!r} here" if here else nearest(name, sorted(OPTIONS))
+def with_new_names(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a run folder keeps them. An option's name in a manifest is the one that it had at first: identities
+    and the names of folders stay."""
+    return {("draw" if name == "sample" else name): value for name, value in options.items()}
 
 
 def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:

@@ -74,7 +74,7 @@ REFUSED = [
     ("tune --model nowhere --data nowhere.jsonl -o t", "--model nowhere: no such folder"),
     ("verify nowhere", "nowhere is not there; name a run folder"),
 ]
-NEVER_REFUSED = {"server", "completion", "doctor"}
+NEVER_REFUSED = {"server", "doctor"}
 """All that can be wrong with these is their words, which the parser refuses."""
 
 

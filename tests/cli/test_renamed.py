@@ -1,5 +1,4 @@
-"""Options have one name. An earlier one, or that of another harness, is answered with ours; what was made by an
-earlier one stays usable."""
+"""What was made when an option had another name stays usable."""
 
 from __future__ import annotations
 
@@ -8,51 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evalharness import run
-from evalharness.base.errors import UserError
 from evalharness.cli import main
 
 RANDOM = ["run", "--model", "random", "--suite", "open", "--tasks", "babyai", "--max-turns", "2"]
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ([*RANDOM, "--sample", "2"], "--sample is called --draw here"),
-        ([*RANDOM, "--seeds=0,1"], "--seeds is called --seed here"),
-        ([*RANDOM, "--epochs", "2"], "--epochs is called --samples here"),
-        ([*RANDOM, "--num_fewshot", "0"], "--num_fewshot is called --shots here"),
-        (["sweep", "--model", "random", "--family", "babyai"], "--family is called --tasks here"),
-        (["bon", "--model", "random", "--sample", "2"], "--sample is called --draw here"),
-        (
-            ["refine", "mix", "a.jsonl", "-o", "b.jsonl", "--samples", "2"],
-            "--samples is called --conversations here",
-        ),
-        (
-            ["refine", "grounded", "--suite-seed", "101", "--samples=2", "-o", "b.jsonl"],
-            "--samples is called --conversations here",
-        ),
-    ],
-)
-def test_a_flag_of_another_name(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(words)
-    assert ended.value.code == 2
-    assert said in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_an_earlier_name_in_a_file_a_variable_and_python(
-    clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "own.yaml").write_text("sample: 2\n")
-    assert main([*RANDOM, "--config", str(tmp_path / "own.yaml")]) == 2
-    assert "'sample'; it is called 'draw' here" in capsys.readouterr().err
-    with pytest.raises(UserError, match="it is called 'draw' here"):
-        run(model="random", sample=2)
-    monkeypatch.setenv("EVALHARNESS_SAMPLE", "2")
-    assert main(RANDOM) == 2
-    assert "EVALHARNESS_SAMPLE is set; the option is called EVALHARNESS_DRAW here" in capsys.readouterr().err
-    assert not list(clean_home.rglob("manifest.json"))
 
 
 def test_a_folder_made_with_an_earlier_name_is_continued(

@@ -11,9 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from evalharness.base.errors import UserError
-from evalharness.base.renamed import with_new_names
 from evalharness.checks.verify.findings import Finding, same
 from evalharness.config import AgentConfig, SelectionConfig, make_config
+from evalharness.config.run import with_new_names
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.protocol.prompt import Adaptation, load_prompt
 from evalharness.records.episode import Episode

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import throwaway
-from chat_server import ChatServer, with_tokens
-from command_line import evalharness, run_compass
 from made_runs import make_run
 
 from evalharness.cli import main
@@ -130,7 +126,6 @@ def test_the_same_run_gives_the_same_bytes(whole: Path, tmp_path: Path) -> None:
         (["--format", "every-eval-ever", "--model-id", "../x"], "give --model-id DEVELOPER/NAME"),
         (["--format", "every-eval-ever", "--relationship", "friend"], "first_party"),
         (["--format", "every-eval-ever", "--successful"], "no meaning"),
-        (["--format", "openenv-trace"], "--record-tokens"),
     ],
 )
 def test_what_cannot_be_published_is_refused_and_leaves_nothing(
@@ -139,29 +134,3 @@ def test_what_cannot_be_published_is_refused_and_leaves_nothing(
     assert main(["export", str(whole), *options, "-o", str(tmp_path / "out")]) == 2
     assert reason in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-async def test_openenv_traces_hold_the_recorded_tokens(environment: dict[str, str], tmp_path: Path) -> None:
-    """The prompt that the trace names, letter by letter, is the one whose ids it holds."""
-    run, target = tmp_path / "run", tmp_path / "traces.jsonl"
-    async with ChatServer(answer=partial(with_tokens, TEXT)).running() as server:
-        options = ("--model-name", "toy", "--limit", 2, "--max-turns", 3, "--record-tokens")
-        done = await asyncio.to_thread(run_compass, environment, run, "--model", server.url, *options)
-    assert done.returncode == 0, done.stderr
-    done = evalharness(environment, "export", run, "--format", "openenv-trace", "-o", target)
-    assert done.returncode == 0, done.stderr
-    traces = [json.loads(line) for line in target.read_text().splitlines()]
-    played = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
-    assert sorted(len(trace["turns"]) for trace in traces) == sorted(
-        len(episode["turns"]) for episode in played
-    )
-    assert max(len(trace["turns"]) for trace in traces) == 3
-    for trace in traces:
-        assert trace.keys() == {"schema_version", "turns"}
-        assert len({turn["node_id"] for turn in trace["turns"]}) == len(trace["turns"])
-        for turn in trace["turns"]:
-            prompt, reply = turn["prompt_token_ids"], turn["completion_token_ids"]
-            assert "".join(map(chr, prompt)) == "".join(m["content"] for m in turn["request"]["messages"])
-            assert "".join(map(chr, reply)) == turn["response"]["choices"][0]["message"]["content"] == TEXT
-            assert turn["per_token_logps"] == [-0.5] * len(reply)
-            assert turn["loss_mask"] == [0] * len(prompt) + [1] * len(reply)

@@ -1,4 +1,4 @@
-"""`evalharness leaderboard`: published rows, runs among them, formats, and the audit of published numbers."""
+"""`evalharness leaderboard`: published rows, runs among them, and formats."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -14,15 +13,6 @@ import pytest
 from made_runs import make_run
 
 from evalharness.cli import main
-from evalharness.envs import specs
-from evalharness.results.paper.audit import (
-    Finding,
-    audit_published,
-    count_problem,
-    own_tables,
-)
-from evalharness.results.paper.claims import CLAIMS, claim_problem
-from evalharness.results.paper.published import Printed, load_table, table_names
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 pytestmark = pytest.mark.usefixtures("narrow")
@@ -226,84 +216,6 @@ def test_the_table_of_one_family_has_its_columns_alone(
     assert ["%", "EM", "F1"] in out
     assert ["LLaMA-3-8B-Instruct", "29.3", "36.6"] in out
     assert ["mine", "<", "50.0*†"] in [line[:3] for line in out]
-
-
-def test_a_family_says_over_how_many_tasks_its_own_table_is() -> None:
-    assert own_tables(specs()) == OWN
-
-
-def findings(kind: str) -> list[Finding]:
-    return [finding for finding in audit_published(SIZES, OWN) if finding.kind == kind]
-
-
-@pytest.mark.parametrize(
-    ("printed", "n", "kind"),
-    [("48.2", 112, None), ("40", 90, None), ("16.7", 60, None), ("0", 60, None), ("100", 20, None),
-     ("16.6", 60, "cut_off"), ("85.5", 134, "count"), ("5.1", 20, "count")],
-)  # fmt: skip
-def test_a_success_rate_must_be_a_number_of_tasks(printed: str, n: int, kind: str | None) -> None:
-    problem = count_problem(Printed(printed), n)
-    assert (problem and problem[0]) == kind
-
-
-def test_every_possible_count_passes_when_rounded() -> None:
-    for n in SIZES.values():
-        for k in range(n + 1):
-            assert count_problem(Printed(f"{100 * k / n:.1f}"), n) is None
-
-
-def test_the_audit_finds_the_known_misprints() -> None:
-    """Agent-FLAN's Best-of-N row says 85.5 where its own delta needs 95.5 = 128/134."""
-    assert [(f.row, f.column, f.printed) for f in findings("delta")] == [
-        ("Agent-FLAN, delta", "alfworld_success", "28.3")
-    ]
-    assert {(f.table, f.row, f.printed) for f in findings("count")} == {
-        ("ablation", "AgentRefine (8000 data)", "37.1"),
-        ("best_of_n", "Agent-FLAN, BoN", "85.5"),
-        ("main", "Mistral-7B, Mistral-7B-Instruct-v0.3", "12.4"),
-    }
-
-
-def test_the_audit_checks_averages_and_standard_deviations() -> None:
-    """Averages are over six columns and hold; of the deviations only two are the population's, none the sample's."""
-    assert findings("average") == []
-    std = {(f.row, f.column) for f in findings("std")}
-    assert ("AgentRefine", "std_success") not in std
-    assert ("LLaMA3-8B-Instruct", "std_progress") not in std
-    assert len(std) == 6
-    assert not any("fits" in f.detail for f in findings("std"))
-
-
-def test_the_audit_recomputes_the_first_preprints_averages_and_figures_in_sentences() -> None:
-    """67.8 is printed where P1 to P3 give 67.73; a drop of nearly 75 % where the ablation has 57 and 43."""
-    assert [(f.row, f.column, f.printed, f.detail) for f in findings("average_rounding")] == [
-        ("AgentRefine", "average_progress", "67.8", "P1 to P3 give 67.73")
-    ]
-    [found] = findings("text")
-    assert "erroneous turns" in found.row
-    assert (found.printed, found.detail) == ("75", "the tables give 57.1 and 42.6")
-
-
-def test_a_figure_in_a_sentence_that_the_tables_do_not_give_is_found() -> None:
-    rows = [row for name in table_names() for row in load_table(name)]
-    claims = [row for row in rows if row.table == CLAIMS]
-    wrong = [replace(claim, numbers={"value": Printed("90")}) for claim in claims]
-    assert [claim_problem(claim, rows) for claim in claims].count(None) == len(claims) - 1
-    # The similarity of environments and the share of error turns are in no table.
-    assert [claim_problem(claim, rows) for claim in wrong].count(None) == 2
-
-
-def test_the_check_is_a_report_and_exits_with_0(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    assert main(["leaderboard", "--check", "--json", str(tmp_path / "out.json")]) == 0
-    out = capsys.readouterr().out
-    assert max(map(len, out.splitlines())) <= 80
-    assert "3 × a success rate that no number of solved tasks gives" in out
-    assert len(json.loads((tmp_path / "out.json").read_text())["findings"]) == len(
-        audit_published(SIZES, OWN)
-    )
 
 
 def text_board(*arguments: object, capsys: pytest.CaptureFixture[str]) -> str:

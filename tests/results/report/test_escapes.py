@@ -24,7 +24,6 @@ SCRIPTS = {
     "models/serving/convert_gguf.py",
     "checks/doctor/probe.py",
     "data/make_table.py",
-    "cli/completion.py",
     "training/datasets/make_tokens.py",
     "models/serving/merge_lora.py",
     "training/tune/trainer/events.py",

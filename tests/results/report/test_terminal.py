@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -99,42 +97,3 @@ def test_a_terminal_of_another_encoding_does_not_end_a_command(small: list[str])
         check=True,
     )
     assert b"\\u2500 turn 1" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("evalharness lead", {"leaderboard"}),
-        ("evalharness server ", {"install", "start", "status", "stop", "uninstall"}),
-        (
-            "evalharness run --suite ",
-            {"agentboard", "hotpotqa", "hotpotqa-live", "open", "unwrapped", "agentgym"},
-        ),
-        ("evalharness run --max-to", {"--max-tokens"}),
-        ("evalharness run --model ", set()),
-        ("evalharness server install --c", {"--cpu"}),
-        ("evalharness completion ", {"bash", "zsh", "fish"}),
-    ],
-)
-def test_bash_completes(line: str, expected: set[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "bash"]) == 0
-    script = capsys.readouterr().out
-    words = [*line.split(), ""] if line.endswith(" ") else line.split()
-    ask = f'COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _evalharness; echo "${{COMPREPLY[@]}}"'
-    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    assert set(done.stdout.split()) == expected
-
-
-@pytest.mark.parametrize("shell", ["zsh", "fish"])
-def test_other_shells_can_read_their_script(
-    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    for name in ("leaderboard", "--max-turns", "agentboard"):
-        assert name.lstrip("-") in script
-    if shutil.which(shell) is None:
-        pytest.skip(f"no {shell} here to read it")
-    (tmp_path / "script").write_text(script)
-    subprocess.run([shell, "-n", str(tmp_path / "script")], check=True, timeout=60)
