@@ -45,6 +45,7 @@ class Measured:
     server: Server | None = None
     """What the model's server said of itself (`ServerInsight.summary`)."""
     recycled_workers: int = 0
+    lost_workers: int = 0
     overloads: int = 0
     events: Sequence[Event] = ()
 
@@ -67,6 +68,7 @@ def report(run: Measured, titles: Mapping[str, str]) -> Performance:
         server=run.server,
         advice=_advice(run, efficiency, bounds, titles),
         recycled_workers=run.recycled_workers,
+        lost_workers=run.lost_workers,
         overloads=run.overloads,
         events=list(run.events),
     )

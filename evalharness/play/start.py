@@ -155,6 +155,7 @@ class Start:
             down_s=down_s,
             server=insight.summary(wall_s, episodes.expected_hits.share),
             recycled_workers=sum(pool.recycled for pool in pools.values()),
+            lost_workers=sum(pool.lost for pool in pools.values()),
             overloads=self.slots.overloads,
             events=self.events,
         )

@@ -279,6 +279,8 @@ class Performance(Stored):
     """What would make the run faster; None where it was near its bound, or too short to say."""
     recycled_workers: int | None = None
     """Processes that were replaced because they had grown."""
+    lost_workers: int | None = None
+    """Processes of environments that died, hung or raised; others took their place."""
     overloads: int | None = None
     """How often a server refused a request because it had too many."""
     events: list[Event]
@@ -420,3 +422,9 @@ class Summary(Timing, RunScores):
     def is_complete(self) -> bool:
         """Every selected episode was played."""
         return all(row.episodes == row.episodes_selected for row in self.families.values())
+
+    @property
+    def agent_always_exits(self) -> bool:
+        """In every episode the process of `--agent-command` ended before the episode did."""
+        exited = self.outside.stopped.get("exited", 0) if self.outside else 0
+        return 0 < exited == sum(row.episodes for row in self.families.values())

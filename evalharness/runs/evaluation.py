@@ -123,8 +123,9 @@ class Outcome:
 
     @property
     def exit_status(self) -> int:
-        """0, or 3 when infrastructure failures left episodes unplayed."""
-        return 0 if self.stopped is None and self.summary.is_complete else 3
+        """0, or 3 when infrastructure failures left episodes unplayed, or the agent's process ended in each one."""
+        whole = self.summary.is_complete and not self.summary.agent_always_exits
+        return 0 if self.stopped is None and whole else 3
 
 
 def evaluate(

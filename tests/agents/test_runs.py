@@ -128,6 +128,7 @@ async def test_an_agent_of_ones_own_from_a_file(environment: dict[str, str], tmp
     assert "code_sha256" in done.stderr
     checked = await asyncio.to_thread(evalharness, environment, "verify", tmp_path / "run")
     assert checked.returncode == 0, checked.stdout
+    assert "replies were not read again, and no message was built: agent polite" in checked.stdout
 
 
 @pytest.mark.parametrize(

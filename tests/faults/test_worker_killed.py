@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import signal
 from pathlib import Path
@@ -31,12 +32,15 @@ async def test_a_worker_that_dies_or_hangs_is_replaced_and_its_episodes_start_ov
             )
             assert not ended.done()
             processes(process.pid, "evalharness.play.workers.child")[-1].send_signal(number)
-        _, stderr = await ended
+        stdout, stderr = await ended
     assert process.returncode == 0, stderr.decode()
     assert_equal_runs(tmp_path / "whole", tmp_path / "broken")
     failures = errors(tmp_path / "broken")
     assert {failure["kind"] for failure in failures} == {"WorkerError"}
     assert len(failures) >= times
+    summary = json.loads((tmp_path / "broken" / "summary.json").read_text())
+    assert summary["performance"]["lost_workers"] == times
+    assert f"{times} environment workers were lost and replaced" in stdout.decode()
     assert not any(failure["final"] for failure in failures)
 
 

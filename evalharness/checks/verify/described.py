@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evalharness.base.errors import UserError
 from evalharness.checks.verify.findings import Finding, same
-from evalharness.config import AgentConfig, SelectionConfig, make_config
+from evalharness.config import AgentConfig, SelectionConfig, is_scripted, make_config
 from evalharness.config.run import with_new_names
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.protocol.prompt import Adaptation, load_prompt
@@ -107,6 +107,8 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
             continue
         if not at_hand:
             notes.append(f"{specs[family].title}: played with a prompt file that is not at hand")
+    if not is_scripted(str(manifest.options.get("model"))):
+        notes += _unread(manifest)
     recorded = manifest.sessions[-1].packages
     for name, then in sorted((recorded or {}).items()):
         try:
@@ -116,6 +118,19 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
         if now != then:
             notes.append(f"{name} is {now or 'not installed'} here, and was {then} when the run was played")
     return notes
+
+
+def _unread(manifest: Manifest) -> list[str]:
+    """Why no reply was read again."""
+    if not manifest.model_text:
+        return ["replies were not read again, and no message was built: the folder holds actions alone"]
+    if (agent := manifest.config.agent) is None or manifest.config.chosen_agent is not None:
+        return []
+    return [
+        f"replies were not read again, and no message was built: agent {agent.name} (version {agent.version}, code "
+        f"{str(agent.code_sha256)[:12]}) is not installed here as it was; thoughts, actions and format errors are as "
+        "recorded"
+    ]
 
 
 def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Finding]:

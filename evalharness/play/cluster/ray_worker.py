@@ -27,6 +27,7 @@ from evalharness.play.workers.process import (
     WorkerGoneError,
     WorkerProcess,
     WorkerStartError,
+    note_lost,
 )
 
 _KINDS = {kind.__name__: kind for kind in (WorkerError, WorkerGoneError, WorkerStartError)}
@@ -77,6 +78,7 @@ class RayWorker:
         self.spec = spec
         self.data = data.absolute() if data else None
         self.broken = False
+        self.lost: str | None = None
         self.answered = False
         self.last_call = CallTimes()
         self._usage = Usage()
@@ -107,6 +109,7 @@ class RayWorker:
         if "refused" in answer:
             raise UserError(answer["refused"])
         if "error" in answer:
+            note_lost(self, answer["error"].splitlines()[0])
             self.kill()
             raise _KINDS.get(answer["kind"], WorkerError)(answer["error"])
         self.answered = True
@@ -124,6 +127,7 @@ class RayWorker:
                 result(self._actor.call.remote(slot, op, timeout, arguments)), limit
             )
         except TimeoutError:
+            note_lost(self, f"did not answer {op!r} within {limit:.0f} s, nor did its node")
             self.kill()
             raise WorkerError(
                 f"the node of a {self.spec.title} worker did not answer {op!r} within {limit:.0f} s"
@@ -136,12 +140,11 @@ class RayWorker:
                 + " ... ".join([*lines[:1], *lines[-2:]])[:1000]
             ) from None
         except (RayError, OSError) as error:
-            self.kill()
             lines = str(error).strip().splitlines()
-            raise WorkerError(
-                f"the {self.spec.title} worker or its node died during {op!r}: "
-                f"{lines[0] if lines else type(error).__name__}"
-            ) from None
+            reason = f"or its node died during {op!r}: {lines[0] if lines else type(error).__name__}"
+            note_lost(self, reason)
+            self.kill()
+            raise WorkerError(f"the {self.spec.title} worker {reason}") from None
         except asyncio.CancelledError:
             self.kill()
             raise

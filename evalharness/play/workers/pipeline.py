@@ -33,9 +33,10 @@ class _Asked:
 
 
 class Pipeline:
-    """The streams of one process. `on_break` is called once, before any request fails: it ends the process."""
+    """The streams of one process. `on_break` is called once, before any request fails: it gets the reason and ends the
+    process."""
 
-    def __init__(self, process: asyncio.subprocess.Process, on_break: Callable[[], None]) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, on_break: Callable[[str], None]) -> None:
         self._process = process
         self._on_break = on_break
         self._asked: deque[_Asked] = deque()
@@ -107,14 +108,14 @@ class Pipeline:
             self.fail(f"died during {self._asked[0].op!r}: {reason}")
         elif not self._broken:
             self._untold = f"died between two calls: {reason}"
-            self.fail(reason)
+            self.fail(self._untold)
 
     def fail(self, reason: str) -> None:
         """Break: whoever asked first gets the reason, the others that the process is gone."""
         if self._broken:
             return
         self._broken = True
-        self._on_break()
+        self._on_break(reason)
         if self._asked and not (first := self._asked.popleft().answer).done():
             first.set_exception(PipelineBrokenError(reason))
             first.exception()  # seen, should nobody wait for it any more

@@ -79,6 +79,7 @@ class EnvironmentPool:
         self._held: list[_Held] = []
         self._closing: set[asyncio.Task[None]] = set()
         self._cpu_gone = 0.0
+        self._lost_before = 0
         self._started = False
         self._largest = 0
         self._last_look = (time.monotonic(), 0.0)
@@ -107,6 +108,11 @@ class EnvironmentPool:
     def cpu_s(self) -> float:
         """CPU seconds of all workers so far, as last looked at."""
         return self._cpu_gone + sum(held.cpu_s for held in self._held)
+
+    @property
+    def lost(self) -> int:
+        """Workers that died, hung or raised."""
+        return self._lost_before + sum(held.worker.lost is not None for held in self._held)
 
     def grow(self, *, cores_idle: bool = False) -> bool:
         """Allow one more worker, where the memory is there for it."""
@@ -161,6 +167,7 @@ class EnvironmentPool:
 
     def _drop(self, held: _Held) -> None:
         self._held.remove(held)
+        self._lost_before += held.worker.lost is not None
         self._cpu_gone += held.cpu_s
         self._started = self._started or held.worker.answered
         task = asyncio.ensure_future(held.worker.close())

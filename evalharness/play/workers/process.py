@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.play.workers.pipeline import Pipeline, PipelineBrokenError, PipelineGoneError
 
 T = TypeVar("T")
+_LOG = logging.getLogger("evalharness")
 _LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
 _START_TIMEOUT = 120.0
@@ -69,6 +71,8 @@ class Worker(Protocol):
     spec: EnvSpec
     broken: bool
     """It has died or been killed and will never answer again."""
+    lost: str | None
+    """How it died, hung or raised; None if it did not, or nobody waited for it any more."""
     answered: bool
     """It has started."""
     last_call: CallTimes
@@ -84,6 +88,13 @@ class Worker(Protocol):
     async def close(self) -> None: ...
 
 
+def note_lost(worker: Worker, reason: str) -> None:
+    """One line for each worker that is lost."""
+    if worker.lost is None and not worker.broken:
+        worker.lost = reason
+        _LOG.warning("the %s worker %s; another one takes its place", worker.spec.title, reason)
+
+
 class WorkerProcess:
     """One process that holds up to `spec.worker.envs_per_worker` environments; carries out one call at a time."""
 
@@ -92,6 +103,7 @@ class WorkerProcess:
         self.data = data
         self.log = log
         self.broken = False
+        self.lost: str | None = None
         self.answered = False
         self.last_call = CallTimes()
         self._errors: IO[bytes] | None = None
@@ -143,7 +155,7 @@ class WorkerProcess:
         async with self._starting:
             if self._pipeline is None:
                 self._process = await self._start()
-                self._pipeline = Pipeline(self._process, self.kill)
+                self._pipeline = Pipeline(self._process, self._lose)
             return self._pipeline
 
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
@@ -179,9 +191,10 @@ class WorkerProcess:
             if answer["for_user"]:
                 raise UserError(answer["error"])
             pipeline.abandon()  # the others' calls did not end it
-            self.kill()
             if answer["not_made"]:
+                self.kill()
                 raise WorkerStartError(f"the {self.spec.title} worker does not start: {answer['error']}")
+            self._lose(f"raised {answer['kind']} in {op!r}: {answer['error']}".splitlines()[0])
             raise WorkerError(
                 f"{self.spec.title} raised {answer['kind']} in {op!r}: {answer['error']}\n{answer['where']}"
             )
@@ -214,6 +227,13 @@ class WorkerProcess:
                 cpu += times.user + times.system
                 size += process.memory_info().rss
         return Usage(cpu, size)
+
+    def _lose(self, reason: str) -> None:
+        if self._pipeline is not None and self._pipeline.ready and not self.broken:
+            note_lost(self, reason)
+            if self._errors is not None and not self._errors.closed:
+                self._errors.write(f"the {self.spec.title} worker {reason}\n".encode(errors="replace"))
+        self.kill()
 
     def kill(self) -> None:
         self.broken = True

@@ -81,6 +81,10 @@ def _outside_lines(summary: Summary) -> list[str]:
     if agent.stopped:
         ways = ", ".join(f"{way.replace('_', ' ')} {count}" for way, count in agent.stopped.items())
         lines.append(f"episodes that the agent ended itself, which count: {ways}")
+    if summary.agent_always_exits:
+        lines.append(
+            f"the agent's process ended in every episode; {summary.run}/agent.log has what it printed"
+        )
     if again := agent.handed_out_again:
         were = "episode was" if again == 1 else "episodes were"
         lines.append(f"{again} {were} given to an agent again after a failure of infrastructure")
@@ -256,10 +260,14 @@ def performance_lines(performance: Performance | None) -> list[str]:
 
 
 def advice_lines(performance: Performance | None) -> list[str]:
-    """What would make the run faster, where that is known."""
-    if not performance or not performance.advice:
-        return []
-    return [f"advice: {printable(performance.advice, single_line=True)}"]
+    """What went wrong with the environments, and what would make the run faster, where that is known."""
+    lines = []
+    if performance and (lost := performance.lost_workers):
+        were = "environment worker was" if lost == 1 else "environment workers were"
+        lines.append(f"{lost} {were} lost and replaced: see workers.log")
+    if performance and performance.advice:
+        lines.append(f"advice: {printable(performance.advice, single_line=True)}")
+    return lines
 
 
 def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:

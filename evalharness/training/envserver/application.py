@@ -105,6 +105,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
 
     fixed: dict[str, Callable[[], Any]] = {
         "/health": lambda: {"status": "healthy"},
+        "/status": lambda: {"families": service.pools.status()},
         "/metadata": lambda: {**service.metadata(), "version": __version__},
         "/schema": messages.schemas,
         "/openapi.json": lambda: messages.openapi(f"evalharness: {service.name}", __version__),

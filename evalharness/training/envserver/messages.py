@@ -145,7 +145,10 @@ def openapi(title: str, version: str) -> dict[str, Any]:
     said = {"responses": {"200": {"description": "JSON"}}}
     paths: dict[str, Any] = {
         path: {"get": said}
-        for path in ("/health", "/metadata", "/schema", "/state", "/list_environments", "/{env_name}/splits")
+        for path in (
+            *("/health", "/status", "/metadata", "/schema", "/state", "/list_environments"),
+            "/{env_name}/splits",
+        )
     }
     for path in ("/reset", "/step", "/mcp", *(f"/{{env_name}}/{call}" for call in TASK_CALLS)):
         paths[path] = {"post": said}

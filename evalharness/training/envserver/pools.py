@@ -63,6 +63,13 @@ class Pools:
         finally:
             self._wanted[family] -= 1
 
+    def status(self) -> dict[str, dict[str, int]]:
+        """Of each family: workers at work, and those that died, hung or raised."""
+        return {
+            family: {"workers": len(pool.workers), "lost_workers": pool.lost}
+            for family, pool in self._pools.items()
+        }
+
     async def warm_up(self) -> None:
         """Start the first workers of every family before anybody asks."""
         await asyncio.gather(*(pool.warm_up() for pool in self._pools.values()))

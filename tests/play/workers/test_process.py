@@ -96,9 +96,11 @@ async def test_a_worker_that_fails_says_how_and_is_broken_for_good(
         await worker.close()
 
 
-async def test_a_worker_that_dies_between_two_calls_is_told_of_once(compass: EnvSpec) -> None:
+async def test_a_worker_that_dies_between_two_calls_is_told_of_once(
+    compass: EnvSpec, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Nobody's call ended it; were nobody told, a process that is killed again and again would be silent."""
-    worker = WorkerProcess(compass, None, None)
+    worker = WorkerProcess(compass, None, tmp_path / "log")
     environment, other = RemoteEnvironment(worker, 0), RemoteEnvironment(worker, 1)
     try:
         await environment.reset(task(0))
@@ -114,6 +116,9 @@ async def test_a_worker_that_dies_between_two_calls_is_told_of_once(compass: Env
             await environment.step("turn left")
     finally:
         await worker.close()
+    assert worker.lost == "died between two calls: exit status -9"
+    assert f"the Compass worker {worker.lost}" in caplog.text
+    assert f"the Compass worker {worker.lost}" in (tmp_path / "log").read_text()
 
 
 async def test_a_worker_that_does_not_answer_is_ended_with_all_that_wait_for_it(compass: EnvSpec) -> None:

@@ -66,6 +66,11 @@ async def test_an_episode_whose_simulator_dies_twice_is_named_in_its_place(
     await talk.socket.close()
 
 
+async def lost_workers(server: EnvServer, client: ClientSession) -> int:
+    async with client.get(f"{server.url}/status") as response:
+        return int((await response.json())["families"]["compass"]["lost_workers"])
+
+
 async def test_episodes_of_a_worker_that_is_killed_go_on_in_another(
     server: EnvServer, client: ClientSession
 ) -> None:
@@ -73,6 +78,7 @@ async def test_episodes_of_a_worker_that_is_killed_go_on_in_another(
     talk = await connect(client, server.url)
     await talk.many("reset_many", episodes=[{"index": 2}] * 8)
     await talk.many("step_many", replies=[RIGHT] * 8)
+    lost = await lost_workers(server, client)
     one, *others = psutil.Process(server.pid).children()
     assert others
     one.kill()
@@ -80,6 +86,7 @@ async def test_episodes_of_a_worker_that_is_killed_go_on_in_another(
     assert [(each["reward"], each["done"]) for each in answers] == [(1.0, True)] * 8
     states = (await talk.ask("state_many"))["data"]
     assert [state["step_count"] for state in states] == [2] * 8
+    assert await lost_workers(server, client) > lost
     await talk.socket.close()
 
 
