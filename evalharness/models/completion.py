@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from evalharness.base.errors import UserError
 from evalharness.models.base import ContextOverflowError
-from evalharness.models.server_error import ServerError
+from evalharness.models.server_error import ServerError, filtered
 from evalharness.protocol.tools import ToolCall
 from evalharness.records.identity import ANSWERED_BY
 from evalharness.records.tokens import TurnTokens
@@ -59,6 +59,10 @@ class RequestFaultError(RequestRefusedError):
     """The server says that it is the request's own fault (400, 422): another form of it may do."""
 
 
+class ContentFilteredError(RequestFaultError):
+    """The server's filter of contents withholds the reply: no refusal of the model's."""
+
+
 class ErrorInsteadError(Exception):
     """An answer with status 200 is an error."""
 
@@ -84,6 +88,8 @@ def _refuse(url: str, headers: Mapping[str, str], said: ServerError) -> NoReturn
     status, message = said.status, said.message
     if status >= 400 and said.is_context_full:
         raise ContextOverflowError(message)
+    if said.is_filtered:
+        raise ContentFilteredError(f"{url} filters contents (HTTP {status}): {message}", said)
     if status == 429 and said.is_used_up:
         raise RequestRefusedError(f"{url} refuses the request (HTTP 429): {message}", said)
     if status in (408, 409, 425, 429) or status >= 500:
@@ -147,6 +153,8 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         finish_reason = _word(choice.get("finish_reason")) or "stop"
         if finish_reason in _BROKEN_OFF:
             raise TryFailedError("server_error", f"the server broke its reply off ({finish_reason})")
+        if said := filtered(finish_reason):
+            raise ErrorInsteadError(said)
         stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
         return {
             "text": text,

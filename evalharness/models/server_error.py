@@ -64,6 +64,16 @@ _SIZES = re.compile(rf"\d[\d,]* (?:\w+ )?{_TOKENS}|{_TOKENS} \d|\b(?:got|\() ?-\
 _RATE_WORDS = re.compile(
     r"rate.?limit|per (?:minute|hour|day|second)|too many requests|throttl|quota|please wait|\b[tr]p[md]\b"
 )
+_FILTER_CODES = (
+    "contentfilter", "contentpolicy", "responsibleai", "datainspection", "moderation", "sensitive", "guardrail",
+    "prohibitedcontent", "safety", "blocklist", "recitation", "refusal", "policyviolation",
+)  # fmt: skip
+"""In a code or a reason why a reply ended, in small letters and digits alone."""
+_FILTER_WORDS = re.compile(
+    r"content (?:filter|management policy|policy|moderation|inspection)|filtered due to|inappropriate content|"
+    r"(?:was|been|is) (?:flagged|blocked by)|safety (?:system|filter|polic|reasons|setting)|moderation|"
+    r"prohibited content|guardrail|usage polic|敏感|违规|content risk|high risk"
+)
 
 _USED_UP = frozenset({"insufficientquota", "billinghardlimitreached", "insufficientbalance"})
 
@@ -120,14 +130,29 @@ class ServerError:
         return _names_full([_plain(self.words)]) or _FULL_WORDS.search(self.words) is not None
 
     @property
+    def is_filtered(self) -> bool:
+        """A filter of contents took the request or the reply; the model has not refused anything."""
+        named = any(code in said for code in _FILTER_CODES for said in self.codes)
+        return self.status in (400, 403, 422, 451) and (named or _FILTER_WORDS.search(self.words) is not None)
+
+    @property
     def may_be_length(self) -> bool:
         """Nothing in it contradicts that the request was too long: a shorter one tells."""
         refused = 400 <= self.status < 500 and self.status not in (401, 402, 408, 409, 425, 429)
-        return refused and not self._is_about_form and not _RATE_WORDS.search(self.words)
+        other = self._is_about_form or self.is_filtered or _RATE_WORDS.search(self.words)
+        return refused and not other
 
     @property
     def _is_about_form(self) -> bool:
         return _FORM_WORDS.search(self.words) is not None
+
+
+def filtered(finish_reason: str) -> ServerError | None:
+    """What a reply's end means that a filter of contents made; None for any other end."""
+    if any(code in _plain(finish_reason) for code in _FILTER_CODES):
+        words = f"the reply ended by {finish_reason}"
+        return ServerError(400, words, frozenset({_plain(finish_reason)}), words)
+    return None
 
 
 def _plain(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from evalharness.agents.base import ContextFullError, Request, Said
 from evalharness.agents.guard import Guarded
 from evalharness.models.base import ContextOverflowError, Player, Reply, RequestForm
-from evalharness.models.completion import RequestRefusedError
+from evalharness.models.completion import ContentFilteredError, RequestRefusedError
 from evalharness.protocol.react import ParsedReply
 from evalharness.records.episode import FurtherCall, Trim
 
@@ -48,7 +48,8 @@ class Dialogue:
     """The server dropped a part of it."""
 
     async def ask(self, turn: int) -> Heard:
-        """Raises ContextFullError, PolicyStoppedError, AgentFaultError; infrastructure errors pass through."""
+        """Raises ContextFullError, ContentFilteredError, PolicyStoppedError, AgentFaultError; infrastructure errors
+        pass through."""
         began = time.perf_counter()
         for call in range(MOST_CALLS):
             request, reply = await self._ask(turn, call)
@@ -60,10 +61,10 @@ class Dialogue:
         raise self.agent.fault(f"turn {turn} asked the model {MOST_CALLS} times and read no action")
 
     async def reflect(self, request: Request, turn: int) -> bool:
-        """Between two trials. False where the question does not fit the model's context: then there is no other."""
+        """Between two trials. False where the question is too long or filtered: then there is no other."""
         try:
             reply = await self._send(request, turn, MOST_CALLS)
-        except ContextOverflowError:
+        except (ContextOverflowError, ContentFilteredError):
             return False
         if self.agent.read(said(reply)) is not None:
             raise self.agent.fault("read() took the answer to reflect() for an action")

@@ -13,6 +13,7 @@ from evalharness.agents.react import ReactAgent
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import MAX_TURNS, Task
 from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply
+from evalharness.models.completion import ContentFilteredError
 from evalharness.play.dialogue import Dialogue, Heard
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
@@ -180,7 +181,7 @@ async def _trial(
     on_turn: Callable[[Turn], None],
     on_reply: Callable[[Reply], None],
 ) -> tuple[list[Turn], EndedBy]:
-    """Turns until the environment, the limit, the context or the policy ends them."""
+    """Turns until the environment, the limit, the context, the server's filter or the policy ends them."""
     agent, turns = dialogue.agent, list[Turn]()
     while len(turns) < max_turns:
         try:
@@ -189,6 +190,8 @@ async def _trial(
             return turns, "policy_stopped"
         except ContextFullError:
             return turns, "context_full"
+        except ContentFilteredError:
+            return turns, "content_filter"
         on_reply(heard.reply)
         action = heard.parsed.action
         step = Step(agent.correction(heard.parsed)) if action is None else await world.carry_out(action)

@@ -16,8 +16,9 @@ from evalharness.protocol.tools import ToolCall
 from evalharness.records.outside import Outside
 from evalharness.records.stored import why
 
-EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full"]
-"""`context_full`: what has to stay in the conversation no longer fits the model's context."""
+EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full", "content_filter"]
+"""`context_full`: what has to stay in the conversation no longer fits the model's context; `content_filter`: the
+server's filter of contents withheld a reply."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 """How strictly a record is read back from a run folder (`read_episode`)."""
 # How far a value can be from what a run writes before a stored line counts as damaged.

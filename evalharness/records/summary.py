@@ -370,6 +370,8 @@ class RunScores(Stored):
     """The earliest turn from which a server had dropped an episode's beginning without an error."""
     context_full_episodes: Count | None = None
     """Episodes that ended because the context was full."""
+    content_filter_episodes: Count | None = None
+    """Episodes that ended because the server's filter of contents withheld a reply."""
     reasoning_truncated_turns: Count | None = None
     """Turns that were cut off inside their reasoning."""
     tokens: TokenCounts

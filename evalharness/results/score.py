@@ -52,6 +52,8 @@ class EpisodeScore:
     reasoning_truncated: int = 0
     """Turns that were cut off inside their reasoning."""
     context_full: bool = False
+    content_filter: bool = False
+    """The server's filter of contents ended it."""
     cut_from: int = 0
     """The first turn whose prompt had lost its beginning at the server; 0: none."""
     cached_tokens: int = 0
@@ -87,6 +89,7 @@ class EpisodeScore:
             reasoning_tokens=episode.reasoning_tokens,
             reasoning_truncated=sum("reasoning_truncated" in turn.format_errors for turn in episode.turns),
             context_full=episode.ended_by == "context_full",
+            content_filter=episode.ended_by == "content_filter",
             cut_from=next((turn.turn for turn in episode.all_turns if turn.prompt_cut), 0),
             cached_tokens=episode.cached_tokens,
             trials=1 + len(episode.earlier),

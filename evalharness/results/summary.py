@@ -154,6 +154,7 @@ def summary_of(
         "protocol": config.protocol_said,
         "protocol_number": config.protocol and protocol_number(config.protocol, scores),
         "held_out_estimate": held_out_estimate(groups, manifest.subset, config.samples),
+        "content_filter_episodes": sum(s.content_filter for s in scores),
         "cut_from": min((s.cut_from for s in scores if s.cut_from), default=None),
         "pooled": pooled_score(usual) if whole and held_out is None and len(usual) > 1 else None,
         "cost": timing.prices and cost_of(groups, timing.prices, timing.unfinished_tokens or Tokens()),

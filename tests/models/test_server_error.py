@@ -213,6 +213,31 @@ def test_an_error_of_another_kind_is_not_taken_for_a_full_context(what: str) -> 
     assert not said(*OTHER[what]).is_context_full
 
 
+FILTERED: dict[str, tuple[int, Any]] = {
+    "Azure": (400, openai("The response was filtered due to the prompt triggering Azure OpenAI's content management "
+        "policy.", code="content_filter", innererror={"code": "ResponsibleAIPolicyViolation"})),
+    "OpenAI": (400, openai("Your request was rejected as a result of our safety system.", code="moderation_blocked")),
+    "DashScope": (400, openai("Input data may contain inappropriate content.", code="data_inspection_failed")),
+    "DeepSeek": (400, openai("Content Exists Risk: content risk")),
+    "Zhipu": (400, {"error": {"code": "1301", "message": "系统检测到输入或生成内容可能包含不安全或敏感内容"}}),
+    "OpenRouter": (403, {"error": {"code": 403, "message": "Input flagged", "metadata": {"reasons": ["violence"], "raw":
+        "Your chosen model requires moderation and your input was flagged for violence"}}}),
+    "Bedrock": (400, {"message": "The request was blocked by a guardrail."}),
+    "status 200": (200, {"error": {"code": 400, "message": "x", "type": "content_policy_violation"}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("server", FILTERED)
+def test_a_filter_of_contents_is_no_full_context_and_no_other_refusal(server: str) -> None:
+    error = said(*FILTERED[server])
+    assert (error.is_filtered, error.is_context_full, error.may_be_length) == (True, False, False)
+
+
+@pytest.mark.parametrize("server", [*FULL, *OTHER])
+def test_other_errors_are_not_taken_for_a_filter(server: str) -> None:
+    assert not said(*(FULL | OTHER)[server]).is_filtered
+
+
 @pytest.mark.parametrize(
     ("status", "message", "may_be"),
     [

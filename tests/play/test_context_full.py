@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,24 @@ async def test_in_whatever_words_a_server_says_that_the_context_is_full_old_turn
     outcome = await played(server, tmp_path / "run", tasks="babyai:0", max_turns=9)
     assert outcome.exit_status == (0 if is_full else 3)
     assert outcome.summary.trimmed_episodes == is_full
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_reply_that_the_servers_filter_withholds_ends_the_episode_and_is_counted(
+    clean_home: Path, tmp_path: Path, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    withheld = {"choices": [{"message": {"content": None}, "finish_reason": "content_filter"}]}
+    fault = cs.body(
+        json.dumps(withheld if status == 200 else {"error": {"code": "content_filter"}}), status=status
+    )
+    server = ChatServer(choose_fault=lambda request: fault if len(request["messages"]) > 4 else None)
+    outcome = await played(server, tmp_path / "run", tasks="babyai:0", max_turns=6)
+    assert (outcome.exit_status, outcome.summary.content_filter_episodes) == (0, 1)
+    [episode] = read_episodes(tmp_path / "run")
+    assert (episode.ended_by, len(episode.turns), episode.format_error_turns) == ("content_filter", 2, 0)
+    assert len(server.requests) == 4
+    assert main(["show", str(tmp_path / "run")]) == 0
+    assert "1 episodes ended because the server's content filter" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("agent", "cut_from"), [("react", 5), ("window", None)])

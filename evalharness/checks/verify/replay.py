@@ -185,9 +185,10 @@ async def replay(
 def _ended_by(
     recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: How
 ) -> EndedBy:
-    """A full context is the model's server's word; actions cannot tell of it."""
+    """A full context and a filter are the model's server's word; actions cannot tell of them."""
     if terminated:
         return "success" if info["success"] else "environment"
     if len(turns) >= how.max_turns:
         return "turn_limit"
-    return "context_full" if recorded.ended_by == "context_full" else "policy_stopped"
+    said = ("context_full", "content_filter")
+    return recorded.ended_by if recorded.ended_by in said else "policy_stopped"

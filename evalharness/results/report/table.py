@@ -60,6 +60,11 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
             f"{full} episodes ended because the context was full; serve the model with a longer one "
             '(--vllm-args "--max-model-len 16384")'
         )
+    if filtered := summary.content_filter_episodes:
+        found.append(
+            f"{filtered} episodes ended because the server's content filter withheld a reply; each counts with the "
+            "progress it had, though the model refused nothing: switch the filter off, or serve the model without one"
+        )
     if ours := [titles.get(f, f) for f, who in summary.labels.items() if "ours" in who.split(",")]:
         found.append(f"labels: ours for {', '.join(ours)}")
     if not summary.held_out and not summary.held_out_estimate and len(summary.families) > 1:
