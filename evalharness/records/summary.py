@@ -419,6 +419,8 @@ class Summary(Timing, RunScores):
     marks."""
     outside: OutsideAgent | None = None
     """Of agents from outside."""
+    made_from: str | None = None
+    """SHA-256 of the run's manifest and episodes and of the other keys."""
 
     @property
     def is_complete(self) -> bool:

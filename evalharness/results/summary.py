@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
 from collections import Counter
@@ -13,14 +14,22 @@ from typing import Any
 from evalharness import stats
 from evalharness.base.errors import DamageWarning
 from evalharness.base.grouping import grouped
-from evalharness.base.reading import read_bytes, read_object
+from evalharness.base.reading import read_bytes, read_object, sha256_of
 from evalharness.envs.base import MAX_TURNS
 from evalharness.records.cost import Cost, CostPart, Prices, Tokens
 from evalharness.records.episode import Episode
 from evalharness.records.format_trouble import Replies
 from evalharness.records.manifest import Manifest, ProtocolIdentity
 from evalharness.records.outside import Outside
-from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
+from evalharness.records.store import (
+    EPISODES,
+    MANIFEST,
+    SUMMARY,
+    read_episodes,
+    read_failures,
+    read_manifest,
+    write_atomically,
+)
 from evalharness.records.summary import (
     SCHEMA,
     FamilyRow,
@@ -263,8 +272,18 @@ def _error_kinds(scores: Iterable[EpisodeScore]) -> dict[str, int]:
 
 def write_summary(folder: Path, timing: Timing) -> Summary:
     summary = summarize(folder, timing)
-    write_atomically(folder / SUMMARY, json.dumps(summary.to_json(), indent=2, sort_keys=False) + "\n")
+    stored = summary.to_json()
+    stored["made_from"] = made_from(folder, stored)
+    write_atomically(folder / SUMMARY, json.dumps(stored, indent=2, sort_keys=False) + "\n")
     return summary
+
+
+def made_from(folder: Path, summary: Mapping[str, Any]) -> str:
+    """SHA-256 of the run's manifest and episodes and of the summary's other keys: one that was stored is that of now
+    only while neither the run nor the summary was changed. Raises OSError."""
+    files = [sha256_of(path) for name in (MANIFEST, EPISODES) if (path := folder / name).exists()]
+    own = {key: value for key, value in summary.items() if key != "made_from"}
+    return hashlib.sha256(json.dumps([files, own], sort_keys=True).encode()).hexdigest()
 
 
 def earlier_timing(folder: Path) -> Timing:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.paths import replacing
-from evalharness.base.reading import open_file
+from evalharness.base.reading import open_file, sha256_of
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.store import EPISODES, located_episodes, read_episodes
 from evalharness.records.tokens import TABLE, TOKENS, StoredTokens
@@ -125,7 +126,8 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
     schemas = _schemas()
-    if all(_holds_all(path, schema.names, folder) for path, schema in zip(paths, schemas, strict=True)):
+    made_from = _made_from(folder)
+    if all(_holds_all(path, schema.names, made_from) for path, schema in zip(paths, schemas, strict=True)):
         tables = [pq.read_table(path) for path in paths]
     else:  # a run that is still going on, or one that an earlier version wrote with fewer columns
         rows = [rows_of(episode) for episode in sorted_episodes(folder)]
@@ -148,27 +150,28 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     )
 
 
-_MADE_FROM = b"evalharness.episodes_bytes"
-"""Key of a table's metadata: how long `episodes.jsonl` was when the table was made. That file only grows, so its
-length tells whether a table is out of date; times of change do not, on a clock that has been set back."""
+_MADE_FROM = b"evalharness.episodes_sha256"
+"""Key of a table's metadata: the hash of the `episodes.jsonl` that the table was made of."""
 
 
-def _size(folder: Path) -> int:
+def _made_from(folder: Path) -> bytes:
     path = folder / EPISODES
-    return path.stat().st_size if path.exists() else 0
+    with suppress(OSError):
+        return sha256_of(path).encode()
+    return b"not readable" if path.exists() else b""
 
 
-def _holds_all(path: Path, names: list[str], folder: Path) -> bool:
-    """Whether the table is readable, has these columns, and was made of all episodes that there are now."""
+def _holds_all(path: Path, names: list[str], made_from: bytes) -> bool:
+    """Whether the table is readable, has these columns, and was made of the episodes that there are now."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with open_file(path) as file:
             schema = pq.read_schema(file)
-        made_from = int((schema.metadata or {})[_MADE_FROM]) if (folder / EPISODES).exists() else None
-        return bool(schema.names == names and made_from in (None, _size(folder)))
-    except (OSError, KeyError, ValueError, pa.ArrowException):
+        current = not made_from or (schema.metadata or {}).get(_MADE_FROM) == made_from
+        return bool(schema.names == names and current)
+    except (OSError, pa.ArrowException):
         return False
 
 
@@ -177,7 +180,7 @@ def write_parquet(folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schemas = [schema.with_metadata({_MADE_FROM: str(_size(folder))}) for schema in _schemas()]
+    schemas = [schema.with_metadata({_MADE_FROM: _made_from(folder)}) for schema in _schemas()]
     try:
         with (
             replacing(folder / "turns.parquet") as turns_file,

@@ -14,7 +14,7 @@ from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, SUMMARY, read_manifest
 from evalharness.records.summary import Scores, Summary
 from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
-from evalharness.results.summary import summarize
+from evalharness.results.summary import made_from, summarize
 from evalharness.runs.folders import below
 from evalharness.runs.study import read_study
 
@@ -115,7 +115,7 @@ def _run(folder: Path) -> Listed:
         config = manifest.config
         tasks = sum(manifest.counts.values())
         done, episodes = _lines(folder / EPISODES), tasks * config.samples
-        scores = _scores(folder, done)
+        scores = _scores(folder) if done else {}
     except UserError as error:
         return Listed(folder, "damaged", why=str(error))
     state: State = "running" if is_being_written(folder) else "complete" if done >= episodes else "part"
@@ -136,23 +136,20 @@ def _run(folder: Path) -> Listed:
     )
 
 
-def _scores(folder: Path, done: int) -> dict[str, dict[str, float]]:
-    """From the summary where it is of as many episodes as there are; else computed. Raises UserError."""
-    if not done:
-        return {}
+def _scores(folder: Path) -> dict[str, dict[str, float]]:
+    """From the summary where it is that of the episodes that there are now; else computed. Raises UserError."""
     try:
-        found = _of_summary(Summary.of(read_object(read_bytes(folder / SUMMARY))))
-        if found[0] == done:
-            return found[1]
+        stored = read_object(read_bytes(folder / SUMMARY))
+        if stored.get("made_from") == made_from(folder, stored):
+            return _of_summary(Summary.of(stored))
     except (OSError, ValueError):
         pass
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DamageWarning)
-        return _of_summary(summarize(folder))[1]
+        return _of_summary(summarize(folder))
 
 
-def _of_summary(summary: Summary) -> tuple[int, dict[str, dict[str, float]]]:
-    """(its episodes, scores)."""
+def _of_summary(summary: Summary) -> dict[str, dict[str, float]]:
     groups: dict[str, Scores] = {**summary.families}
     total = summary.held_out or summary.held_out_estimate or summary.pooled
     scores = {
@@ -163,7 +160,7 @@ def _of_summary(summary: Summary) -> tuple[int, dict[str, dict[str, float]]]:
     if total is not None:
         name = HELD_OUT if summary.held_out else ESTIMATED if summary.held_out_estimate else POOLED
         scores[name] = {measure: float(getattr(total, f"{measure}_rate") or 0) for measure in _MEASURES}
-    return sum(found.episodes for found in summary.families.values()), scores
+    return scores
 
 
 def _study(folder: Path) -> Listed:

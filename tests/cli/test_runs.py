@@ -63,6 +63,22 @@ def test_runs_are_listed_with_what_is_done_and_their_scores(
     assert (study["study"], study["done"], len(study["runs"])) == ("seeds", 2, 2)
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "rate"),
+    [
+        ("summary.json", '"success_rate": 1.0', '"success_rate": 0.1', 1.0),
+        ("episodes.jsonl", '"success":true', '"success":false', 0.0),
+    ],
+)
+def test_scores_are_those_of_the_episodes_whatever_was_edited(
+    results: Path, file: str, old: str, new: str, rate: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = results / "whole" / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    assert runs("results/whole", capsys=capsys)[0]["success"] == rate
+
+
 def test_a_study_is_one_line_with_its_range(
     results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

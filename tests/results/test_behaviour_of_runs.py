@@ -110,6 +110,15 @@ def test_the_tables_hold_the_columns_and_older_tables_are_made_anew(tmp_path: Pa
     assert "repeated" in data_frames(folder)[1]
 
 
+def test_tables_are_those_of_the_episodes_whatever_was_edited(tmp_path: Path) -> None:
+    """An edit that keeps the length of the file."""
+    folder = make_run(tmp_path / "run", {"babyai": [SOLVED]})
+    write_parquet(folder)
+    path = folder / EPISODES
+    path.write_bytes(path.read_bytes().replace(b'"a room"', b'"a hall"'))
+    assert set(data_frames(folder)[1]["observation"]) == {"a hall"}
+
+
 def test_the_examples_of_the_page_hold(tmp_path: Path) -> None:
     page = Path(__file__).parents[2] / "docs" / "behaviour.md"
     make_run(tmp_path / "oracle", {"babyai": [SOLVED]})

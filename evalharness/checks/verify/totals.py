@@ -37,7 +37,7 @@ def summary_findings(
         return [Finding("summary", SUMMARY, f"not readable ({error})")], []
     again = json.loads(json.dumps(summary_of(folder, manifest, scores).to_json()))
     from_replies = {"format_trouble", "refused_actions", "template_tokens", "unknown_marks"}
-    ignored = {"run", "cost", "outside", *from_replies, *Timing.model_fields}
+    ignored = {"run", "cost", "outside", "made_from", *from_replies, *Timing.model_fields}
     # Where the folder was, times, and what replies say: nothing of it can be computed from actions.
     kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]
     return list(_differences(*kept, prefix="", older=_is_older(manifest))), []
