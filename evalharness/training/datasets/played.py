@@ -25,13 +25,14 @@ def played_conversation(
     **facts: Any,
 ) -> Conversation:
     """As many turns as there are `errors`, up to the last reply: what the world answered to that one nobody reads. The
-    first `untrained` turns are not trained; `facts` become metadata."""
+    first `untrained` turns are not trained, and no action that the world refused; `facts` become metadata."""
     head = len(opening(episode, protocol)[0])
     chat = conversation(episode, protocol)[: head + 2 * len(errors) - 1]
     messages = [MarkedMessage(cast(Role, message["role"]), message["content"]) for message in chat]
     for number, error in enumerate(errors):
         at = head + 2 * number
-        messages[at] = replace(messages[at], loss=number >= untrained, error=error)
+        trained = number >= untrained and episode.turns[number].valid
+        messages[at] = replace(messages[at], loss=trained, error=error)
     kept = episode.turns[: len(errors)]
     return Conversation(
         id=name,

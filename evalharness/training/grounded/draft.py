@@ -135,13 +135,32 @@ class Stage:
             before = after
 
     async def clean(self) -> Clean:
-        """Play the plan. Where coming to a place does not show its things, looking around is added to it."""
+        """Play the plan. Where coming to a place does not show its things, looking around is added to it. Actions that
+        the world refuses are left out if the rest succeeds without them; if time matters, it may not."""
         goal, first, _ = await self.environment.reset(self.task)
         plan = await self.environment.oracle()
         if not plan:
             raise NoTrajectoryError("no plan is known")
+        steps, info = await self._played(plan, goal, first)
+        if not info["success"]:
+            raise NoTrajectoryError("the plan does not succeed")
+        if refused := self._refused(steps):
+            await self.environment.reset(self.task)
+            rest = [step.action for at, step in enumerate(steps) if at not in refused]
+            shorter, info = await self._played(rest, goal, first)
+            steps = shorter if info["success"] and not self._refused(shorter) else steps
+        if len(steps) > self.max_turns:
+            raise NoTrajectoryError("the plan is too long")
+        return Clean(goal, first, tuple(steps))
+
+    def _refused(self, steps: Sequence[Step]) -> set[int]:
+        return {at for at, step in enumerate(steps) if self.world.refused(step.valid, step.observation)}
+
+    async def _played(
+        self, plan: Sequence[str], goal: str, first: str
+    ) -> tuple[list[Step], Mapping[str, Any]]:
         steps: list[Step] = []
-        info: dict[str, Any] = {}
+        info: Mapping[str, Any] = {}
         for action in plan:
             queue = [action]
             if self._must_look(action, Clean(goal, first, (*steps, Step(action, "", 0.0, True)))):
@@ -149,11 +168,7 @@ class Stage:
             for text in queue:
                 observation, _, info = await self.step(self.surface.action(text))
                 steps.append(step_of(Decision(text, ""), observation, info))
-        if not info["success"]:
-            raise NoTrajectoryError("the plan does not succeed")
-        if len(steps) > self.max_turns:
-            raise NoTrajectoryError("the plan is too long")
-        return Clean(goal, first, tuple(steps))
+        return steps, info
 
     def _must_look(self, action: str, so_far: Clean) -> bool:
         if not self.world.look or len(so_far.steps) < 2:

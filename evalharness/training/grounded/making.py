@@ -146,7 +146,10 @@ def watch_making(made: FamilyCounts, titles: Mapping[str, str], console: Console
         return bars
 
     def line() -> str:
-        counts = [f"{titles[family]} {count.made}/{count.wanted}" for family, count in made.items()]
+        counts = [
+            f"{titles[family]} {count.made}/{count.wanted}" + (f" ({count.status})" if count.status else "")
+            for family, count in made.items()
+        ]
         return f"{', '.join(counts)}, {duration(time.monotonic() - started)}"
 
     with watching(console, view, status=lambda: "", line=line):

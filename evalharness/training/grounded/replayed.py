@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from evalharness.envs.teaching import Teaching
 from evalharness.models.base import Player, PolicyStoppedError, Reply, RequestForm
 from evalharness.play.loop import play
 from evalharness.protocol.drawn import words_of
@@ -88,12 +89,12 @@ async def make_conversation(stage: Stage, clean: Clean, recipe: Recipe, variant:
         surface=stage.surface,
         max_turns=stage.max_turns,
     )
-    _check(episode, turns)
+    _check(episode, turns, stage.world)
     return _conversation(episode, turns, written, script, recipe, variant, stage)
 
 
-def _check(episode: Episode, turns: Sequence[DraftedTurn]) -> None:
-    """Raises NoTrajectoryError unless the replay is the draft and succeeds."""
+def _check(episode: Episode, turns: Sequence[DraftedTurn], world: Teaching) -> None:
+    """Raises NoTrajectoryError unless the replay is the draft, succeeds, and is understood."""
     if not episode.success or len(episode.turns) != len(turns):
         raise NoTrajectoryError("the replay does not succeed")
     for played, drafted in zip(episode.turns, turns, strict=True):
@@ -104,6 +105,8 @@ def _check(episode: Episode, turns: Sequence[DraftedTurn]) -> None:
             or abs(played.progress - drafted.progress) > 1e-9
         ):
             raise NoTrajectoryError("the replay differs from the draft")
+        if drafted.injected is None and played.valid and world.refused(played.valid, played.observation):
+            raise NoTrajectoryError("the world does not understand an action that is no error")
 
 
 def _conversation(

@@ -83,11 +83,14 @@ class TaskSource:
         if some is not None and self.kinds and read_frozen(self.spec, seed) is None:
             async with self.builders:
                 self.note(f"making tasks of suite seed {seed}: {self.spec.title}")
-                return await asyncio.to_thread(lambda: list(some(seed, self.kinds)))
+                tasks = await asyncio.to_thread(lambda: list(some(seed, self.kinds)))
+                self.note("")
+                return tasks
         if self.spec.suites.generate is not None and read_frozen(self.spec, seed) is None:
             async with self.builders:
                 self.note(f"making the suite of seed {seed}: {self.spec.title}")
                 await _build(self.spec, seed)
+                self.note("")
         tasks = await asyncio.to_thread(load_open, self.spec, seed, self.note)
         if not self.distractors:
             return tasks
