@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import logging
-import signal
-import sys
-import threading
 import traceback
 from operator import is_not
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, ClassVar, Self
+from types import TracebackType
+from typing import Any, Self
 
 from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said, TrialEnd
 from evalharness.base.errors import UserError
@@ -22,47 +17,11 @@ from evalharness.protocol.react import ParsedReply
 
 MOST_CHARACTERS = 16_000_000
 """Of one request: no model reads as much."""
-PATIENCE_S = 60.0
-"""For one call of an agent: it computes messages, nothing else."""
 _ROLES = ("system", "user", "assistant", "tool")
-_LOG = logging.getLogger("evalharness")
 
 
 class AgentFaultError(UserError):
     """The agent's own code is wrong. Nothing is counted for the model: the run ends."""
-
-
-class _StuckError(Exception):
-    pass
-
-
-def _ring(number: int, frame: FrameType | None) -> None:
-    raise _StuckError(f"not done after {PATIENCE_S:g} s; an agent waits for nothing and computes little")
-
-
-def _alarm() -> bool:
-    """Whether SIGALRM can be had: only the main thread gets signals, and nobody else's alarm is taken away."""
-    if threading.current_thread() is not threading.main_thread():
-        return False
-    if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
-        signal.signal(signal.SIGALRM, _ring)
-    return signal.getsignal(signal.SIGALRM) is _ring
-
-
-class _Printed(io.TextIOBase):
-    """Stands where stdout is while an agent works: stdout belongs to the command's own output."""
-
-    reported: ClassVar[set[str]] = set()
-    """Agents of which a warning has said so."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def write(self, text: str) -> int:
-        if text.strip() and self.name not in self.reported:
-            _LOG.warning(f"agent {self.name} prints to stdout: {text.strip()[:200]!r}")
-            self.reported.add(self.name)
-        return len(text)
 
 
 class Guarded:
@@ -72,9 +31,7 @@ class Guarded:
         self.agent = agent
         self.wants_valid_actions = agent.wants_valid_actions()
         self._place = ""
-        self._watched = False
         self._options = agent.options.model_copy(deep=True)
-        self._printed = _Printed(agent.name)
         self._seen: list[Message] = []
         self.size = 0
         """Characters of the last request."""
@@ -89,7 +46,6 @@ class Guarded:
 
     def start(self, episode: EpisodeStart) -> None:
         self._place = episode.task_id
-        self._watched = _alarm()  # once: asking Python for a signal's handler is dear
         with self:
             self.agent.start(episode)
 
@@ -136,22 +92,15 @@ class Guarded:
         return request
 
     def __enter__(self) -> Self:
-        self._stdout, sys.stdout = sys.stdout, self._printed
-        if self._watched:
-            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._watched:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.stdout = self._stdout
         if isinstance(error, Exception) and not isinstance(error, ContextFullError | AgentFaultError):
             frames = traceback.extract_tb(trace)
             last = next((frame for frame in reversed(frames) if frame.filename != __file__), frames[-1])
-            name = "" if isinstance(error, _StuckError) else type(error).__name__
-            said = f"{name}: {error}".strip(": ").splitlines()
+            said = f"{type(error).__name__}: {error}".strip(": ").splitlines()
             where = f"{Path(last.filename).name}, line {last.lineno}"
             raise self.fault(f"{said[0][:300]} ({where})") from error
 

@@ -1,4 +1,4 @@
-"""A session of `evalharness env serve`, for threads (`Session`) and for asyncio (`AsyncSession`)."""
+"""A session of `evalharness env serve`, for asyncio (`AsyncSession`) and for threads (`Session`)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import asyncio
 import http.client
 import json
 import os
+import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
-from websockets.sync.client import ClientConnection as SyncConnection
-from websockets.sync.client import connect as connect_sync
 
+T = TypeVar("T")
 TOKEN = "EVALHARNESS_ENV_TOKEN"
 """Variable with the server's token, where it asks for one."""
 _BUSY = 429
@@ -64,117 +65,38 @@ def tasks(url: str, split: str = "train", *, token: str | None = None) -> list[d
     return listed
 
 
-class Session:
-    """One episode at a time: `reset`, then `step` with each whole reply of the model until `done`."""
+class AsyncSession:
+    """One episode at a time: `reset`, then `step` with each whole reply of the model until `done`. Connects on `async
+    with`."""
 
     def __init__(
         self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
     ) -> None:
         """`patience_s`: how long to try again while all sessions of the server are taken. `timeout_s`: of an answer,
         for every 64 episodes that it is about."""
-        self._patience_s, self._timeout_s = patience_s, timeout_s
-        deadline = time.monotonic() + patience_s
-        while True:
-            try:
-                self._socket: SyncConnection = connect_sync(
-                    _socket_url(url), additional_headers=_headers(token), **_OPTIONS
-                )
-                return
-            except InvalidStatus as error:
-                _refuse_unless_busy(error, deadline)
-                time.sleep(1)
-
-    def reset(self, **which: Any) -> StepResult:
-        """`index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`, `bare`; without any, the next
-        task."""
-        return _step_result(self._ask({"type": "reset", "data": which}))
-
-    def step(self, text: str, **more: Any) -> StepResult:
-        """`reasoning`, `finish_reason`, `stopped_by`, where the engine says them."""
-        return _step_result(self._ask({"type": "step", "data": {"text": text, **more}}))
-
-    def state(self) -> dict[str, Any]:
-        """Scores and counts: success, progress, format errors."""
-        state: dict[str, Any] = self._ask({"type": "state"})
-        return state
-
-    def reset_many(
-        self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
-    ) -> list[StepResult | SessionError]:
-        """A group of episodes, each as `reset` takes it; with `places`, those with these indices begin again. Where the
-        server could not begin one, its error stands instead."""
-        deadline = time.monotonic() + self._patience_s
-        while True:
-            try:
-                return self._ask_many("reset_many", "episodes", episodes, places)
-            except FullError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_AGAIN_S)
-
-    def step_many(
-        self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
-    ) -> list[StepResult | SessionError]:
-        """`{"text": ...}` for each of `places`, or for the whole group. An error instead of an answer: this
-        episode's simulator failed twice, it is void and has no score; reset it."""
-        return self._ask_many("step_many", "replies", replies, places)
-
-    def state_many(self) -> list[dict[str, Any]]:
-        """`state` of every episode."""
-        return list(self._ask({"type": "state_many"}))
-
-    def _ask_many(
-        self, kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
-    ) -> list[StepResult | SessionError]:
-        messages = _portions(kind, what, entries, places)
-        return [_outcome(answer) for message in messages for answer in self._ask(message)]
-
-    def close(self) -> None:
-        self._socket.close()
-
-    def _ask(self, message: dict[str, Any]) -> Any:
-        try:
-            self._socket.send(_text(message))
-            return _data(self._socket.recv(timeout=self._timeout_s * _rounds(message)))
-        except ConnectionClosed as error:
-            raise _lost(error) from None
-        except TimeoutError:
-            self._socket.close()  # else the late answer would pass for that of the next request
-            raise SessionError(_LATE) from None
-        except KeyboardInterrupt:
-            self._socket.close()
-            raise
-
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-
-class AsyncSession:
-    """`Session` with `await`; connects on `async with`."""
-
-    def __init__(
-        self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
-    ) -> None:
         self._url, self._token = url, token
         self._patience_s, self._timeout_s = patience_s, timeout_s
         self._socket: ClientConnection | None = None
 
     async def reset(self, **which: Any) -> StepResult:
+        """`index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`, `bare`; without any, the next
+        task."""
         return _step_result(await self._ask({"type": "reset", "data": which}))
 
     async def step(self, text: str, **more: Any) -> StepResult:
+        """`reasoning`, `finish_reason`, `stopped_by`, where the engine says them."""
         return _step_result(await self._ask({"type": "step", "data": {"text": text, **more}}))
 
     async def state(self) -> dict[str, Any]:
+        """Scores and counts: success, progress, format errors."""
         state: dict[str, Any] = await self._ask({"type": "state"})
         return state
 
     async def reset_many(
         self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
+        """A group of episodes, each as `reset` takes it; with `places`, those with these indices begin again. Where the
+        server could not begin one, its error stands instead."""
         deadline = time.monotonic() + self._patience_s
         while True:
             try:
@@ -187,9 +109,12 @@ class AsyncSession:
     async def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
+        """`{"text": ...}` for each of `places`, or for the whole group. An error instead of an answer: this
+        episode's simulator failed twice, it is void and has no score; reset it."""
         return await self._ask_many("step_many", "replies", replies, places)
 
     async def state_many(self) -> list[dict[str, Any]]:
+        """`state` of every episode."""
         return list(await self._ask({"type": "state_many"}))
 
     async def _ask_many(
@@ -206,7 +131,7 @@ class AsyncSession:
         except ConnectionClosed as error:
             raise _lost(error) from None
         except TimeoutError:
-            await self._socket.close()
+            await self._socket.close()  # else the late answer would pass for that of the next request
             raise SessionError(_LATE) from None
         except asyncio.CancelledError:
             await self._socket.close()
@@ -227,6 +152,62 @@ class AsyncSession:
     async def __aexit__(self, *exception: object) -> None:
         if self._socket is not None:
             await self._socket.close()
+
+
+class Session:
+    """`AsyncSession` for threads: connected when it is made."""
+
+    def __init__(self, url: str, **more: Any) -> None:
+        self._own = AsyncSession(url, **more)
+        _wait(self._own.__aenter__())
+
+    def reset(self, **which: Any) -> StepResult:
+        return _wait(self._own.reset(**which))
+
+    def step(self, text: str, **more: Any) -> StepResult:
+        return _wait(self._own.step(text, **more))
+
+    def state(self) -> dict[str, Any]:
+        return _wait(self._own.state())
+
+    def reset_many(
+        self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
+    ) -> list[StepResult | SessionError]:
+        return _wait(self._own.reset_many(episodes, places))
+
+    def step_many(
+        self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
+    ) -> list[StepResult | SessionError]:
+        return _wait(self._own.step_many(replies, places))
+
+    def state_many(self) -> list[dict[str, Any]]:
+        return _wait(self._own.state_many())
+
+    def close(self) -> None:
+        _wait(self._own.__aexit__())
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _wait(answer: Coroutine[Any, Any, T]) -> T:
+    future = asyncio.run_coroutine_threadsafe(answer, _loop(os.getpid()))
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()  # after Ctrl-C the connection is closed
+        raise
+
+
+@cache
+def _loop(process: int) -> asyncio.AbstractEventLoop:
+    """One of each process: a fork has no threads."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
 
 
 def all_results(answers: Sequence[StepResult | SessionError]) -> list[StepResult]:

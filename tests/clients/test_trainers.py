@@ -147,7 +147,14 @@ asyncio.run(beyond_one_message())
 holder = Session(url)
 holder.reset_many([{}] * 200)
 waits = []
-session.time.sleep = lambda seconds: (waits.append(seconds), holder.close())
+
+
+async def _meanwhile(seconds):
+    waits.append(seconds)
+    await holder._own.__aexit__()
+
+
+session.asyncio.sleep = _meanwhile
 with Session(url) as late:
     print(len(late.reset_many([{}] * 200)), len(waits) > 0)
     try:
