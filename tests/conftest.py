@@ -54,6 +54,11 @@ def _source() -> tuple[Path, bool]:
     return source, (source / "agentboard").is_dir()
 
 
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalharness.base.redaction._known", {})
+
+
 @pytest.fixture(scope="session")
 def data_source() -> Path:
     """The folder with the raw published data, as its owner keeps it."""

@@ -1,6 +1,6 @@
 """Where things are: the user's folders, and what is installed with the package. No function creates a folder.
 
-And writing a file whole or not at all. The environments use this module too, so it imports nothing of ours.
+And writing a file whole or not at all. The environments use this module too, so of ours it imports `redaction` alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from evalharness.base.redaction import redact
 
 
 def home_folder() -> Path:
@@ -78,7 +80,7 @@ def write_whole(path: Path, content: str | bytes, *, durable: bool = True) -> No
 
     `durable`: on the disk before the name points to it, so that a power cut loses neither. Raises OSError."""
     with replacing(path) as temporary, temporary.open("wb") as file:
-        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+        file.write(redact(content).encode("utf-8") if isinstance(content, str) else content)
         if durable:
             file.flush()
             os.fsync(file.fileno())

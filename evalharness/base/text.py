@@ -1,4 +1,4 @@
-"""Text from a model or a game, made safe to show. Pure."""
+"""Text from a model or a game, made safe to show."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import re
 import unicodedata
 from typing import Any
 
+from evalharness.base.redaction import redact
+
 _HARMLESS = frozenset("\n\t")
 _DANGEROUS_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Controls (ANSI escapes begin with one), formats (bidirectional overrides, zero widths), surrogates, unassigned."""
 
 
 def printable(text: str, *, single_line: bool = False) -> str:
-    """`text` with everything that could steer a terminal shown as its code point, `\\x1b` say."""
+    """`text` with everything that could steer a terminal shown as its code point, `\\x1b` say, and
+    without secrets of this process."""
+    text = redact(text)
     harmless = frozenset() if single_line else _HARMLESS
     if all(c in harmless or unicodedata.category(c) not in _DANGEROUS_CATEGORIES for c in text):
         return text

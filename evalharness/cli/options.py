@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import at_least
+from evalharness.base.redaction import know_words
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
 from evalharness.cli.output import note
@@ -126,6 +127,8 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
     found = environment_defaults([name for name in names if name not in taken], mappings)
     if found:
         values = {name: os.environ[variable_of(name)] for name in found}
+        for value in values.values():
+            know_words(value)
         if "api_key_env" in values and may_be_a_key(values["api_key_env"]):
             values["api_key_env"] = "(not shown)"
         used = " ".join(f"{variable_of(name)}={value}" for name, value in values.items())

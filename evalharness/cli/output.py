@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import system_errors
+from evalharness.base.redaction import redact
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,10 +89,10 @@ def write_text(option: str, target: str, text: str) -> None:
 
     if target == "-":
         # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
-        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else redact(text))
         return
     with system_errors(f"cannot write {option} {target}"):
-        Path(target).write_text(text, encoding="utf-8")
+        Path(target).write_text(redact(text), encoding="utf-8")
 
 
 def write_picture(

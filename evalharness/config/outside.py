@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from evalharness.agents.program import Program, hash_command
+from evalharness.base.redaction import know_words
 from evalharness.config.option import Option, Part
 
 
@@ -26,6 +27,12 @@ class OutsideConfig(Part):
     """seconds to wait for an agent from outside that asks for an episode"""
     agent_listen: Annotated[str, Option("HOST:PORT", operational=True)] = "127.0.0.1:0"
     """where agents from outside connect; port 0: a free one, which is printed"""
+
+    @field_validator("agent_command")
+    @classmethod
+    def _keeps_its_secrets(cls, given: str | None) -> str | None:
+        know_words(given or "")
+        return given
 
     @field_validator("agent_listen")
     @classmethod

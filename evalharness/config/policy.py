@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
+from evalharness.base.redaction import know_words, redact
 from evalharness.config.option import Option, Part
 from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
 
@@ -117,6 +118,8 @@ class PolicyConfig(Part):
         if not isinstance(values, dict):
             return values
         whole = dict(values)
+        for text in (values.get("model"), values.get("more_endpoints"), values.get("vllm_args")):
+            know_words(" ".join(map(str, text)) if isinstance(text, list | tuple) else str(text))
         if isinstance(values.get("model"), list):
             whole["model"], *more = values["model"] or [None]
             whole["more_endpoints"] = (*values.get("more_endpoints", ()), *more)
@@ -235,7 +238,7 @@ class PolicyConfig(Part):
     def display_name(self) -> str:
         """What tables call the model."""
         if self.is_endpoint and not self.model_name:
-            return self.model
+            return redact(self.model)
         return display_name(self.model, self.model_name, self.lora)
 
     @property

@@ -6,6 +6,7 @@ import os
 import re
 
 from evalharness.base.errors import UserError
+from evalharness.base.redaction import know
 
 _VARIABLE = re.compile(r"(?=[A-Z]{1,16}[0-9]{0,2}$|[A-Z0-9]{0,16}_)[A-Z_][A-Z0-9_]{0,39}")
 """What people call a variable, and nobody's key: a few words in capitals."""
@@ -23,6 +24,7 @@ def read_key(option: str, variable: str | None) -> str | None:
     if key := os.environ.get(variable, "").strip():
         if not re.fullmatch(r"[!-~]+", key):
             raise UserError(f"{option} {variable}: its key holds a character that no HTTP header can hold")
+        know(key)
         return key
     if may_be_a_key(variable):
         raise UserError(

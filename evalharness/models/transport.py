@@ -17,6 +17,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 
 from evalharness.base.errors import UserError
+from evalharness.base.redaction import know
 from evalharness.base.version import __version__
 from evalharness.models.completion import TryFailedError
 
@@ -70,6 +71,7 @@ class Transport:
 
     def __init__(self, key: str | None, *, connections: int, timeout: float) -> None:
         """`timeout` is seconds for one request, first byte to last."""
+        know(key)
         self.has_key = key is not None
         self._timeout = timeout
         self._connector = _Connector(limit=connections)

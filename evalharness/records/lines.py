@@ -15,6 +15,7 @@ from typing import IO, Any, TypeVar
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.reading import lines_of, open_file, read_bytes, read_object
+from evalharness.base.redaction import redact
 
 T = TypeVar("T")
 
@@ -93,7 +94,7 @@ class LineFile:
 
         Raises StoreError when the disk refuses, and when the file in the folder is no longer the one that is open.
         """
-        line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        line = redact(json.dumps(value, ensure_ascii=True, separators=(",", ":"))).encode() + b"\n"
         size: int | None = None
         try:
             if self._file is None:

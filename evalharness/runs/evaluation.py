@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError, nearest
+from evalharness.base.redaction import redact
 from evalharness.config import RunConfig
 from evalharness.envs import specs as installed_specs
 from evalharness.envs.base import EnvSpec, Task
@@ -262,7 +263,8 @@ def _require_as_telling(config: RunConfig, prepared: Prepared) -> None:
         manifest = read_manifest(folder)
         served = manifest.identity.model.get("served")
         same_place = any(
-            set(config.policy.endpoints) & set(start.operation.endpoints) for start in manifest.sessions
+            set(map(redact, config.policy.endpoints)) & set(start.operation.endpoints)
+            for start in manifest.sessions
         )
         if served and (same_place or config.execution.output is not None):
             raise UserError(
