@@ -40,12 +40,21 @@ def endpoint_url(model: str) -> str:
     no URL, or has another path, as it is."""
     if not model.startswith(("http://", "https://")):
         return model
-    whole = re.sub(r"/(?:chat/completions|completions|models)/*$", "", model)
+    address, mark, query = model.partition("?")
+    whole = re.sub(r"/(?:chat/completions|completions|models)/*$", "", address)
     if re.fullmatch(r"https?://[^/?#]+/*", whole):
         whole = whole.rstrip("/") + "/v1"
+    whole += mark + query
     if whole != model:
         logging.getLogger("evalharness").info("--model %s is read as %s", model, whole)
     return whole
+
+
+def route(base_url: str, path: str, *, outside: bool = False) -> str:
+    """The URL of a route below the base, whose query stays (`?api-version=...`); `outside`: beside `/v1`."""
+    address, mark, query = base_url.partition("?")
+    address = address.rstrip("/")
+    return (address.removesuffix("/v1") if outside else address) + path + mark + query
 
 
 def read_sampling(path: Path) -> dict[str, Any]:

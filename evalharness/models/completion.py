@@ -138,13 +138,17 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
     """The fields of a Reply. Raises TryFailedError when the answer is not a chat completion, ErrorInsteadError when it
     is an error."""
     try:
-        body = json.loads(raw)
+        body = _joined(raw) if raw.lstrip().startswith((b"data:", b"event:", b":")) else json.loads(raw)
         if error := _error_in(body):
             raise ErrorInsteadError(ServerError.of(200, json.dumps(error).encode()))
         choice = body["choices"][0]
         message = choice["message"]
-        text = message.get("content") or ""
-        reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
+        text, beside = _parts(message.get("content"))
+        text = text or message.get("refusal") or ""  # the model's own words, which OpenAI sends apart
+        named = (
+            message.get(key) for key in ("reasoning_content", "reasoning", "thinking", "reasoning_details")
+        )
+        reasoning = "".join(_parts(next(filter(None, named), ""))) or beside
         usage = body.get("usage") or {}
         if not isinstance(text, str) or not isinstance(reasoning, str):
             raise TypeError("content is not text")
@@ -175,6 +179,57 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         raise TryFailedError(
             "invalid", f"not a chat completion ({type(error).__name__}: {error}): {bytes(raw[:80])!r}"
         ) from None
+
+
+def _joined(raw: bytes | bytearray) -> dict[str, Any]:
+    """The completion that a stream of events makes, for servers that only stream. Raises what `read_completion`
+    catches; TryFailedError where the stream breaks off."""
+    body: dict[str, Any] = {}
+    choice: dict[str, Any] = {}
+    message: dict[str, Any] = {}
+    calls: dict[int, dict[str, Any]] = {}
+    lines = [line[5:].strip() for line in bytes(raw).splitlines() if line.startswith(b"data:")]
+    for chunk in (json.loads(line) for line in lines if line not in (b"", b"[DONE]")):
+        body |= {key: value for key, value in chunk.items() if value is not None and key != "choices"}
+        for part in (chunk.get("choices") or ())[:1]:
+            for key, value in (part.get("delta") or part.get("message") or {}).items():
+                if key == "tool_calls":
+                    for number, call in enumerate(value or ()):
+                        _join_call(calls.setdefault(call.get("index", number), {}), call)
+                elif isinstance(value, str | list) and key != "role":
+                    message[key] = message[key] + value if key in message else value
+            # vLLM says `stop_reason: null` where no stop sequence ended the reply.
+            choice |= {key: value for key, value in part.items() if value is not None or key not in choice}
+    if not body.get("error") and not choice.get("finish_reason") and b"[DONE]" not in lines:
+        raise TryFailedError("truncated", "the stream broke off before the reply's end")
+    message["tool_calls"] = list(calls.values())
+    return {**body, "choices": [{**choice, "message": message}]} if choice else body
+
+
+def _join_call(call: dict[str, Any], part: Mapping[str, Any]) -> None:
+    function = call.setdefault("function", {"name": "", "arguments": ""})
+    call["id"] = call.get("id") or part.get("id")
+    for key, value in (part.get("function") or {}).items():
+        function[key] = function.get(key, "") + (value or "")
+
+
+_TEXT_KEYS = ("text", "thinking", "reasoning", "summary", "refusal", "content")
+
+
+def _parts(content: Any) -> tuple[str, str]:
+    """(text, reasoning) of a message's content: a text, or a list of parts (Mistral, Anthropic, OpenRouter). Raises
+    what `read_completion` catches."""
+    if not isinstance(content, list):
+        return content or "", ""
+    found = {True: "", False: ""}
+    for part in content:
+        if isinstance(part, str):
+            found[False] += part
+            continue
+        kind = str(part.get("type", "text"))
+        inside = next((part[key] for key in _TEXT_KEYS if part.get(key)), "")
+        found["think" in kind or "reason" in kind] += "".join(_parts(inside))
+    return found[False], found[True]
 
 
 def _error_in(body: Any) -> Any:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalharness.agents.base import Agent
 from evalharness.agents.react import ReactAgent
 from evalharness.base.errors import UserError
+from evalharness.config.values import route
 from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
-from evalharness.models.completion import RequestFaultError, TryFailedError, read_answer
+from evalharness.models.completion import RequestFaultError, RequestRefusedError, TryFailedError, read_answer
 from evalharness.models.opened import SILENT, Reports
 from evalharness.models.sampling import (
     Sampling,
@@ -28,9 +29,17 @@ from evalharness.models.sampling import (
     refused_fields,
     remedy,
     wants_other_limit,
+    wants_stream,
     without,
 )
-from evalharness.models.served import ServedModel, UnreadableListError, describe, require_same, require_still
+from evalharness.models.served import (
+    NotListedError,
+    ServedModel,
+    UnreadableListError,
+    describe,
+    require_same,
+    require_still,
+)
 from evalharness.models.server_error import ServerError
 from evalharness.models.template import Template, examine, growing_conversations
 from evalharness.models.tries import RetryPolicy, pause_before_retry
@@ -136,6 +145,8 @@ class ChatEndpoint:
         """What the chat template does, where the server lets us see (`examine_template`)."""
         self._tells_stop = True
         self._limit_field = "max_tokens"
+        self._streams = False
+        """The server answers only with streams."""
         self._record_tokens = record_tokens
         self._turn_form = turn_form
         self._template_kwargs = dict(template_kwargs or {})
@@ -165,22 +176,22 @@ class ChatEndpoint:
     async def start(self) -> None:
         """Connect, ask for the model and then for one real reply.
 
-        Raises UserError when the endpoint is down, refuses the key, or serves no such model or another one than
-        expected; EndpointError when it is too busy.
+        Raises UserError when the endpoint is down, refuses the request for the key or the model, or serves another one
+        than expected; EndpointError when it is too busy.
         """
         from evalharness.models.transport import Transport  # aiohttp: a fifth of a second of CPU
 
         self._opened = Transport(self._api_key, connections=self._connections, timeout=self._timeout)
-        limit = min(START_WAIT, self._timeout)
+        limit, unlisted = min(START_WAIT, self._timeout), None
         self._looked, self.source = time.monotonic(), None
         try:
             self._served = await describe(
                 self._transport, self.base_url, self.model, wait_s=limit, on_status=self._reports.status
             )
-        except UnreadableListError:
+        except (UnreadableListError, NotListedError) as error:
             if self._expected is not None:
                 raise
-            self._served = None
+            self._served, unlisted = None, error
         if self._expected is not None:
             require_same(self.base_url, self._expected, self._served)
         self._expected = self._served  # also after a restart
@@ -189,6 +200,10 @@ class ChatEndpoint:
         self._retry_policy = RetryPolicy(limit, self._reports.status)
         try:
             await self._say_ok()
+        except RequestRefusedError as error:
+            if unlisted is None:
+                raise
+            raise RequestRefusedError(f"{unlisted}; {error}", error.said) from None
         except ContextOverflowError as error:
             raise UserError(
                 f"{self.base_url} refuses even a request of a few words as too long: {error}; serve the model with a "
@@ -207,7 +222,12 @@ class ChatEndpoint:
         while True:
             try:
                 return await self._probe()
-            except RequestFaultError as error:
+            except RequestRefusedError as error:
+                if not self._streams and wants_stream(error.reason):
+                    self._streams = True
+                    continue
+                if not isinstance(error, RequestFaultError):
+                    raise
                 refused = error
                 if self._limit_field == "max_tokens" and wants_other_limit(error.reason):
                     self._limit_field = "max_completion_tokens"
@@ -247,6 +267,7 @@ class ChatEndpoint:
             "system_in_first_message": self.merges_system,
             "tells_stop": self._tells_stop,
             **({} if self._limit_field == "max_tokens" else {"token_limit_field": self._limit_field}),
+            **({"stream": True} if self._streams else {}),
         }
 
     async def examine_template(
@@ -321,6 +342,7 @@ class ChatEndpoint:
             **self._sampling_fields,
             **({} if form.temperature is None else {"temperature": form.temperature}),
             self._limit_field: max_tokens,
+            **({"stream": True, "stream_options": {"include_usage": True}} if self._streams else {}),
             **({"tools": [TOOL], "tool_choice": "auto"} if form.tools else {"stop": list(form.stop)}),
             "seed": seed,
             **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
@@ -386,7 +408,7 @@ class ChatEndpoint:
             async with self._looking:
                 if self._is_due():  # nobody has looked meanwhile
                     await self._look()
-        began, url = time.monotonic(), f"{self.base_url}/chat/completions"
+        began, url = time.monotonic(), route(self.base_url, "/chat/completions")
         status, said, raw = await self._transport.send("POST", url, body, headers)
         if self._transport.made != self._made:
             self._made, self._connected = self._transport.made, began

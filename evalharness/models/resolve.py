@@ -25,7 +25,7 @@ from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.own_servers import own_servers
 from evalharness.models.replicas import Replica
 from evalharness.models.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
-from evalharness.models.served import ServedModel, UnreadableListError, describe, one_model
+from evalharness.models.served import NotListedError, ServedModel, UnreadableListError, describe, one_model
 
 if TYPE_CHECKING:
     from evalharness.agents.base import Said
@@ -121,7 +121,7 @@ async def _ask_servers(
     async def said_by(url: str) -> ServedModel | None:
         try:
             return await describe(transport, url, name, wait_s=wait, on_status=on_status)
-        except UnreadableListError as error:
+        except (UnreadableListError, NotListedError) as error:
             _LOG.warning(f"{error}: only its URL tells this model from another one that is served there")
             return None
 

@@ -51,7 +51,7 @@ def may_be_left_out(field: str, value: Any) -> bool:
     """Whether a request without this field asks for the same, as far as anybody can tell from outside. A seed only
     makes sampled replies repeatable; a server that takes none still answers what it was asked. Without a stop sequence
     a reply goes on with a world of its own, which the parser cuts off at the same place."""
-    return field in ("seed", "stop") or (field in _NEUTRAL and value == _NEUTRAL[field])
+    return field in ("seed", "stop", "stream_options") or (field in _NEUTRAL and value == _NEUTRAL[field])
 
 
 def refused_fields(message: str, request: dict[str, Any]) -> set[str]:
@@ -65,6 +65,11 @@ def refused_fields(message: str, request: dict[str, Any]) -> set[str]:
 def wants_other_limit(message: str) -> bool:
     """Whether a refusal asks for `max_completion_tokens` in place of `max_tokens`, as OpenAI's newer models do."""
     return {"max_tokens", "max_completion_tokens"} <= set(re.findall(r"\w+", message))
+
+
+def wants_stream(message: str) -> bool:
+    """Whether a refusal may be for a server that only streams."""
+    return "stream" in message.lower()
 
 
 def remedy(message: str, request: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import UserError
 from evalharness.base.settings import key_hint
 from evalharness.config import PolicyConfig
+from evalharness.config.values import route
 from evalharness.models.api_key import read_key
 from evalharness.models.completion import TryFailedError, retry_after
 from evalharness.models.event_loop import run_to_end
@@ -41,7 +42,12 @@ class UnreachableError(NoAnswerError):
 
 
 class UnreadableListError(NoAnswerError):
-    """The server has a list of models, and it is none."""
+    """The server has a list of models, and it is none, or this key may not read it."""
+
+
+class NotListedError(UserError):
+    """The server lists models, and not the one that was named. Chat may answer by that name all the same: routers take
+    suffixes and wildcards, and list a page of their models."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +113,8 @@ async def describe(
 ) -> ServedModel | None:
     """What the server says of the model `name`; None where it has no list of models.
 
-    A server that is busy is asked again for `wait_s`. Raises UserError when the server is down, refuses the key,
-    or serves no such model; UnreadableListError when its list cannot be read.
+    A server that is busy is asked again for `wait_s`. Raises UserError when the server is down; UnreadableListError
+    when its list cannot be read, NotListedError when the model is not on it.
     """
     began = time.monotonic()
     while True:
@@ -146,7 +152,7 @@ async def require_still(transport: Transport, base_url: str, expected: ServedMod
         served = await _ask(transport, base_url, expected.id, weights=weights)
     except UnreadableListError as error:
         raise TryFailedError("invalid", str(error)) from None
-    except _NotListedError as error:
+    except NotListedError as error:
         raise _another(base_url, f"{json.dumps(expected.to_json())} there; {error}") from None
     if served is None:  # behind a router, the backends may be starting again
         raise TryFailedError("server_error", f"{base_url}/models lists no model now")
@@ -191,13 +197,9 @@ def _undated(model: ServedModel | None) -> dict[str, str | int]:
     return {key: value for key, value in (model.to_json() if model else {}).items() if key != "created"}
 
 
-class _NotListedError(UserError):
-    """The server lists models, and not the one that was named."""
-
-
 async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, Any]] | None:
     """The entries of `GET /models` by name; None where an endpoint has no such route."""
-    url = f"{base_url}/models"
+    url = route(base_url, "/models")
     try:
         status, headers, raw = await transport.send("GET", url, timeout=_LIST_S)
     except TryFailedError as failure:
@@ -207,8 +209,8 @@ async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, An
     if status in (401, 402, 403):
         said = f"(HTTP {status}: {ServerError.of(status, raw).message})"
         if transport.has_key:
-            raise UserError(f"{url} refuses the API key {said}; see --api-key-env")
-        raise UserError(f"{url} wants an API key {said}; see --api-key-env{key_hint()}")
+            raise UnreadableListError(f"{url} refuses the API key {said}; see --api-key-env")
+        raise UnreadableListError(f"{url} wants an API key {said}; see --api-key-env{key_hint()}")
     if status in (408, 409, 425, 429) or (status >= 500 and status != 501):
         raise TryFailedError(
             "busy",
@@ -227,8 +229,8 @@ async def _ask(transport: Transport, base_url: str, name: str, *, weights: bool 
     if models and name not in models:
         some = sorted(models)
         more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
-        raise _NotListedError(
-            f"{base_url} serves no model {name!r}; it serves: {', '.join(some[:_SHOWN])}{more} "
+        raise NotListedError(
+            f"{base_url}/models lists no model {name!r}; it lists: {', '.join(some[:_SHOWN])}{more} "
             "(choose with --model-name)"
         )
     if not models:
@@ -248,7 +250,7 @@ def _is_vllm(entry: Mapping[str, Any]) -> bool:
 async def _weight_version(transport: Transport, base_url: str) -> str | None:
     """None where a vLLM is not in developer mode (VLLM_SERVER_DEV_MODE=1)."""
     status, _, raw = await transport.send(
-        "GET", f"{base_url.removesuffix('/v1')}/weight_info", timeout=_LIST_S
+        "GET", route(base_url, "/weight_info", outside=True), timeout=_LIST_S
     )
     try:
         version = json.loads(raw).get("weight_version") if status == 200 else None

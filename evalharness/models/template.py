@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.agents.base import Agent, EpisodeStart, Said
 from evalharness.agents.react import ReactAgent
 from evalharness.base.errors import UserError
+from evalharness.config.values import route
 from evalharness.envs.surface import ActionSurface
 from evalharness.models.completion import TryFailedError
 from evalharness.protocol import tools
@@ -108,19 +109,17 @@ async def examine(
     more: Mapping[str, Any],
 ) -> Template | None:
     """None where the server has no `/tokenize` as vLLM has it. `more`: what else a request gives the template."""
-    root = base_url.removesuffix("/v1")
+    tokenize, detokenize = (route(base_url, path, outside=True) for path in ("/tokenize", "/detokenize"))
     try:
         prompts = [
             [
-                _ids(
-                    await _post(transport, f"{root}/tokenize", {"model": model, "messages": messages, **more})
-                )
+                _ids(await _post(transport, tokenize, {"model": model, "messages": messages, **more}))
                 for messages in grown
             ]
             for grown in conversations
         ]
         tail = {"model": model, "tokens": prompts[0][0][-_TAIL:]}
-        text = (await _post(transport, f"{root}/detokenize", tail)).get("prompt")
+        text = (await _post(transport, detokenize, tail)).get("prompt")
     except (TryFailedError, UserError, ValueError, RecursionError):
         return None
     return template_of(prompts, text if isinstance(text, str) else "")

@@ -8,9 +8,12 @@ answer to the next request (its pool asks only whether the connection is open: 5
 
 from __future__ import annotations
 
+import re
 import select
 import weakref
 from collections.abc import Mapping
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
@@ -28,6 +31,17 @@ _KEEP_ALIVE = 4.0
 """Seconds for which an idle connection is kept. uvicorn (vLLM) and others close theirs after five: a request sent
 on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
 _REDIRECTS = (301, 302, 303, 307, 308)
+
+
+def proxy_of(url: str) -> str | None:
+    """The proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name for a URL; this machine's own servers need none."""
+    parts, proxies = urlsplit(url), getproxies()
+    host, proxy = parts.hostname or "", proxies.get(parts.scheme) or proxies.get("all")
+    local = host in ("localhost", "::1") or re.fullmatch(r"127(?:\.\d+){3}", host)
+    if not proxy or local or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
+
 
 Answered = tuple[int, Mapping[str, str], bytearray]
 """Status, headers, body."""
@@ -109,6 +123,7 @@ class Transport:
                 data=body,
                 headers={**given, **(headers or {})},
                 allow_redirects=False,
+                proxy=proxy_of(url),
                 timeout=aiohttp.ClientTimeout(total=timeout or self._timeout, sock_connect=_CONNECT_S),
             ) as response:
                 if response.status in _REDIRECTS:

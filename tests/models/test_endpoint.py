@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import chat_server as cs
 import pytest
@@ -14,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.base.errors import UserError
-from evalharness.config import RunConfig
+from evalharness.config import RunConfig, endpoint_url
 from evalharness.envs.base import Task
 from evalharness.models.base import RequestForm
 from evalharness.models.completion import (
@@ -26,6 +29,7 @@ from evalharness.models.completion import (
 )
 from evalharness.models.endpoint import ChatEndpoint, EndpointError, Sampling, merge_system, request_seed
 from evalharness.models.replicas import Replica, Replicas
+from evalharness.records.store import read_manifest
 
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 
@@ -230,12 +234,106 @@ async def test_nobody_there() -> None:
     await endpoint.close()
 
 
-async def test_a_wrong_model_name_lists_the_right_ones() -> None:
-    async with ChatServer(model="other").running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        with pytest.raises(UserError, match="serves no model 'toy'; it serves: other"):
+async def test_a_name_that_chat_refuses_too_is_wrong_and_the_right_ones_are_listed() -> None:
+    refuses = cs.status(404, "no such model")
+    async with ChatServer(model="other", choose_fault=lambda request: refuses).running() as server:
+        with pytest.raises(UserError, match=r"lists no model 'toy'; it lists: other.*no such model"):
+            async with asking(server.url):
+                pass
+
+
+@pytest.mark.parametrize("list_fault", [None, cs.status(403, "not for you")])
+async def test_a_name_that_only_chat_knows_is_played_and_known_by_its_url(
+    clean_home: Path, tmp_path: Path, list_fault: cs.Fault | None, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(logging.getLogger("evalharness"), "propagate", True)
+    async with ChatServer(model="toy-8b", list_fault=list_fault).running() as server:
+        outcome = await evaluated(server, tmp_path / "run", tasks="babyai:0", max_turns=1)
+    assert outcome.exit_status == 0
+    model = read_manifest(tmp_path / "run").identity.model
+    assert (model["url"], model.get("served")) == (server.url, None)
+    assert ("not for you" if list_fault else "lists no model 'toy'; it lists: toy-8b") in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("message", "text", "reasoning"),
+    [
+        (
+            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Maybe "}, {"type": "text", "text":
+                "not."}]}, {"type": "text", "text": "Action: "}, {"type": "text", "text": "look"}]},
+            "Action: look", "Maybe not.",
+        ),
+        ({"content": [{"type": "thinking", "thinking": "Hm."}, {"type": "output_text", "text": "a"}]}, "a", "Hm."),
+        ({"content": "a", "reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]}, "a", "Hm."),
+        ({"content": None, "refusal": "I will not."}, "I will not.", ""),
+        ({"content": ["a", "b"], "reasoning": "Hm."}, "ab", "Hm."),
+        ({"content": []}, "", ""),
+    ],
+)  # fmt: skip
+def test_content_in_parts_is_text_and_reasoning(message: dict[str, Any], text: str, reasoning: str) -> None:
+    fields = read_completion(json.dumps({"choices": [{"message": message}]}).encode())
+    assert (fields["text"], fields["reasoning"]) == (text, reasoning)
+
+
+async def test_a_server_that_only_streams_is_asked_for_a_stream() -> None:
+    def choose(request: dict[str, Any]) -> cs.Fault:
+        if not request.get("stream"):
+            return cs.status(400, "This model only supports streaming, set stream to true")
+        if "stream_options" in request:
+            return cs.status(400, "Unknown parameter: stream_options")
+        return cs.streamed("Thought: t\nAction: look")
+
+    async with ChatServer(choose_fault=choose).running() as server, asking(server.url) as endpoint:
+        reply = await endpoint.chat(MESSAGES, seed=0)
+        assert (reply.text, reply.prompt_tokens, reply.failed_tries) == ("Thought: t\nAction: look", 11, ())
+        assert (endpoint.facts()["stream"], endpoint.facts()["left_out"]) == (True, ["stream_options"])
+
+
+def test_a_stream_that_was_not_asked_for_is_joined() -> None:
+    def call(**part: str) -> dict[str, Any]:
+        return {"tool_calls": [{"index": 0, "id": "c", "function": part}]}
+
+    deltas = [{"reasoning": "H"}, {"reasoning": "m"}, {"content": "a"}, {"content": "b"}]
+    calls = [call(name="act", arguments='{"command": '), call(arguments='"look"}')]
+    chunks = [{"model": "m", "choices": [{"delta": delta}]} for delta in [*deltas, *calls]]
+    end = [{"choices": [{"delta": {}, "finish_reason": "stop", "stop_reason": None}]}]
+    raw = b": hello\n\n" + b"".join(
+        b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks + end
+    )
+    fields = read_completion(raw)
+    assert (fields["text"], fields["reasoning"], fields["finish_reason"]) == ("ab", "Hm", "stop")
+    assert (fields["calls"][0].command(), fields["tells_stop"], fields["source"]) == (
+        "look", True, {"answered_by": "m"},
+    )  # fmt: skip
+    with pytest.raises(TryFailedError, match="broke off"):
+        read_completion(raw[: raw.index(b'data: {"choices')])
+
+
+@pytest.mark.parametrize(("no_proxy", "answers"), [("", True), ("model.invalid", False)])
+async def test_the_proxy_of_the_environment_is_asked(
+    monkeypatch: pytest.MonkeyPatch, no_proxy: str, answers: bool
+) -> None:
+    async with ChatServer().running() as server:
+        monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
+        monkeypatch.setenv("NO_PROXY", no_proxy)
+        endpoint = ChatEndpoint("http://model.invalid/v1", "toy", sampling=Sampling())
+        with nullcontext() if answers else pytest.raises(UserError, match="no answer from"):
             await endpoint.start()
         await endpoint.close()
+        monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+        async with asking(server.url):  # this machine's own servers need none
+            pass
+    assert len(server.requests) == 1 + answers
+
+
+@pytest.mark.parametrize("path", ["", "/v1/chat/completions"])
+async def test_the_query_of_an_address_goes_with_every_request(path: str) -> None:
+    async with ChatServer().running() as server:
+        address = endpoint_url(f"{server.url.removesuffix('/v1')}{path}?api-version=2024-10-21")
+        async with asking(address):
+            pass
+    assert {query["api-version"] for query in server.queries} == {"2024-10-21"}
 
 
 async def test_a_template_without_system_role_gets_it_in_the_first_user_message() -> None:

@@ -95,7 +95,8 @@ def test_a_mistyped_policy_and_a_missing_model(environment: dict[str, str], tmp_
 async def test_a_server_that_wants_a_key_and_the_key_that_is_at_hand(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    async with ChatServer(list_fault=cs.status(401, "No key, no answer.")).running() as server:
+    no = cs.status(401, "No key, no answer.")
+    async with ChatServer(list_fault=no, choose_fault=lambda request: no).running() as server:
         done = await asyncio.to_thread(
             run_compass, {**environment, "OPENAI_API_KEY": "sk-1"}, tmp_path / "run",
             "--model", server.url.removesuffix("/v1"), "--model-name", "toy",

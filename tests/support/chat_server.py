@@ -63,6 +63,8 @@ class ChatServer:
     """What breaks this request, for faults that go on for a whole run."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    queries: list[dict[str, str]] = field(default_factory=list)
+    """Of chat requests and of lists."""
     latency: float = 0.0
     gate: asyncio.Event | None = None
     """Until it is set chat requests wait for their answer."""
@@ -79,6 +81,7 @@ class ChatServer:
         body = await request.json()
         self.requests.append(body)
         self.headers.append(dict(request.headers))
+        self.queries.append(dict(request.query))
         for wanted, reached in self._waiting:
             if len(self.requests) >= wanted:
                 reached.set()
@@ -104,6 +107,7 @@ class ChatServer:
         return web.json_response({"prompt": self.detokenize((await request.json())["tokens"])})
 
     async def models(self, request: web.Request) -> web.StreamResponse:
+        self.queries.append(dict(request.query))
         if self.list_fault is not None:
             return await self.list_fault(request)
         return web.json_response({"data": [{"id": self.model, **self.says}]})

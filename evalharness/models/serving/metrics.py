@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
+from evalharness.config.values import route
 from evalharness.records.summary import Server
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ class ServerInsight:
 
 def metrics_url(base_url: str) -> str:
     """`http://host:port/v1` -> `http://host:port/metrics`."""
-    return base_url.rstrip("/").removesuffix("/v1") + "/metrics"
+    return route(base_url, "/metrics", outside=True)
 
 
 async def read_metrics(http: ClientSession, url: str) -> Reading | None:
