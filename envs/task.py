@@ -109,6 +109,8 @@ class OptionalInfo(TypedDict, total=False):
     logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
     published_valid: bool
     """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
+    halted: bool
+    """The last action halted the simulator itself, with an error or without an answer; the episode is over."""
     figures: Mapping[str, float]
     """Further numbers about the episode so far, of those that `OwnBenchmark.scores` names."""
 

@@ -178,7 +178,7 @@ class JerichoEnv(TextEnv):
 
     @property
     def _over(self) -> bool:
-        return self._game.over or self._progress.complete
+        return self._game.over or self._game.halted or self._progress.complete
 
     def _info(
         self,
@@ -190,12 +190,14 @@ class JerichoEnv(TextEnv):
     ) -> dict[str, Any]:
         victory = self._game.victory
         lost = self._game.over and not victory
-        return self.info(
+        halted = self._game.halted and not self._progress.complete
+        info = self.info(
             progress=self._progress.rate,
             success=self._progress.complete,
             solved=victory or (self._progress.complete and not lost),
-            valid=valid,
+            valid=valid and not halted,
             completed=completed,
             published_valid=published_valid,
-            no_effect=no_effect,
+            no_effect=no_effect and not halted,
         )
+        return info | ({"halted": True} if halted else {})

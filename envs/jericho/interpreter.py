@@ -107,6 +107,11 @@ class Interpreter:
         return str(text)
 
     @property
+    def halted(self) -> bool:
+        """The last line ended the interpreter with a runtime error; the game itself is not over."""
+        return bool(self.frotz._emulator_halted())
+
+    @property
     def awaits_key(self) -> bool:
         return int(self.frotz.frotz_lib.get_opcode()) != READ_LINE
 

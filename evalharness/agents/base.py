@@ -85,7 +85,7 @@ class TrialEnd:
     success: bool
     progress: float
     ended_by: str
-    """As in an episode: `success`, `environment`, `turn_limit`, `context_full`, `content_filter`."""
+    """`ended_by` of an episode: `success`, `environment`, `turn_limit`, ..."""
 
 
 class AgentOptions(BaseModel):

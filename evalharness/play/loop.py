@@ -18,7 +18,7 @@ from evalharness.play.dialogue import Dialogue, Heard
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import STOP_SEQUENCES
-from evalharness.records.episode import EndedBy, Episode, Trial, Turn
+from evalharness.records.episode import EndedBy, Episode, Trial, Turn, ended_by_environment
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ async def _trial(
         turns.append(_turn(len(turns) + 1, heard, step, world.info["progress"], valid_actions))
         on_turn(turns[-1])
         if step.terminated:
-            return turns, "success" if world.info["success"] else "environment"
+            return turns, ended_by_environment(world.info)
     return turns, "turn_limit"
 
 

@@ -16,9 +16,18 @@ from evalharness.protocol.tools import ToolCall
 from evalharness.records.outside import Outside
 from evalharness.records.stored import why
 
-EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full", "content_filter"]
+EndedBy = Literal[
+    "success",
+    "environment",
+    "turn_limit",
+    "policy_stopped",
+    "context_full",
+    "content_filter",
+    "simulator_halted",
+]
 """`context_full`: what has to stay in the conversation no longer fits the model's context; `content_filter`: the
-server's filter of contents withheld a reply."""
+server's filter of contents withheld a reply; `simulator_halted`: the last action halted the simulator itself, again
+when it was repeated."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 """How strictly a record is read back from a run folder (`read_episode`)."""
 # How far a value can be from what a run writes before a stored line counts as damaged.
@@ -27,6 +36,11 @@ Count = Annotated[int, Field(ge=0, le=2**53)]
 Index = Annotated[int, Field(ge=0, le=2**31)]
 Seconds = Annotated[float, Field(ge=-1e8, le=1e8)]
 UnixTime = Annotated[float, Field(ge=0, le=1e11)]
+
+
+def ended_by_environment(info: Mapping[str, Any]) -> EndedBy:
+    """How an episode ended that the environment ended, from the `info` of its last step."""
+    return "success" if info["success"] else "simulator_halted" if info.get("halted") else "environment"
 
 
 class Record:

@@ -314,7 +314,8 @@ class RunScores(Stored):
     suite: str
     """`agentboard`, `open`, or what a family names."""
     labels: dict[str, str]
-    """Family -> whose subgoal labels, of families that do not have the official ones."""
+    """Family -> whose subgoal labels, of families that do not have the official ones; `changed`: tasks of a published
+    suite that are not the published ones."""
     model: dict[str, Any]
     """`name`, and what the manifest's identity says of the model."""
     max_turns: int
@@ -372,6 +373,8 @@ class RunScores(Stored):
     """Episodes that ended because the context was full."""
     content_filter_episodes: Count | None = None
     """Episodes that ended because the server's filter of contents withheld a reply."""
+    simulator_halted_episodes: Count | None = None
+    """Episodes that ended because their last action halted the simulator, each time that it was carried out."""
     reasoning_truncated_turns: Count | None = None
     """Turns that were cut off inside their reasoning."""
     tokens: TokenCounts

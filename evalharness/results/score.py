@@ -56,6 +56,8 @@ class EpisodeScore:
     """The server's filter of contents ended it."""
     cut_from: int = 0
     """The first turn whose prompt had lost its beginning at the server; 0: none."""
+    halted: bool = False
+    """Its last action halted the simulator."""
     cached_tokens: int = 0
     uncounted: int = 0
     """Turns without token counts."""
@@ -91,6 +93,7 @@ class EpisodeScore:
             context_full=episode.ended_by == "context_full",
             content_filter=episode.ended_by == "content_filter",
             cut_from=next((turn.turn for turn in episode.all_turns if turn.prompt_cut), 0),
+            halted=episode.ended_by == "simulator_halted",
             cached_tokens=episode.cached_tokens,
             trials=1 + len(episode.earlier),
             uncounted=sum(turn.prompt_tokens is None for turn in episode.turns),
@@ -98,6 +101,12 @@ class EpisodeScore:
                 str(kind) for turn in episode.turns for kind in set(turn.format_errors)
             ),
         )
+
+
+def halted_line(count: int) -> str:
+    """What stands below a table with episodes whose last action halted the simulator."""
+    those = "1 episode was" if count == 1 else f"{count} episodes were"
+    return f"{those} ended by an action that halted the simulator (simulator_halted), with the progress until then"
 
 
 def _digest(text: str) -> str:

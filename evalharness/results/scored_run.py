@@ -17,6 +17,7 @@ from evalharness.records.summary import HeldOut
 from evalharness.results.completeness import Played
 from evalharness.results.run_labels import model_name
 from evalharness.results.score import EpisodeScore, group_by_family, held_out_score, played
+from evalharness.results.task_range import mark_changed
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,11 @@ class ScoredRun:
             )
             for task_id, group in grouped((score.task_id, score) for score in self.scores).items()
         }
+
+    @cached_property
+    def task_labels(self) -> Mapping[str, str]:
+        """Family -> whose labels its tasks have, and `changed` where they are not the published tasks."""
+        return mark_changed(self.manifest.labels, self.hashes.items())
 
     @cached_property
     def hashes(self) -> Mapping[str, str]:

@@ -48,7 +48,7 @@ from evalharness.results.score import (
     pooled_score,
 )
 from evalharness.results.scored_run import part_of
-from evalharness.results.task_range import TaskRange, family_range, load_ranges
+from evalharness.results.task_range import TaskRange, family_range, load_ranges, mark_changed
 
 
 def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) -> ProtocolNumber | None:
@@ -146,6 +146,7 @@ def summary_of(
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
     limits = manifest.turn_limits
     ranges = load_ranges(manifest.suite, config.suite_seed)
+    hashes = {(score.task_id, score.task_hash) for score in scores}
     families = {
         family: _family_row(manifest, family, groups.get(family, ()), failures.get(family, 0), ranges)
         for family in manifest.counts
@@ -165,6 +166,7 @@ def summary_of(
         "held_out_estimate": held_out_estimate(groups, manifest.subset, config.samples),
         "content_filter_episodes": sum(s.content_filter for s in scores),
         "cut_from": min((s.cut_from for s in scores if s.cut_from), default=None),
+        "simulator_halted_episodes": sum(s.halted for s in scores),
         "pooled": pooled_score(usual) if whole and held_out is None and len(usual) > 1 else None,
         "cost": timing.prices and cost_of(groups, timing.prices, timing.unfinished_tokens or Tokens()),
     }
@@ -177,7 +179,7 @@ def summary_of(
         schema=SCHEMA,
         run=str(folder),
         suite=manifest.suite,
-        labels={f: who for f, who in manifest.labels.items() if who != "official"},
+        labels={f: who for f, who in mark_changed(manifest.labels, hashes).items() if who != "official"},
         model={"name": manifest.model_name, **manifest.identity.model},
         max_turns=max(limits.values(), default=config.max_turns),
         max_tokens=config.max_tokens,

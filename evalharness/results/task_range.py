@@ -83,6 +83,34 @@ def load_ranges(suite: str, suite_seed: int = 0) -> Mapping[str, TaskRange]:
     return {row.task_id: row for row in TypeAdapter(list[TaskRange]).validate_python(rows)}
 
 
+PUBLISHED_SUITE = "agentboard"
+CHANGED = "changed"
+"""Beside whose labels they are: a task that was played is not the published one."""
+
+
+def mark_changed(labels: Mapping[str, str], task_hashes: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Family -> whose labels (`Manifest.labels`), with `changed` where a task of the published suite has another
+    content hash than the published one. A task without public labels is compared if the labels are of the same source.
+    """
+    ranges, changed = load_ranges(PUBLISHED_SUITE), set()
+    known = {task_id.split("/")[0] for task_id in ranges}
+    for task_id, sha in task_hashes:
+        family, suite = task_id.split("/")[:2]
+        if suite != PUBLISHED_SUITE or family not in known:
+            continue
+        row = ranges.get(task_id)
+        if row is None or (row.task_hash != sha and row.labels in labels.get(family, "").split(",")):
+            changed.add(family)
+    return {family: f"{who},{CHANGED}" if family in changed else who for family, who in labels.items()}
+
+
+def changed_families(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    """The titles of families whose labels `mark_changed` marked."""
+    return ", ".join(
+        titles.get(family, family) for family, who in labels.items() if CHANGED in who.split(",")
+    )
+
+
 def write_ranges(path: Path, rows: Iterable[TaskRange]) -> None:
     """As CSV, sorted by task; rates with six decimals so that the file is the same on every machine."""
     with path.open("w", newline="", encoding="utf-8") as file:

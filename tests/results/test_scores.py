@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,10 @@ from scipy.stats import binomtest
 
 from evalharness import stats
 from evalharness.cli import main
+from evalharness.envs import specs
 from evalharness.records.summary import FamilyScore, Rates
 from evalharness.results.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.results.task_range import mark_changed
 
 WEIGHTS = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
 
@@ -200,3 +203,38 @@ def test_labels_that_are_ours_for_a_part_of_a_family_are_named(
     )
     assert main(["show", str(run)]) == 0
     assert "\nlabels: ours for Jericho\n" in capsys.readouterr().out
+
+
+def test_tasks_that_are_not_the_published_ones_are_named_wherever_scores_stand_beside_published_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A goal was edited: `show` (and the page of `report`, which has its lines), `leaderboard` and `paper` mark the
+    family like own labels."""
+    outcomes = {"babyai": [(True, 1.0)] * 2, "pddl": [(True, 1.0)] * 2}
+    changed = make_run(tmp_path / "changed", outcomes, goals={"babyai": "go to the red ball now"})
+    whole = make_run(tmp_path / "whole", outcomes)
+    said = {}
+    for run in (changed, whole):
+        texts = []
+        board = ["leaderboard", run]
+        for command in (["show", run], board, [*board, "--format", "csv"], ["paper", "table1", run]):
+            assert main(list(map(str, command))) == 0
+            texts.append(" ".join(capsys.readouterr().out.split()))
+        said[run.name] = texts
+    for text in said["changed"]:
+        assert re.search(
+            "tasks of BabyAI are not the published|changed for BabyAI|babyai=official,changed", text
+        )
+    assert "#" in said["changed"][1]
+    assert not any("not the published ones" in text or "changed for" in text for text in said["whole"])
+
+
+@pytest.mark.data
+def test_the_published_tasks_are_those_of_the_stored_hashes(published_data: Path) -> None:
+    for family, spec in specs().items():
+        if "agentboard" in spec.suites.expected:
+            tasks = spec.suites.load_tasks("agentboard", published_data, 0)
+            whose = {family: ",".join({task.labels for task in tasks})}
+            assert mark_changed(whose, [(task.id, task.content_hash) for task in tasks]) == whose
+            first = [(tasks[0].id, "0" * 64)]
+            assert mark_changed({family: tasks[0].labels}, first) == {family: f"{tasks[0].labels},changed"}

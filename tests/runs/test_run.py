@@ -123,20 +123,27 @@ async def test_a_broken_simulator_is_replaced_and_its_episodes_start_over(
     assert_same_results(tmp_path / "run", tmp_path / "whole")
 
 
-async def test_an_episode_that_cannot_be_played_is_no_failure_of_the_model(
+async def test_an_action_that_ends_every_simulator_ends_its_episode_once_with_its_progress(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
+    """It is counted and marked; what ends a simulator only once is infrastructure, and tried again."""
     async with ChatServer(answer=lambda request: "Action: fault always exit").running() as server:
         done = await asyncio.to_thread(
             run_compass, environment, tmp_path / "run", "--model", server.url, "--model-name", "toy",
             "--tasks", "compass:1", "--attempts", 2,
         )  # fmt: skip
-    assert done.returncode == 3
-    family = summary_of(tmp_path / "run")["families"]["compass"]  # type: ignore[index]
-    assert (family["n"], family["infrastructure_failures"]) == (0, 1)
-    assert "could not be played" in " ".join(done.stdout.split())
-    errors = [json.loads(line) for line in (tmp_path / "run" / "errors.jsonl").read_text().splitlines()]
-    assert [error["final"] for error in errors] == [False, True]
+        asked = len(server.requests)
+    assert (done.returncode, asked) == (0, 2), "a look at the server, and one turn"
+    summary = summary_of(tmp_path / "run")
+    assert summary["simulator_halted_episodes"] == 1
+    assert summary["families"]["compass"]["n"] == 1  # type: ignore[index]
+    assert "1 episode was ended by an action that halted the simulator" in " ".join(done.stdout.split())
+    [episode] = read_episodes(tmp_path / "run")
+    assert (episode.ended_by, episode.success, len(episode.turns)) == ("simulator_halted", False, 1)
+    assert "exit status 7" in episode.turns[0].observation
+    assert not (tmp_path / "run" / "errors.jsonl").exists()
+    checked = evalharness(environment, "verify", tmp_path / "run")
+    assert checked.returncode == 0, checked.stdout
 
 
 async def test_a_dead_server_ends_the_run_and_the_same_command_continues(

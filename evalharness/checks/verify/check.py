@@ -33,6 +33,7 @@ from evalharness.records.lines import located_lines
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EPISODES, EpisodeKey, read_failures, read_manifest
 from evalharness.results.score import EpisodeScore
+from evalharness.results.task_range import changed_families, mark_changed
 from evalharness.runs.evaluation import Watch, unwatched
 from evalharness.suites.temporary import NO_SUITES, TemporarySuites
 
@@ -215,6 +216,9 @@ class _Check:
         for key in sorted(self._of_episodes):
             findings += self._of_episodes[key]
         notes = [*self.about.notes, *config_notes(self.folder, self.manifest, installed_specs())]
+        labels = mark_changed(self.manifest.labels, {(s.task_id, s.task_hash) for s in self.scores})
+        if changed := changed_families(labels, self.manifest.titles):
+            notes.append(f"data changed: the tasks of {changed} are not the published ones")
         if not self.failures:
             try:
                 differing, more = summary_findings(self.folder, self.manifest, self.scores)

@@ -15,7 +15,7 @@ from evalharness.protocol import react
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import FormatError, ParsedReply
-from evalharness.records.episode import EndedBy, Episode, Trial, Turn
+from evalharness.records.episode import EndedBy, Episode, Trial, Turn, ended_by_environment
 from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 
 
@@ -187,7 +187,7 @@ def _ended_by(
 ) -> EndedBy:
     """A full context and a filter are the model's server's word; actions cannot tell of them."""
     if terminated:
-        return "success" if info["success"] else "environment"
+        return ended_by_environment(info)
     if len(turns) >= how.max_turns:
         return "turn_limit"
     said = ("context_full", "content_filter")

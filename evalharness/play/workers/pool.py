@@ -140,9 +140,16 @@ class EnvironmentPool:
             while (held := self._pick()) is None:
                 await self._changed.wait()
             slot = held.free.pop()
+        environment = RemoteEnvironment(
+            held.worker,
+            slot,
+            self.times,
+            make_worker=lambda: self.make_worker(self.spec, self.data, self.log),
+        )
         try:
-            yield RemoteEnvironment(held.worker, slot, self.times)
+            yield environment
         finally:
+            await environment.close()
             held.free.append(slot)
             held.episodes += 1
             self._check(held)

@@ -276,6 +276,15 @@ class RemoteEnvironment:
     times: FamilyTimes = field(default_factory=FamilyTimes)
     last_call: CallTimes = field(default_factory=CallTimes)
     """Of this environment's own calls; the worker's is of whichever episode was answered last."""
+    make_worker: Callable[[], Worker] | None = None
+    """To find out whether an action ends every worker."""
+    _task: Task | None = None
+    _actions: list[str] = field(default_factory=list)
+    """Carried out since the reset."""
+    _info: dict[str, Any] = field(default_factory=dict)
+    """What the last answer said."""
+    _own: Worker | None = None
+    """Made after an action had ended the pool's worker; for another trial at the task."""
 
     async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
         result = await self.worker.call(self.slot, op, timeout, **arguments)
@@ -287,13 +296,54 @@ class RemoteEnvironment:
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         timeout = self.worker.spec.worker.reset_timeout
-        goal, observation, info = await self._call("reset", timeout, task=task.to_json())
-        return goal, observation, info
+        goal, observation, self._info = await self._call("reset", timeout, task=task.to_json())
+        self._task, self._actions = task, []
+        return goal, observation, self._info
 
     async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
-        timeout = self.worker.spec.worker.step_timeout
-        observation, terminated, info = await self._call("step", timeout, action=action)
-        return observation, terminated, info
+        """An action that ends its worker is tried once more, in a new worker after the same actions. If it ends that
+        one, too, it is the action that did it: the episode is over, `halted`. Else the error is raised."""
+        try:
+            observation, terminated, self._info = await self._step(action)
+        except (WorkerGoneError, WorkerStartError):
+            raise
+        except WorkerError as error:
+            if not await self._ends_another(action):
+                raise
+            note = f"(The simulator halted: {str(error).splitlines()[0]})"
+            self._info = {**self._info, "valid": False, "subgoals_completed": [], "halted": True}
+            return note, True, self._info
+        self._actions.append(action)
+        return observation, terminated, self._info
+
+    async def _step(self, action: str) -> Any:
+        return await self._call("step", self.worker.spec.worker.step_timeout, action=action)
+
+    async def _ends_another(self, action: str) -> bool:
+        if self.make_worker is None or self._task is None:
+            return False
+        twin = RemoteEnvironment(self.make_worker(), 0)
+        try:
+            await twin.reset(self._task)
+            for earlier in self._actions:
+                await twin.step(earlier)
+        except WorkerError:
+            await twin.worker.close()
+            return False
+        try:
+            await twin._step(action)
+        except WorkerError:
+            self._own = self.worker = self.make_worker()
+            self.slot = 0
+            return True
+        finally:
+            await twin.worker.close()
+        return False
+
+    async def close(self) -> None:
+        """Its own worker, where it has one."""
+        if self._own is not None:
+            await self._own.close()
 
     async def valid_actions(self) -> list[str]:
         return list(await self._call("valid_actions", self.worker.spec.worker.reset_timeout))

@@ -13,10 +13,10 @@ from evalharness.base.text import printable
 from evalharness.results import diversity
 from evalharness.results.paper.exhibit import Exhibit, Filled, Given, each_read
 from evalharness.results.paper.published import load_table
-from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.paper.table import Cell, Column, Row, Table
 from evalharness.results.report import diversity as pictures
 from evalharness.results.report.looks import COLOURS
+from evalharness.results.task_range import PUBLISHED_SUITE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
-from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.paper.table import Table
 from evalharness.results.repeats import join_repeats
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
+from evalharness.results.task_range import PUBLISHED_SUITE
 from evalharness.results.trainings import SEED, in_cells, join_trainings
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ OWN_LABELS = "#"
 PART = "\u2020"
 MARKS = {
     "*": "* the method's training data was sampled from this family",
-    OWN_LABELS: f"{OWN_LABELS} by labels of ours, not by the published ones: another scale (held-out score, too)",
+    OWN_LABELS: f"{OWN_LABELS} labels of ours or changed tasks, not the published ones: another scale (held-out, too)",
     PART: f"{PART} of a part of the family only",
     DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
 }

@@ -39,7 +39,7 @@ def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) 
     found = [
         Aspect("agent", run.agent, AGENT),
         Aspect("suite", run.suite, run.suite if run.suite in benchmark.suites else benchmark.suite),
-        Aspect("labels", _labels(run.manifest.labels, run.titles), "official"),
+        Aspect("labels", _labels(run.task_labels, run.titles), "official"),
         Aspect("turns", str(run.max_turns), str(benchmark.max_turns)),
     ]
     if perturbation and run.perturbation:

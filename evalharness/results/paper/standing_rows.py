@@ -14,13 +14,15 @@ from evalharness.protocol.prompt import load_prompt
 from evalharness.records.summary import Reference
 from evalharness.results.deviations import deviations
 from evalharness.results.paper.published import PublishedRow
-from evalharness.results.paper.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
-from evalharness.results.score import HELD_OUT, MEASURES, family_score
+from evalharness.results.paper.standings import OURS, SUBMITTED, Standing, Verification
+from evalharness.results.score import HELD_OUT, MEASURES, family_score, halted_line
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.task_range import (
+    PUBLISHED_SUITE,
     TaskRange,
     attempts,
     chance_corrected,
+    changed_families,
     corrected_interval,
     corrected_rates,
     family_range,
@@ -262,7 +264,7 @@ def own_row(
         max_turns=run.max_turns,
         folder=str(run.folder),
         played=run.played,
-        labels=manifest.labels,
+        labels=run.task_labels,
         deviations=leaves,
         notes=tuple(_notes(run, withheld, held_in)),
         verification=verification,
@@ -276,6 +278,10 @@ def _notes(run: ScoredRun, withheld: str | None, held_in: Sequence[str]) -> list
     notes = []
     if ours := [titles.get(f, f) for f, labels in run.manifest.labels.items() if "ours" in labels]:
         notes.append(f"labels: ours for {', '.join(ours)} (progress there is not on the published scale)")
+    if changed := changed_families(run.task_labels, titles):
+        notes.append(f"data changed: the tasks of {changed} are not the published ones")
+    if halted := sum(score.halted for score in run.scores):
+        notes.append(halted_line(halted))
     for family, draw in sorted(run.manifest.draw.items()):
         notes.append(f"{titles.get(family, family)}: {draw.tasks} tasks drawn with seed {draw.seed}")
     if missing := run.incomplete:

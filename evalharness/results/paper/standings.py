@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalharness.results.completeness import Played
 from evalharness.results.html.document import html_table, percent
 from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.task_range import CHANGED
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = 1
-
-
-PUBLISHED_SUITE = "agentboard"
 
 
 OURS = "our runs"
@@ -73,8 +71,9 @@ class Standing:
         return self.folder is not None
 
     def has_own_labels(self, column: str) -> bool:
-        """The column's family is scored by labels of this project: not on the published scale."""
-        return "ours" in (self.labels or {}).get(column.rpartition("_")[0], "")
+        """The column's family is scored by labels of this project or on changed tasks: not on the published scale."""
+        whose = (self.labels or {}).get(column.rpartition("_")[0], "").split(",")
+        return "ours" in whose or CHANGED in whose
 
     @property
     def incomplete(self) -> tuple[str, ...]:

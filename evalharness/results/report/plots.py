@@ -183,7 +183,11 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     marks = ["lines: 95 %"]
     marks += ["hatched: trained on it"] if any(row["held_in"] for row in rows) else []
     marks += ["\u2020: a part of the family"] if any(row["incomplete"] for row in rows) else []
-    marks += ["#: labels of ours, another scale"] if any(row["own_labels"] for row in rows) else []
+    marks += (
+        ["#: labels of ours or changed tasks, another scale"]
+        if any(row["own_labels"] for row in rows)
+        else []
+    )
     figure, panels = _measure_panels(
         rows,
         {**titles, "held_out": "held-out"},

@@ -12,6 +12,8 @@ from evalharness.base.terminal import plain_table, remark
 from evalharness.base.text import duration, printable
 from evalharness.records.format_trouble import cut_prompts
 from evalharness.results.report.score_table import ScoreTable, percent
+from evalharness.results.score import halted_line
+from evalharness.results.task_range import changed_families
 
 if TYPE_CHECKING:
     from evalharness.records.summary import FamilyRow, HeldOut, Performance, Summary
@@ -65,8 +67,14 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
             f"{filtered} episodes ended because the server's content filter withheld a reply; each counts with the "
             "progress it had, though the model refused nothing: switch the filter off, or serve the model without one"
         )
+    if halted := summary.simulator_halted_episodes:
+        found.append(halted_line(halted))
     if ours := [titles.get(f, f) for f, who in summary.labels.items() if "ours" in who.split(",")]:
         found.append(f"labels: ours for {', '.join(ours)}")
+    if changed := changed_families(summary.labels, titles):
+        found.append(
+            f"data changed: the tasks of {changed} are not the published ones (evalharness data verify)"
+        )
     if not summary.held_out and not summary.held_out_estimate and len(summary.families) > 1:
         found.append(f"held-out score withheld: {summary.held_out_withheld}")
     return found

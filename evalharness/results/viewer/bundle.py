@@ -19,12 +19,12 @@ from evalharness.results.behaviour.figures import FIGURES
 from evalharness.results.behaviour.rows import ALL, Behaving, RunBehaviour, behaviour_rows
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.exports.conversation import Protocol
-from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.scored_run import ScoredRun, of_family, require_same, scored_run
 from evalharness.results.summary import Summing, earlier_timing
 from evalharness.results.tables import episodes_at, sorted_offsets
+from evalharness.results.task_range import PUBLISHED_SUITE
 from evalharness.results.viewer.prompts import Prompts
 from evalharness.results.viewer.records import COLUMNS, ENDED_BY, TROUBLES, Judgements, list_row, trajectory
 

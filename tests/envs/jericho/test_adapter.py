@@ -298,3 +298,14 @@ def test_the_lists_of_valid_actions_do_not_rest_on_single_games_refusals() -> No
 def test_other_answers_are_understood(text: str) -> None:
     assert understood(text)
     assert not refused(text)
+
+
+@pytest.mark.data
+def test_an_action_that_halts_the_interpreter_is_no_lost_game(published_data: Path) -> None:
+    environment = SPEC.make(published_data)
+    environment.reset(options={"task": _task(published_data, "balances")})
+    observation, _, terminated, _, info = environment.step("take her")
+    assert "illegal object" in observation
+    assert (terminated, info["halted"], info["valid"], info["solved"]) == (True, True, False, False)
+    environment.reset(options={"task": _task(published_data, "balances")})
+    assert "halted" not in environment.step("look")[4]

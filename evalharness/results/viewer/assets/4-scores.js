@@ -30,8 +30,8 @@ function scoreTable(data, runs, families, names) {
   const own = rows.findIndex(row => runs.some(run => run.name.toLowerCase().includes(row.name.toLowerCase())));
   const draw = beside => {
     const body = h('tbody', {});
-    // Where a run has labels of ours its scores are on another scale.
-    const scaled = families => runs.every(run => families.every(family => !(run.summary.labels[family] || '').includes('ours')));
+    // Labels of ours and changed tasks are another scale.
+    const scaled = families => runs.every(run => families.every(family => !/ours|changed/.test(run.summary.labels[family] || '')));
     const published = (family, of) => beside && scaled(of) && body.append(h('tr.same.published', {}, h('th', { scope: 'row' }, oneLine(beside.name), family === 'held-out' && ', held-out'), several && h('td', {}),
       ['success', 'progress'].map(measure => h('td', {}, rateBar('published', ...beside.of(family, measure)))), h('td', {}), h('td', {}), h('td', {})));
     // One run has its whole score above.

@@ -18,6 +18,7 @@ const ENDS = {
   turn_limit: 'turn limit reached',
   policy_stopped: 'the policy stopped',
   context_full: 'the model\'s context was full',
+  simulator_halted: 'the last action halted the simulator',
 };
 
 // The turns with what a reader needs at each: number, gain, and what was wrong.
