@@ -167,8 +167,11 @@ def main(place: Path, seed: str, first: int, last: int) -> None:
         [name] = draw.choices(names, weights)
         shutil.rmtree(work, ignore_errors=True)
         shutil.copytree(whole, work)
-        file = draw.choice(_matching(work, READERS[name].files))
-        how = damage(draw, work / file)
+        done = []
+        for _ in range(draw.choice((1, 1, 1, 2, 4))):
+            if files := _matching(work, READERS[name].files):
+                file = draw.choice(files)
+                done.append(f"{file}: {damage(draw, work / file)}")
         pid = os.fork()
         if pid == 0:
             _child(name, work)
@@ -178,8 +181,7 @@ def main(place: Path, seed: str, first: int, last: int) -> None:
         line: dict[str, object] = {
             "input": number,
             "reader": name,
-            "file": file,
-            "how": how,
+            "damage": done,
             "status": status,
             "problem": wrong,
         }
