@@ -15,6 +15,7 @@ from made_runs import make_run
 from evalharness.base import reading
 from evalharness.base.errors import UserError
 from evalharness.checks.verify import Finding, verify
+from evalharness.checks.verify.described import missing
 from evalharness.checks.verify.options import config_findings
 from evalharness.cli import main
 from evalharness.envs import specs
@@ -203,3 +204,14 @@ def test_a_line_that_no_memory_should_hold_is_refused(
     run = make_run(tmp_path / "run", {"babyai": [(True, 1.0)]}, suite="open", tasks="babyai:0")
     with pytest.raises(UserError, match="a line is longer than"):
         verify(run)
+
+
+def test_a_task_that_lacks_many_episodes_is_one_finding() -> None:
+    findings = missing({("a", 0), ("b", 0)}, ["a", "b"], 10_000, set())
+    assert [str(finding) for finding in findings] == [
+        f"{task}: no episode of 9999 of its 10000 samples" for task in "ab"
+    ]
+    assert [finding.where for finding in missing({("a", 1)}, ["a"], 3, set())] == [
+        "a, sample 0",
+        "a, sample 2",
+    ]

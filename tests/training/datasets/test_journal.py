@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from refine_conversations import erring_conversation
 
 from evalharness.base.errors import UserError
-from evalharness.records.lines import StoreError
+from evalharness.records.lines import LineFile, StoreError
 from evalharness.training.datasets.conversation import write_data
 from evalharness.training.datasets.journal import Journal
 from evalharness.training.grounded.grounded import Order, is_made
@@ -62,13 +62,11 @@ def test_a_full_disk_is_said_and_loses_no_whole_line(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     journal = Journal(path, {"order": 1})
     journal.add("a", 1)
-    file = journal._lines._file
-    journal._lines._file = full.open("ab", buffering=0)
+    journal.close()
+    journal._lines = LineFile(full)
     with pytest.raises(StoreError, match=r"No space left.*run the same command again"):
         journal.add("b", 2)
     journal.close()
-    assert file is not None
-    file.close()
     assert Journal(path, {"order": 1}).done == {"a": 1}
 
 
