@@ -60,7 +60,7 @@ def measure(times: int, folder: Path) -> dict[str, float]:
         "python -c pass": lambda: run(["-c", "pass"], variables),
         "python -c 'import pandas'": lambda: run(["-c", "import pandas"], variables),
         "evalharness --help": lambda: run([*own, "--help"], variables),
-        "evalharness tasks": lambda: run([*own, "tasks"], variables),
+        "evalharness show --tasks": lambda: run([*own, "show", "--tasks"], variables),
         "evalharness show RUN": lambda: run([*own, "show", shown], variables),
     }
     for family in FAMILIES:

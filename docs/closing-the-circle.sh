@@ -41,7 +41,7 @@ evalharness checkpoints "$folder/tuned" "${tasks[@]}" --suite-seed 301 --limit $
 evalharness run --model demo-base "${tasks[@]}" --limit "$limit" -o "$folder/base"
 evalharness run --model "$folder/tuned" "${tasks[@]}" --limit "$limit" -o "$folder/after"
 evalharness compare "$folder/base" "$folder/after"
-evalharness analyze "$folder/base" "$folder/after"
+evalharness show --behaviour "$folder/base" "$folder/after"
 evalharness report "$folder/base" "$folder/after" -o "$folder/report.html"
 
 # Other words, and ten attempts.

@@ -7,10 +7,10 @@ from typing import Any
 
 from mkdocs.structure.files import File
 
-from evalharness.cli import COMMANDS, make_parser
+from evalharness.cli import find_commands, make_parser
 from evalharness.cli.parser import CommandParser, subcommands, walk_commands
 
-PAGES = [{"All commands": "cli/index.md"}, *({name: f"cli/{name}.md"} for name in COMMANDS)]
+PAGES = [{"All commands": "cli/index.md"}, *({name: f"cli/{name}.md"} for name in find_commands())]
 
 
 def on_config(config: Any) -> None:
@@ -21,7 +21,7 @@ def on_config(config: Any) -> None:
 def on_files(files: Any, config: Any) -> None:
     os.environ["COLUMNS"] = "100"
     parser = make_parser()
-    links = " · ".join(f"[{name}]({name}.md)" for name in COMMANDS)
+    links = " · ".join(f"[{name}]({name}.md)" for name in find_commands())
     index = f"# Command line\n\n{links}\n\n```text\n{parser.format_help()}```\n"
     files.append(File.generated(config, "cli/index.md", content=index))
     for name, command in subcommands(parser).items():

@@ -80,7 +80,7 @@ def test_what_is_installed_plays_beside_another_projects_packages(
     own = {"EVALHARNESS_HOME": str(tmp_path / "home"), "PYTHONPATH": ""}
     variables = before(make_foreign_repository(tmp_path / "repository", here.marks), {**os.environ, **own})
 
-    tasks = here.command(variables, "tasks", python=python)
+    tasks = here.command(variables, "show", "--tasks", python=python)
     assert "BabyAI" in tasks.stdout, tasks.stderr
     done = here.command(
         variables, "run", "--model", "oracle", "--suite", "open", "-o", "run",

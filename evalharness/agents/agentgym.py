@@ -1,7 +1,7 @@
 """`agentgym`: AgentGym's formats, a chat that only grows, opened by an instruction and the model's "OK".
 
 Facts from agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a
-reply). Compared to the letter by `evalharness protocol conform agentgym`.
+reply). Compared to the letter by `evalharness data protocols conform agentgym`.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class AgentGymAgent(Agent):
         if chosen != "react" and (texts is None or chosen not in texts):
             raise UserError(
                 f"format {chosen} needs the functions that the original lists for {episode.family}, from a whole "
-                "checkout: evalharness protocol import agentgym CHECKOUT"
+                "checkout: evalharness data protocols import agentgym CHECKOUT"
             )
         if texts is None:
             parts = prompt.system.strip(), prompt.instruction_text(episode.actions, episode.max_turns)

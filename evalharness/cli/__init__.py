@@ -10,8 +10,10 @@ import io
 import logging
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib.metadata import entry_points
+from types import ModuleType
 from typing import TextIO
 
 from evalharness.base.errors import DamageWarning, EvalharnessError, InfrastructureError
@@ -24,42 +26,32 @@ COMMANDS = (
     "bon",
     "checkpoints",
     "show",
-    "runs",
-    "verify",
     "compare",
-    "leaderboard",
-    "paper",
-    "analyze",
-    "plot",
-    "diversity",
-    "export",
-    "refine",
-    "tune",
-    "track",
     "report",
-    "judge",
-    "label",
-    "agreement",
-    "mtbench",
-    "tasks",
-    "play",
-    "agents",
-    "protocol",
-    "prompts",
-    "perturb",
-    "audit",
-    "suite",
-    "env",
-    "server",
+    "leaderboard",
+    "verify",
+    "export",
     "data",
-    "conform",
+    "server",
     "doctor",
+    "play",
+    "conform",
 )
-"""In the order in which the help lists them."""
+"""The commands of the core, in the order in which the help lists them."""
+WINGS = "evalharness.commands"
+"""Group of entry points: command name -> module. Every installed package can add commands by it."""
+
+
+def find_commands() -> dict[str, ModuleType]:
+    """Name -> module: the core's commands, then those that entry points add (a core command cannot be replaced)."""
+    core = {name: importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}") for name in COMMANDS}
+    added = sorted(entry_points(group=WINGS), key=lambda point: point.name)
+    return core | {point.name: point.load() for point in added if point.name not in core}
+
 
 EXIT_STATUS = {
     0: "done",
-    1: "a check found something: `verify`, `conform`, `protocol conform`, `data`, `suite build`, `doctor`",
+    1: "a check found something: `verify`, `conform`, `data`, `doctor`",
     2: "an error that you can fix; finished episodes are kept",
     3: "stopped early, by infrastructure (server, simulator, disk) or a limit of yours; episodes are kept",
     130: "interrupted with Ctrl-C; the same command continues",
@@ -81,10 +73,9 @@ _SHORT = """\
 evalharness: evaluate LLM agents in text environments
 
   run           evaluate a model: evalharness run --model demo --suite open
-  show          a run's scores, or one trajectory: evalharness show RUN
+  show          your runs; a run's scores, or a trajectory: evalharness show RUN
   compare       two runs, paired by task: evalharness compare RUN OTHER
   report        a page of a run, with every trajectory
-  runs          the runs that are there
   leaderboard   beside published results
   sweep, bon    studies: other words or agents; Best-of-N
   checkpoints   every checkpoint of a training
@@ -95,20 +86,27 @@ evalharness: evaluate LLM agents in text environments
 all commands: evalharness --help"""
 
 
+def _wings_help(added: Mapping[str, ModuleType]) -> str:
+    """One line for each command that is not the core's."""
+    lines = [f"  {name:<19} {module.HELP}\n" for name, module in added.items()]
+    return "".join(["training and research:\n", *lines, "\n"]) if lines else ""
+
+
 def make_parser(*, whole: bool = True) -> CommandParser:
     """Not `whole`: some options are added only when their command is given."""
+    modules = find_commands()
+    added = {name: module for name, module in modules.items() if name not in COMMANDS}
     parser = CommandParser(
         prog="evalharness",
         description="Evaluate LLM agents in text environments.",
-        epilog=_EPILOG,
+        epilog=_wings_help(added) + _EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"evalharness {__version__}")
     argument(parser, "--debug", "show the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for name in COMMANDS:
-        module = importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}")
-        add_command(commands, name, module)
+    for name, module in modules.items():
+        add_command(commands, name, module, listed=name not in added)
     if whole:
         list(walk_commands(parser))
     return parser

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.training.datasets.as_run import judged
 
     if len(args.raters) < 2:
-        raise UserError("agreement needs two raters; see: evalharness agreement --help")
+        raise UserError("agreement needs two raters; see: evalharness judge agreement --help")
     run_folder = judged(args.run_folder) if args.run_folder is not None else None
     first, *others = read_raters(args.raters, run_folder)
     for rater in (first, *others):

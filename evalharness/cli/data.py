@@ -1,4 +1,6 @@
-"""The published AgentBoard data is supplied by you and checked file by file. The open suite needs none of it."""
+"""The published AgentBoard data (supplied by you, checked file by file), and what ships with the harness: open suites,
+prompts, perturbations, protocols, agents.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.text import printable
+from evalharness.cli import agents, audit, perturb, prompts, protocol
+from evalharness.cli import suite as suites
 from evalharness.cli.common import add_data_option, add_json_option, data_folder
 from evalharness.cli.output import make_console, results_console, say, write_json, write_text
-from evalharness.cli.parser import CommandParser, Run, argument, subcommand
+from evalharness.cli.parser import CommandParser, Run, add_command, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.data import FamilyCheck, PublishedFamily
     from evalharness.data.importer import FamilyImport
 
+_BELOW = {
+    "suite": suites,
+    "prompts": prompts,
+    "perturbations": perturb,
+    "protocols": protocol,
+    "agents": agents,
+    "audit": audit,
+}
 STYLES = {"complete": "green", "changed": "red", "partial": "yellow", "absent": "dim"}
 
 
-HELP = "bring the published benchmark data in, check it by hash"
+HELP = "published data, suites, prompts, perturbations, protocols, agents"
 
 
 def add_options(parser: CommandParser) -> None:
@@ -50,6 +62,8 @@ def add_options(parser: CommandParser) -> None:
     for added in (bring, fetch, verify, status):
         add_json_option(added)
     action("path", _path, "print the data folder")
+    for name, module in _BELOW.items():
+        add_command(actions, name, module)
 
 
 def _path(args: argparse.Namespace) -> int:

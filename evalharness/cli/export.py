@@ -9,6 +9,11 @@
 To publish:
 
   every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id where the name lacks a developer
+
+To an experiment tracker (pip install 'evalharness[wandb]', or mlflow, trackio; its own variables say where the numbers
+go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
+
+  wandb, mlflow, trackio  the scores and the configuration
 """
 
 from __future__ import annotations
@@ -36,15 +41,17 @@ _SUFFIX = {
     "every-eval-ever": "-every-eval-ever",
 }
 """Format -> how the name of its file or folder ends."""
+_TRACKERS = ("mlflow", "trackio", "wandb")
 _OF_EPISODES = ("inspect", "atif", "openai-chat")
 """Formats that `--successful` can leave episodes out of."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "folder RUN", "run folder")
-    argument(parser, "--format", "see above", required=True, choices=tuple(_SUFFIX))
+    argument(parser, "--format", "see above", required=True, choices=(*_SUFFIX, *_TRACKERS))
     argument(parser, "-o --output PATH", "file or folder to write (default: named after the run)", type=Path)
     argument(parser, "--successful", f"only episodes that solved their task ({', '.join(_OF_EPISODES)})")
+    argument(parser, "--project NAME", "of a tracker: project or experiment", default="evalharness")
     argument(parser, "--model-id DEVELOPER/NAME", "every-eval-ever: the model's name on the Hub")
     argument(parser, "--organization TEXT", "every-eval-ever: who ran the evaluation")
     argument(
@@ -59,6 +66,13 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.records.store import read_manifest
 
     manifest = read_manifest(args.folder)
+    if args.format in _TRACKERS:
+        from evalharness.results.exports.trackers import track
+        from evalharness.results.summary import summarize
+
+        count = track(args.format, args.project, manifest, summarize(args.folder))
+        say(f"{args.format}: sent {count} numbers to {args.project}")
+        return 0
     if args.successful and args.format not in _OF_EPISODES:
         instead = ": use its column `success`" if args.format in ("csv", "parquet") else ""
         raise UserError(f"--successful has no meaning for {args.format}{instead}")

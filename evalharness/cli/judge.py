@@ -7,15 +7,17 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import at_least
+from evalharness.cli import agreement, label, mtbench
 from evalharness.cli.common import add_json_option
+from evalharness.cli.judge_options import add_how
 from evalharness.cli.output import make_console, require_writable, show_outcome
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import CommandParser, argument
 
 HELP = "a model says which turns of a run or data set were wrong"
 _MAX_TOKENS = 256
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_model
 
     argument(parser, "folder RUN|DATA", "run folder, or a data set's file")
@@ -26,16 +28,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "--temperature T", "default: 0, greedy", default=0.0)
     add_how(parser, max_tokens=_MAX_TOKENS)
     add_json_option(parser)
-
-
-def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
-    """How a judge is asked."""
-    from evalharness.cli.options import SERVING, add_fields
-
-    how = parser.add_argument_group("how to do it")
-    add_fields(how, ("max_tokens", *SERVING), max_tokens=max_tokens)
-    argument(how, "--plain", "do not ask the judge's server for structured output (JSON schema)")
-    argument(how, "--prompts DIR", "folder with judge prompts of your own")
+    for name, module in (("label", label), ("agreement", agreement), ("mtbench", mtbench)):
+        parser.add_beside(name, module)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -63,7 +63,7 @@ def add_options(parser: CommandParser) -> None:
     add_make_suites_option(parser)
     add_data_option(parser)
     add_json_option(parser)
-    leaderboard_submit.add_options(parser.add_beside("submit", leaderboard_submit.run, leaderboard_submit))
+    parser.add_beside("submit", leaderboard_submit)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import argparse
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option
-from evalharness.cli.judge import add_how
+from evalharness.cli.judge_options import add_how
 from evalharness.cli.output import make_console, require_writable, show_outcome
 from evalharness.cli.parser import argument
 

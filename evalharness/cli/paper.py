@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import data_folder
+from evalharness.cli import diversity
 from evalharness.cli.common import add_csv_option, add_json_option
 from evalharness.cli.output import results_console, say, write_csv, write_json, write_text
 from evalharness.cli.parser import CommandParser, argument
@@ -46,6 +47,7 @@ def add_options(parser: CommandParser) -> None:
     add_csv_option(parser, "the rows")
     add_json_option(parser)
     parser.loose = "named"
+    parser.add_beside("diversity", diversity)
 
 
 def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:

@@ -109,11 +109,11 @@ class CommandParser(argparse.ArgumentParser):
         self._usual: tuple[str, ...] = ()
         self._examples = ""
 
-    def add_beside(self, name: str, run: Run, by: ModuleType | Run) -> CommandParser:
-        """The command that a first word of `name` means; `by` describes it."""
-        self.beside[name] = CommandParser(prog=f"{self.prog} {name}", **_described(by))
-        self.beside[name].set_defaults(run=run)
-        return self.beside[name]
+    def add_beside(self, name: str, module: ModuleType) -> None:
+        """Add the command that a first word of `name` means: a module as `add_command` takes it."""
+        self.beside[name] = CommandParser(prog=f"{self.prog} {name}", **_described(module))
+        self.beside[name].set_defaults(run=module.run)
+        self.beside[name].add_late(module.add_options)
 
     def add_late(self, add_options: AddOptions) -> None:
         """`add_options` is called once, when this command is given or `complete` is called."""
@@ -196,11 +196,15 @@ class CommandParser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
-def add_command(commands: Commands, name: str, module: ModuleType) -> None:
+def add_command(commands: Commands, name: str, module: ModuleType, *, listed: bool = True) -> None:
     """The command that a module is: its HELP, its docstring (DESCRIPTION where that would lose an indentation that all
-    its lines but the first have), `add_options`, and `run` where it is more than the commands below it."""
+    its lines but the first have), `add_options`, and `run` if it is more than the commands below it.
+
+    `listed`: whether the help above it lists it.
+    """
     description = getattr(module, "DESCRIPTION", module)
-    parser = commands.add_parser(name, help=module.HELP, **_described(description))
+    more = {"help": module.HELP} if listed else {}
+    parser = commands.add_parser(name, **more, **_described(description))
     parser.add_late(module.add_options)
     if hasattr(module, "run"):
         parser.set_defaults(run=module.run)

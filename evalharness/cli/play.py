@@ -22,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "task TASK",
-        "for example babyai/open/000 (see: evalharness tasks); with --as also a list as for `run --tasks`",
+        "for example babyai/open/000 (see: evalharness show --tasks); with --as also a list as for `run --tasks`",
     )
     argument(parser, "--as NAME", "record a run of the policy human:NAME", dest="person")
     argument(parser, "-o --output DIR", "run folder (with --as)")

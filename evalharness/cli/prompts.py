@@ -25,7 +25,7 @@ def add_options(parser: CommandParser) -> None:
     argument(export, "--force", "replace files that are there")
 
     show = subcommand(actions, "show", _show, "print the prompt of a family")
-    argument(show, "family FAMILY", "see: evalharness tasks")
+    argument(show, "family FAMILY", "see: evalharness show --tasks")
     argument(show, "--kind KIND", "of this kind of tasks (default: the first one's)")
     argument(show, "--prompts DIR", "with files of your own")
     argument(show, "--system TEXT|FILE", "as given to `run`")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.cli.common import add_data_option, data_folder
 from evalharness.cli.output import note, say
 from evalharness.cli.parser import argument
+from evalharness.cli.report_figures import add_figure_options, draw_figures
 
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
@@ -25,6 +26,7 @@ HELP = "write runs as one HTML page to look at"
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "-o --output FILE", "where to write it", default=Path("report.html"))
     argument(parser, "--no-pictures", "do not draw the world beside each turn (a smaller page, sooner)")
+    add_figure_options(parser)
     add_data_option(parser)
     argument(parser, "runs RUN", "run folders or studies, of one suite", nargs="+")
     argument(
@@ -76,6 +78,8 @@ def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.figures is not None:
+        return draw_figures(args)
     from evalharness.judge.judging import judgements_of
     from evalharness.results.viewer.bundle import Chosen, load_bundle
     from evalharness.results.viewer.page import write_page

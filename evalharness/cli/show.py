@@ -1,29 +1,40 @@
 """Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
-plans. With TASK_ID one trajectory, on a terminal through $PAGER. Of a study its own table.
+plans; with TASK_ID one trajectory, on a terminal through $PAGER; of a study its own table. Without RUN, or for a folder
+of runs, list the runs: model, suite, how much is done, when, the held-out score.
 """
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
-from evalharness.records.files import STUDY
+from evalharness.cli.show_behaviour import add_behaviour_options, show_behaviour
+from evalharness.cli.show_runs import add_list_options, list_runs
+from evalharness.cli.show_tasks import add_task_options, list_tasks
+from evalharness.records.files import EPISODES, MANIFEST, STUDY
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.records.episode import Episode
 
-HELP = "print a run's table, or one of its trajectories"
+HELP = "a run's scores, behaviour, or one trajectory; alone: the list of runs"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "folder RUN", "run folder, or folder of a study")
-    argument(parser, "task TASK_ID", "print this task's trajectory", nargs="?")
+    argument(
+        parser,
+        "named RUN [TASK_ID]",
+        "run folder, or folder of a study; TASK_ID: print this task's trajectory; "
+        "several folders of runs are listed, and with --behaviour several runs compared",
+        nargs="*",
+        type=str,
+    )
     argument(parser, "--sample N", "which of several samples of the task", default=0)
     argument(
         parser,
@@ -32,9 +43,31 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     argument(parser, "--raw", "of a trajectory: the replies as they came, and long texts whole")
     add_json_option(parser)
+    add_behaviour_options(parser)
+    add_list_options(parser)
+    add_task_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    folders = [Path(name) for name in args.named]
+    if args.tasks is not None:
+        return list_tasks(args)
+    if args.behaviour:
+        return show_behaviour(args, folders)
+    if not folders or all(_holds_runs(folder) for folder in folders):
+        return list_runs(args, folders)
+    args.folder, args.task = folders[0], args.named[1] if len(args.named) > 1 else None
+    if len(args.named) > 2:
+        raise UserError("show takes one run and one task; compare runs with: evalharness compare RUN_A RUN_B")
+    return _show_run(args)
+
+
+def _holds_runs(folder: Path) -> bool:
+    """Whether it is a folder of run folders, rather than a run or a study."""
+    return folder.is_dir() and not any((folder / name).exists() for name in (MANIFEST, STUDY, EPISODES))
+
+
+def _show_run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import line
     from evalharness.records.store import read_manifest
     from evalharness.results.report.table import print_summary

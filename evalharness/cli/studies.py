@@ -114,7 +114,9 @@ def end_study(out: Console, folder: Path, played: Played) -> int:
     for name, outcome in played.runs.items():
         if outcome.nothing_to_play:
             out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True)
-    out.print(f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True)
+    out.print(
+        f"study folder: {folder}  (pictures: evalharness report {folder} --figure plots)", soft_wrap=True
+    )
     if played.stopped:
         note(f"the study stopped early: {played.stopped}")
         if played.left:

@@ -21,13 +21,13 @@ from evalharness.protocol.published import Protocol, load_protocol
 class AgentConfig(Part):
     protocol: Annotated[str | None, Option("NAME|FILE.yaml", later=True, model_only=True)] = None
     """ask, read, sample and score as another group does: agent, turns, tasks and sampling come from it, and options
-    override it, which tables say (default: agentrefine; see: evalharness protocol list)"""
+    override it, which tables say (default: agentrefine; see: evalharness data protocols list)"""
     own_words: Annotated[bool, Option(later=True, model_only=True)] = False
     """play the protocol in our wording, without its authors' prompt texts; tables say so"""
     agent: Annotated[
         str | None, Option("NAME|module:Class|FILE.py:Class", model_only=True, by_content=True)
     ] = None
-    """what the model reads and how its reply is read (default: react; see: evalharness agents)"""
+    """what the model reads and how its reply is read (default: react; see: evalharness data agents)"""
     agent_option: Annotated[dict[str, Any], Option("NAME=VALUE", model_only=True, by_content=True)] = Field(
         default={}
     )
@@ -37,9 +37,9 @@ class AgentConfig(Part):
     max_turns: Turns | None = None
     """turns of an episode (default: 30, or less where the family has less)"""
     perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
-    """word the actions differently: P1, P1+P4; see: evalharness perturb list"""
+    """word the actions differently: P1, P1+P4; see: evalharness data perturbations list"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
-    """folder with your own prompt file, FAMILY.yaml, for each family played (`evalharness prompts export`: ours)"""
+    """folder with your own prompt file, FAMILY.yaml, of each family (ours: `evalharness data prompts export`)"""
     system: Annotated[str | None, Option("TEXT|FILE", later=True, model_only=True)] = None
     """a system message that replaces that of the prompt files: the text, or a file that holds it"""
     shots: Annotated[int | None, Option(later=True, model_only=True)] = Field(default=None, ge=0)

@@ -1,4 +1,4 @@
-"""`evalharness label`: serves the page and keeps each decision. What a judge said comes after that."""
+"""`evalharness judge label`: serves the page and keeps each decision. What a judge said comes after that."""
 
 from __future__ import annotations
 

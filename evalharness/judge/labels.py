@@ -27,7 +27,7 @@ FOLDER = "labels"
 """Inside the run's folder."""
 LABELS = "labels.jsonl"
 KIND = "labels"
-MAKE = "evalharness label RUN --rater NAME"
+MAKE = "evalharness judge label RUN --rater NAME"
 
 
 def label_folder(run: Path, rater: str) -> Path:

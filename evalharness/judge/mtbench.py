@@ -1,4 +1,4 @@
-"""`evalharness mtbench`: a model answers two-turn questions, a judge grades each answer from 1 to 10; in one folder."""
+"""`evalharness judge mtbench`: a model answers two-turn questions, a judge grades each answer from 1 to 10."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _read(path: Path) -> Rater:
         return judging.read_judge(path)
     raise UserError(
         f"{path} is no rater: give {SIMULATOR}, {MARKS}, a folder RUN/{judging.FOLDER}/NAME (evalharness judge), "
-        f"RUN/{labels.FOLDER}/NAME (evalharness label), or a CSV file of labels"
+        f"RUN/{labels.FOLDER}/NAME (evalharness judge label), or a CSV file of labels"
     )
 
 

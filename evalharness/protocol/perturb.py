@@ -52,7 +52,7 @@ def compose(spec: EnvSpec, name: str) -> Perturbation:
         if part not in known:
             raise UserError(
                 f"--perturb {part}: {spec.title} has no such perturbation{nearest(part, list(known))} "
-                f"(see: evalharness perturb list {spec.family})"
+                f"(see: evalharness data perturbations list {spec.family})"
             )
         whole = _both(whole, known[part], name)
     return whole

@@ -71,7 +71,7 @@ class FamilyImport(_Strict):
 
 
 class Imports(_Strict):
-    """What `protocol import` reads."""
+    """What `data protocols import` reads."""
 
     repository: str
     families: dict[str, FamilyImport]
@@ -146,8 +146,8 @@ def load_protocol(said: str) -> Protocol:
     known = protocol_names()
     if said not in known:
         raise UserError(
-            f"--protocol {said}: no such protocol{nearest(said, known)} (see: evalharness protocol list; your own: "
-            "--protocol FILE.yaml)"
+            f"--protocol {said}: no such protocol{nearest(said, known)} (see: evalharness data protocols list; "
+            "your own: --protocol FILE.yaml)"
         )
     return _read(prompts_folder() / "protocols" / f"{said}.yaml", said)
 

@@ -52,8 +52,8 @@ def texts_sha256(texts: Any) -> str:
 
 def how_to_import(protocol: str) -> str:
     return (
-        f"import them from a checkout of its authors: evalharness protocol import {protocol} PATH; or play it in our "
-        "wording: --own-words"
+        f"import them from a checkout of its authors: evalharness data protocols import {protocol} PATH; "
+        "or play it in our wording: --own-words"
     )
 
 

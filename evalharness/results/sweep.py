@@ -30,7 +30,7 @@ def default_perturbations(spec: EnvSpec) -> list[str]:
     published = [name for name, how in known.items() if how.published]
     names = published or list(known)
     if not names:
-        raise UserError(f"{spec.title} has no perturbation (see: evalharness perturb list)")
+        raise UserError(f"{spec.title} has no perturbation (see: evalharness data perturbations list)")
     return names
 
 

@@ -122,7 +122,7 @@ def select_seed(text: str | None, reported: SelectionConfig) -> int | None:
     number = int(seed or 0)
     if (reported.suite, reported.suite_seed) == ("open", number):
         raise UserError(
-            f"--select-on {text} is the suite that is reported; choose on another seed (evalharness suite build "
+            f"--select-on {text} is the suite that is reported; choose on another seed (evalharness data suite build "
             "--suite-seed N), or report another suite"
         )
     return number

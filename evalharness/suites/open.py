@@ -110,7 +110,9 @@ def suite_file(family: str, suite_seed: int, folder: Path | None = None) -> Path
 
 def suite_command(suite_seed: int, family: str | None = None) -> str:
     """The command that makes and freezes a suite, or a family of it."""
-    return f"evalharness suite build --suite-seed {suite_seed}" + (f" --tasks {family}" if family else "")
+    return f"evalharness data suite build --suite-seed {suite_seed}" + (
+        f" --tasks {family}" if family else ""
+    )
 
 
 def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:

@@ -210,7 +210,9 @@ def find_task(specs: Mapping[str, EnvSpec], task_id: str, data: Path | None, sui
     """The task of that id; the suite is read off the id."""
     parts = task_id.split("/")
     if len(parts) != 3:
-        raise UserError(f"{task_id!r} is no task id; ids look like babyai/open/017 (see: evalharness tasks)")
+        raise UserError(
+            f"{task_id!r} is no task id; ids look like babyai/open/017 (see: evalharness show --tasks)"
+        )
     suite = parts[1]
     if suite not in (known := suites_of(specs)):
         raise UserError(f"unknown suite {suite!r}{nearest(suite, known)}")

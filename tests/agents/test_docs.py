@@ -24,6 +24,6 @@ def test_the_example_keeps_the_contract_and_is_listed(environment: dict[str, str
     )
     [checked] = re.findall(r"^```python\n(.*?)^```", PAGE, re.S | re.M)
     subprocess.run([sys.executable, "-c", checked], cwd=tmp_path, check=True)
-    done = evalharness(environment, "agents", f"{tmp_path / 'short.py'}:ShortMemory")
+    done = evalharness(environment, "data", "agents", f"{tmp_path / 'short.py'}:ShortMemory")
     assert done.returncode == 0, done.stderr
     assert "turns=3: how many of the newest turns" in " ".join(done.stdout.split())

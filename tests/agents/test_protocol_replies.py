@@ -183,5 +183,5 @@ def test_a_call_in_json_is_worded_or_refused(call: dict[str, Any], action: str |
 
 def test_a_format_whose_texts_are_not_there_is_named() -> None:
     agent = Guarded(agent_named("agentgym", {"format": "json"}).make())
-    with pytest.raises(UserError, match="evalharness protocol import agentgym CHECKOUT"):
+    with pytest.raises(UserError, match="evalharness data protocols import agentgym CHECKOUT"):
         agent.start(EpisodeStart("t", "rooms", "walk", "g", "o", 9, PROMPT, ActionSurface({})))

@@ -33,7 +33,7 @@ def test_texts_are_read_as_data_and_kept_with_hash_and_licence(clean_home: Path,
 def test_without_them_an_error_names_the_command(
     clean_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UserError, match=r"evalharness protocol import tales PATH.*--own-words"):
+    with pytest.raises(UserError, match=r"evalharness data protocols import tales PATH.*--own-words"):
         imported_texts("tales", "alfworld")
 
 
@@ -64,16 +64,16 @@ def test_a_checkout_with_other_contents_is_refused(content: bytes, clean_home: P
 def test_a_folder_that_is_no_checkout_is_refused(
     name: str, clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["protocol", "import", name, str(tmp_path)]) == 2
+    assert main(["data", "protocols", "import", name, str(tmp_path)]) == 2
     assert f"give a checkout of {importable()[name].repository}" in capsys.readouterr().err
-    assert main(["protocol", "import", name, str(tmp_path / "none")]) == 2
+    assert main(["data", "protocols", "import", name, str(tmp_path / "none")]) == 2
     assert "is no folder" in capsys.readouterr().err
 
 
 def test_a_protocol_without_texts_of_others_is_not_imported(
     clean_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["protocol", "import", "agentrefine", "."]) == 2
+    assert main(["data", "protocols", "import", "agentrefine", "."]) == 2
     assert "no texts to import" in capsys.readouterr().err
 
 

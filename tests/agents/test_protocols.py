@@ -125,7 +125,7 @@ def test_what_is_no_protocol_is_named_with_the_nearest_one(capsys: pytest.Captur
     assert "did you mean 'verl-agent'?" in capsys.readouterr().err
     assert main(["run", "--model", MODEL, "--own-words"]) == 2
     assert "--own-words goes with a --protocol" in capsys.readouterr().err
-    assert main(["protocol", "show", "nothing.yaml"]) == 2
+    assert main(["data", "protocols", "show", "nothing.yaml"]) == 2
     assert "no such file" in capsys.readouterr().err
 
 
@@ -193,7 +193,7 @@ async def test_without_the_texts_a_run_is_refused_before_anything_is_asked(
 ) -> None:
     done, requests = await played(environment, tmp_path / "run", "--protocol", "tales", says="look")
     assert done.returncode == 2
-    assert "evalharness protocol import tales PATH" in done.stderr
+    assert "evalharness data protocols import tales PATH" in done.stderr
     assert not requests
 
 

@@ -63,7 +63,9 @@ async def test_agents_are_runs_of_one_study_each_paired_with_the_first(
     assert "B against A" in done.stdout
     assert again.returncode == 0
     assert "4 agents" in again.stdout
-    pictures = await asyncio.to_thread(evalharness, environment, "plot", folder, "-o", tmp_path / "plots")
+    pictures = await asyncio.to_thread(
+        evalharness, environment, "report", folder, "--figure", tmp_path / "plots"
+    )
     assert pictures.returncode == 0, pictures.stderr
     drawn = (tmp_path / "plots" / "families.csv").read_text()
     assert len({line.split(",")[0] for line in drawn.splitlines()[1:]}) == 4

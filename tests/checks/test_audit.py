@@ -118,8 +118,8 @@ def test_reference_files_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_the_audit_of_an_environment(environment: dict[str, str], tmp_path: Path) -> None:
     done = evalharness(
-        environment, "audit", "compass", "--suite", "open", "-o", tmp_path / "audit", "--csv", tmp_path / "a.csv",
-        "--json", tmp_path / "a.json", "--floor-samples", 2,
+        environment, "data", "audit", "compass", "--suite", "open", "-o", tmp_path / "audit",
+        "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--floor-samples", 2,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     total = json.loads((tmp_path / "a.json").read_text())["families"]["compass"]

@@ -48,7 +48,7 @@ def test_a_run_plays_the_installed_families_and_one_on_the_users_own_path(
     assert shown.returncode == 0, shown.stderr
     families = json.loads(shown.stdout)["families"]
     assert {family: found["success_rate"] for family, found in families.items()} == {"compass": 1, "pddl": 1}
-    listed = here.command(environment, "runs", "--json", "-")
+    listed = here.command(environment, "show", "--json", "-")
     assert [Path(found["folder"]).name for found in json.loads(listed.stdout)["runs"]] == [run.name]
 
 
@@ -84,7 +84,7 @@ def test_a_server_is_started_for_a_run(
 
 def test_a_suite_is_built_and_a_family_teaches(here: HostileFolder, environment: dict[str, str]) -> None:
     """What `refine grounded` is to teach from lies in a suite that it has built in a process of its own."""
-    built = here.command(environment, "suite", "build", "--suite-seed", 3, "--tasks", "jericho")
+    built = here.command(environment, "data", "suite", "build", "--suite-seed", 3, "--tasks", "jericho")
     assert built.returncode == 0, built.stderr
     taught = here.command(
         environment,

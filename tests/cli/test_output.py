@@ -27,14 +27,14 @@ def run(tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 @pytest.mark.parametrize(
     "words",
     [
-        ["tasks", "--suite", "open"],
-        ["tasks", "babyai:0-1", "--suite", "open"],
-        ["perturb", "list"],
-        ["perturb", "show", "babyai", "verbs"],
+        ["show", "--tasks", "--suite", "open"],
+        ["show", "--tasks", "babyai:0-1", "--suite", "open"],
+        ["data", "perturbations", "list"],
+        ["data", "perturbations", "show", "babyai", "verbs"],
         ["show", "RUN"],
-        ["analyze", "RUN"],
+        ["show", "--behaviour", "RUN"],
         ["compare", "RUN", "RUN"],
-        ["runs", "."],
+        ["show", "."],
         ["leaderboard"],
         ["data", "status"],
     ],
@@ -52,7 +52,7 @@ def test_json_is_alone_on_standard_output_and_in_a_file_the_same(
     assert capsys.readouterr().out, "people read a table"
 
 
-@pytest.mark.parametrize("words", [["analyze", "RUN"], ["compare", "RUN", "RUN"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["show", "--behaviour", "RUN"], ["compare", "RUN", "RUN"]], ids=" ".join)
 def test_csv_has_one_row_of_names_and_as_many_columns_everywhere(
     words: list[str], run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -80,7 +80,14 @@ def test_a_file_that_cannot_be_written_is_named(
     assert f"cannot write --json {target}: {reason}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("words", [["perturb", "list"], ["perturb", "list", "--json", "-"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["data", "perturbations", "list"],
+        ["data", "perturbations", "list", "--json", "-"],
+    ],
+    ids=" ".join,
+)
 def test_a_full_disk_behind_standard_output_is_no_traceback(
     words: list[str], environment: dict[str, str]
 ) -> None:
@@ -112,10 +119,10 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
 def test_tasks_lists_every_family_with_the_number_of_its_tasks(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["tasks", "--suite", "open", "--json", "-"]) == 0
+    assert main(["show", "--tasks", "--suite", "open", "--json", "-"]) == 0
     listed = {row["family"]: row["tasks"] for row in json.loads(capsys.readouterr().out)["families"]}
     assert listed == {family: spec.suites.expected["open"] for family, spec in specs().items()}
-    assert main(["tasks", "--suite", "agentboard", "--json", "-"]) == 0
+    assert main(["show", "--tasks", "--suite", "agentboard", "--json", "-"]) == 0
     rows = json.loads(capsys.readouterr().out)["families"]
     assert {row["tasks"] for row in rows} == {0}, "nothing is imported"
     assert any("evalharness data" in row["note"] for row in rows), "the note says how to get it"
@@ -123,10 +130,10 @@ def test_tasks_lists_every_family_with_the_number_of_its_tasks(
 
 @pytest.mark.slow
 def test_a_reader_that_has_had_enough_is_no_error(run: Path, environment: dict[str, str]) -> None:
-    """`evalharness tasks all | head -1`; here the reader has gone before the first line."""
+    """`evalharness show --tasks all | head -1`; here the reader has gone before the first line."""
     ends = os.pipe()
     process = subprocess.Popen(
-        command("tasks", "all", "--suite", "open"),
+        command("show", "--tasks", "all", "--suite", "open"),
         env=environment, stdout=ends[1], stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     for end in ends:

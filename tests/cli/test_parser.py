@@ -16,7 +16,7 @@ from evalharness.cli import main
         (["run", "--modle=oracle", "--lmit", "3"], "--model --limit"),
         (["refine", "trajectoris"], "'trajectories'"),
         (["run", "--model", "oracle", "--action-interface", "tool"], "'tools'"),
-        (["plot", "RUN", "--outptu", "x"], "--output"),
+        (["report", "RUN", "--outptu", "x"], "--output"),
     ],
 )
 def test_a_mistyped_word_is_answered_with_the_one_that_was_meant(

@@ -8,16 +8,19 @@ from pathlib import Path
 import pytest
 from made_runs import make_run
 
-from evalharness.cli import COMMANDS, main
+from evalharness.cli import find_commands, main
 
 NO_RUN = "nowhere is not there"
 NO_FAMILY = "unknown family 'babyia'; did you mean 'babyai'?"
 REFUSED = [
-    ("agents windw", "--agent windw: no such agent; did you mean 'window'? (there are react, tools, act, "),
-    ("agreement RUN", "agreement needs two raters; see: evalharness agreement --help"),
-    ("analyze RUN --family babyia", "did you mean 'babyai'?"),
-    ("analyze nowhere", NO_RUN),
-    ("audit nowhere --suite open", "there are: alfworld, babyai,"),
+    (
+        "data agents windw",
+        "--agent windw: no such agent; did you mean 'window'? (there are react, tools, act, ",
+    ),
+    ("judge agreement RUN", "agreement needs two raters; see: evalharness judge agreement --help"),
+    ("show --behaviour RUN --family babyia", "did you mean 'babyai'?"),
+    ("show --behaviour nowhere", NO_RUN),
+    ("data audit nowhere --suite open", "there are: alfworld, babyai,"),
     ("bon --model oracle -n 0 --suite open", "--samples 0"),
     ("bon --model oracle -n 1 --suite open", "a best of N needs two samples at least"),
     ("checkpoints nowhere --suite open", "give the folder that holds the checkpoints"),
@@ -26,30 +29,30 @@ REFUSED = [
     ("conform nowhere", "cannot read nowhere: No such file or directory"),
     ("data fetch atari", "unknown family atari; known: alfworld"),
     ("data verify atari", "unknown family atari; known: alfworld"),
-    ("diversity thoughts nowhere", "nowhere"),
+    ("paper diversity thoughts nowhere", "nowhere"),
     ("env serve babyia --suite open", "babyia"),
     ("export RUN --format csv --successful", "use its column `success`"),
     ("export RUN --format openai-chat -o /dev/null/x", "choose another with -o PATH"),
     ("export nowhere --format csv", NO_RUN),
     ("judge RUN --judge http://127.0.0.1:1 --turns 0", "--turns is at least 1"),
     ("judge nowhere --judge demo", NO_RUN),
-    ("label nowhere", NO_RUN),
+    ("judge label nowhere", NO_RUN),
     ("leaderboard nowhere", NO_RUN),
     ("paper table2 nowhere", r"nowhere is not there; name run folders, studies, or a data set's file"),
     (
-        "mtbench --model http://127.0.0.1:1/v1 --judge http://127.0.0.1:1/v1 --questions nowhere.jsonl",
+        "judge mtbench --model http://127.0.0.1:1/v1 --judge http://127.0.0.1:1/v1 --questions nowhere.jsonl",
         "cannot read --questions nowhere.jsonl",
     ),
-    ("perturb list babyia", NO_FAMILY),
-    ("perturb show babyai P99", "there are: verbs, order,"),
-    ("perturb show pddl verbs --kind griper", "griper"),
+    ("data perturbations list babyia", NO_FAMILY),
+    ("data perturbations show babyai P99", "there are: verbs, order,"),
+    ("data perturbations show pddl verbs --kind griper", "griper"),
     ("play babyai/open/999", "did you mean 'babyai/open/099'?"),
     ("play babyia/open/000", NO_FAMILY),
-    ("plot nowhere", NO_RUN),
-    ("protocol show verlagent", "--protocol verlagent: no such protocol; did you mean 'verl-agent'?"),
-    ("prompts show babyai --kind gripper", "leave --kind out"),
-    ("prompts show babyia", NO_FAMILY),
-    ("prompts export own --tasks babyia", NO_FAMILY),
+    ("report nowhere", NO_RUN),
+    ("data protocols show verlagent", "--protocol verlagent: no such protocol; did you mean 'verl-agent'?"),
+    ("data prompts show babyai --kind gripper", "leave --kind out"),
+    ("data prompts show babyia", NO_FAMILY),
+    ("data prompts export own --tasks babyia", NO_FAMILY),
     ("refine grounded --tasks babyia -n 1 -o x.jsonl --suite-seed 4", "babyia"),
     ("refine mix nowhere.jsonl -o x.jsonl", "cannot read nowhere.jsonl"),
     ("refine scripts -n 0 --model demo -o scripts", "-n is at least 1"),
@@ -60,17 +63,16 @@ REFUSED = [
     ("report nowhere", NO_RUN),
     ("run --model oracle --config nowhere.yaml", "no configuration file nowhere.yaml"),
     ("refine correct nowhere -o c.jsonl", NO_RUN),
-    ("runs rm nowhere --yes", "the list: evalharness runs"),
     ("show RUN babyai/agentboard/999", "did you mean 'babyai/agentboard/001'?"),
     ("show nowhere", NO_RUN),
-    ("protocol show nowhere", "--protocol nowhere: no such protocol; there are: agentrefine"),
-    ("protocol import nowhere x", "no texts to import; there are: agentboard"),
-    ("suite build --suite-seed -1", "--suite-seed is at least 0"),
-    ("suite build --suite-seed 1 --tasks babyia", NO_FAMILY),
+    ("data protocols show nowhere", "--protocol nowhere: no such protocol; there are: agentrefine"),
+    ("data protocols import nowhere x", "no texts to import; there are: agentboard"),
+    ("data suite build --suite-seed -1", "--suite-seed is at least 0"),
+    ("data suite build --suite-seed 1 --tasks babyia", NO_FAMILY),
     ("sweep --model oracle --tasks babyai --perturb P99 --suite open", "P99"),
-    ("tasks --suite opne", "did you mean 'open'?"),
-    ("tasks babyai:500 --suite open", "babyai:500 is not within the tasks of babyai, which are 0-111"),
-    ("track nowhere --to wandb", "nowhere"),
+    ("show --tasks --suite opne", "did you mean 'open'?"),
+    ("show --tasks babyai:500 --suite open", "babyai:500 is not within the tasks of babyai, which are 0-111"),
+    ("export nowhere --format wandb", "nowhere"),
     ("tune --model nowhere --data nowhere.jsonl -o t", "--model nowhere: no such folder"),
     ("verify nowhere", "nowhere is not there; name a run folder"),
 ]
@@ -111,4 +113,4 @@ def test_a_bad_request_is_one_line_and_writes_nothing(
 
 
 def test_every_command_has_something_to_refuse() -> None:
-    assert {line.split()[0] for line, _ in REFUSED} | NEVER_REFUSED == set(COMMANDS)
+    assert {line.split()[0] for line, _ in REFUSED} | NEVER_REFUSED == set(find_commands())

@@ -1,4 +1,4 @@
-"""`evalharness runs`: the list of run folders; `rm` and `mv`, which touch nothing else."""
+"""`evalharness show`: the list of run folders."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def results(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def runs(*arguments: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
-    assert main(["runs", *arguments, "--json", "-"]) == 0
+    assert main(["show", *arguments, "--json", "-"]) == 0
     found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["runs"]
     return found
 
@@ -83,7 +83,7 @@ def test_a_study_is_one_line_with_its_range(
     results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
-    assert main(["runs", "results"]) == 0
+    assert main(["show", "results"]) == 0
     shown = [line for line in capsys.readouterr().out.splitlines() if "study" in line]
     assert "seeds of 2 runs" in shown[0]
     assert "0.0 to 100.0" in shown[0]
@@ -115,7 +115,7 @@ def test_the_list_can_be_filtered_and_sorted(results: Path, capsys: pytest.Captu
 def test_what_is_no_key_or_folder_is_refused(
     results: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["runs", *arguments]) == 2
+    assert main(["show", *arguments]) == 2
     assert reason in capsys.readouterr().err
 
 
@@ -123,7 +123,7 @@ def test_where_nothing_was_played_the_list_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert main(["runs"]) == 0
+    assert main(["show"]) == 0
     assert "no run yet in results" in capsys.readouterr().err
 
 
@@ -152,79 +152,33 @@ def test_a_run_whose_manifest_names_no_family_is_listed(
     assert "part" in [Path(run["folder"]).name for run in runs(capsys=capsys)]
 
 
-def test_a_run_that_goes_on_is_shown_and_is_not_removed(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_that_goes_on_is_shown(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with RunStore(results / "part"):
-        assert main(["runs", "rm", "results/part", "--yes"]) == 2
-        assert "goes on" in capsys.readouterr().err
-        [part] = runs("results/part", capsys=capsys)
-    assert part["state"] == "running"
-    assert (results / "part" / "manifest.json").exists()
+        states = {Path(run["folder"]).name: run["state"] for run in runs(capsys=capsys)}
+    assert states["part"] == "running"
 
 
 @pytest.mark.parametrize("held", ["study", "study/plans", "study/seed-0/labels/me"])
-def test_a_study_that_is_worked_on_is_not_moved(
+def test_a_study_that_is_played_is_listed_as_running(
     results: Path, held: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with held_folder(results / held, MANIFEST):
-        [study] = runs("results/study", capsys=capsys)
-        assert main(["runs", "mv", "results/study", "results/moved"]) == 2
-        assert main(["runs", "rm", "results/study", "--yes"]) == 2
-    assert study["state"] == ("complete" if held.endswith("me") else "running")
-    assert (results / "study").exists()
+        states = {Path(run["folder"]).name: run["state"] for run in runs(capsys=capsys)}
+    assert states["study"] == ("complete" if held.endswith("me") else "running")
 
 
 def test_a_study_with_runs_left_to_play_is_no_whole_one(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add_runs("seeds", results / "study", {}, ["seed-2"])
-    assert runs("results/study", capsys=capsys)[0]["state"] == "part"
-
-
-def test_rm_removes_runs_and_studies_only_with_consent(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["runs", "rm", "results/part"]) == 2
-    assert "give --yes" in capsys.readouterr().err
-    assert main(["runs", "rm", "results/part", "results/study", "--yes"]) == 0
-    assert sorted(path.name for path in results.iterdir()) == ["whole"]
-
-
-@pytest.mark.parametrize("name", ["notes.txt", "checkpoint"])
-def test_rm_refuses_a_folder_that_holds_something_else(
-    results: Path, name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (results / "part" / name).mkdir()
-    (results / "link").symlink_to(results / "whole")
-    for folder, reason in (
-        ("results/part", "which no run writes"),
-        ("results", "is not a run folder"),
-        ("results/link", "is a link"),
-        ("results/study/seed-0", "is a part of the study"),
-    ):
-        assert main(["runs", "rm", folder, "--yes"]) == 2
-        assert reason in capsys.readouterr().err
-    assert len(list(results.iterdir())) == 4
-
-
-def test_mv_renames_and_moves_and_overwrites_nothing(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["runs", "mv", "results/part", "results/whole"]) == 2
-    assert "is there already" in capsys.readouterr().err
-    assert main(["runs", "mv", "results/part", "results/kept"]) == 0
-    (results.parent / "old").mkdir()
-    assert main(["runs", "mv", "results/study", "old"]) == 0
-    assert main(["runs", "mv", "results/whole", "results/whole/inside"]) == 2
-    assert sorted(path.name for path in results.iterdir()) == ["kept", "whole"]
-    assert [run["done"] for run in runs("old", capsys=capsys)] == [2]
+    states = {Path(run["folder"]).name: run["state"] for run in runs(capsys=capsys)}
+    assert states["study"] == "part"
 
 
 def test_scores_of_a_part_of_the_tasks_are_marked(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(results / "part")
     make_run(results / "first", {"babyai": [SOLVED]}, name="first")
-    assert main(["runs", "results"]) == 0
+    assert main(["show", "results"]) == 0
     shown = capsys.readouterr().out
     lines = {name: next(line for line in shown.splitlines() if name in line) for name in ("whole", "first")}
     assert "100.0\u2020" in lines["first"], "everything is played, and everything is one task of 112"
@@ -238,7 +192,7 @@ def test_at_80_columns_names_are_broken_between_words_and_numbers_are_whole(
     monkeypatch.setenv("COLUMNS", "80")
     name = "meta-llama/Meta-Llama-3.1-8B-Instruct-AgentRefine-lr5e6-epoch3"
     make_run(results / "a-run-of-the-third-epoch", {"babyai": [SOLVED, NOTHING]}, name=name)
-    assert main(["runs", "results"]) == 0
+    assert main(["show", "results"]) == 0
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= 80
     words = {word for line in shown.splitlines() for word in line.split()}
@@ -252,17 +206,5 @@ def test_at_80_columns_names_are_broken_between_words_and_numbers_are_whole(
 def test_a_training_is_no_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (results / "tuned").mkdir()
     (results / "tuned" / "manifest.json").write_text('{"kind": "evalharness tuning", "schema": 1}')
-    assert main(["runs", "results"]) == 0
+    assert main(["show", "results"]) == 0
     assert "tuned" not in capsys.readouterr().out
-
-
-def test_a_manifest_of_another_program_is_no_run_to_remove(
-    results: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (results / "extension").mkdir()
-    (results / "extension" / "manifest.json").write_text('{"manifest_version": 3}')
-    assert main(["runs", "rm", str(results / "extension"), "--yes"]) == 2
-    assert "says that it is a run's, so it stays" in capsys.readouterr().err
-    (results / "part" / "manifest.json").write_text("{")
-    assert main(["runs", "rm", str(results / "part"), "--yes"]) == 0, "a damaged run goes"
-    assert sorted(path.name for path in results.iterdir()) == ["extension", "study", "whole"]

@@ -177,15 +177,15 @@ READERS: Mapping[str, Reader] = {
         "report", "trained", "-o", "t.html", files="trained/training.jsonl trained/step-5/manifest.json"
     ),
     "trainer's log": _stand_in(_trainers_log, "checkpoints", files="checkpoint-1/trainer_state.json"),
-    "plot study": _command("plot", "study", "-o", "plots", files="study/study.json study/one/*.json*", slow=True),
-    "runs": _command("runs", ".", files=f"{_RUN} study/study.json tuned/manifest.json submission/metadata.yaml"),
+    "plot study": _command(
+        "report", "study", "--figure", "plots", files="study/study.json study/one/*.json*", slow=True
+    ),
+    "runs": _command("show", ".", files=f"{_RUN} study/study.json tuned/manifest.json submission/metadata.yaml"),
     "report": _command("report", "run", "other", "-o", "page.html", files=f"{_RUN} {_JUDGED}"),
     "report prompts": _command("report", "run", "-o", "p.html", "--prompts", "prompts", files="prompts/babyai.yaml"),
-    "analyze": _command("analyze", "run", "other", files=_RUN),
+    "analyze": _command("show", "--behaviour", "run", "other", files=_RUN),
     "compare study": _command("compare", "study", files="study/study.json study/one/*.json*"),
-    "track": _command("track", "run", "--to", "wandb", files=_RUN),
-    "runs rm": _command("runs", "rm", "run", "study", "--yes", files=f"{_RUN} study/study.json"),
-    "runs mv": _command("runs", "mv", "study", "elsewhere", files="study/study.json study/one/*.json*"),
+    "export tracker": _command("export", "run", "--format", "wandb", files=_RUN),
     "compare": _command("compare", "run", "other", files=_RUN),
     "verify": _command("verify", "run", files=f"{_RUN} run/*.parquet", slow=True),
     "verify submission": _command("verify", "submission", files="submission/metadata.yaml submission/*/*", slow=True),
@@ -203,42 +203,47 @@ READERS: Mapping[str, Reader] = {
     "atif": _command("export", "run", "--format", "atif", "-o", "atif", files=_RUN),
     "openai-chat": _command("export", "run", "--format", "openai-chat", "-o", "chat-of-run.jsonl", files=_RUN),
     "eee": _command("export", "run", "--format", "every-eval-ever", "-o", "eee", "--model-id", "a/b", files=_RUN),
-    "plot": _command("plot", "run", "other", "-o", "plots", files=_RUN, slow=True),
-    "plot x": _command("plot", "run", "other", "-o", "plots", "--x", "size=x.json", files="x.json", slow=True),
-    "plot x csv": _command("plot", "run", "other", "-o", "plots", "--x", "size=x.csv", files="x.csv", slow=True),
+    "plot": _command("report", "run", "other", "--figure", "plots", files=_RUN, slow=True),
+    "plot x": _command("report", "run", "other", "--figure", "plots", "--x", "size=x.json", files="x.json", slow=True),
+    "plot x csv": _command(
+        "report", "run", "other", "--figure", "plots", "--x", "size=x.csv", files="x.csv", slow=True
+    ),
     "thoughts": _command(
-        "diversity", "thoughts", "run", "chat.jsonl", "-o", "plots", "--embedding", "tfidf",
+        "paper", "diversity", "thoughts", "run", "chat.jsonl", "-o", "plots", "--embedding", "tfidf",
         files=f"{_RUN} chat.jsonl", slow=True,
     ),
     "instructions": _command(
-        "diversity", "instructions", "chat.json", "-o", "plots", "--embedding", "tfidf", files="chat.json", slow=True
+        "paper", "diversity", "instructions", "chat.json", "-o", "plots", "--embedding", "tfidf",
+        files="chat.json", slow=True
     ),
     "replay": _command("run", *_PLAYED, "--model", "replay:run", files=_RUN),
-    "agreement": _command("agreement", "simulator", "run/judgements/toy", files=f"{_RUN} {_JUDGED} {_JUDGED}"),
-    "agreement csv": _command("agreement", "run/labels/person", "labels.csv", files=f"{_JUDGED} labels.csv"),
-    "label": _command("label", "run", "--import", "labels.csv", files=f"labels.csv {_JUDGED}"),
-    "label export": _command("label", "run", "--export", "out.csv", files=f"{_RUN} {_JUDGED}"),
+    "agreement": _command("judge", "agreement", "simulator", "run/judgements/toy", files=f"{_RUN} {_JUDGED} {_JUDGED}"),
+    "agreement csv": _command("judge", "agreement", "run/labels/person", "labels.csv", files=f"{_JUDGED} labels.csv"),
+    "label": _command("judge", "label", "run", "--import", "labels.csv", files=f"labels.csv {_JUDGED}"),
+    "label export": _command("judge", "label", "run", "--export", "out.csv", files=f"{_RUN} {_JUDGED}"),
     "judge": _command("judge", "run", "--judge", NOBODY, "--judge-name", "x", files=_RUN),
     "judge prompts": _command(
         "judge", "run", "--judge", NOBODY, "--judge-name", "x", "--prompts", "judge-prompts",
         files="judge-prompts/turn.yaml",
     ),
     "judged": _stand_in(_continued, "judge", "run", "-o", files=f"{_RUN} {_JUDGED}"),
-    "label data": _command("label", "data.jsonl", "--export", "out.csv", files=_DATA),
+    "label data": _command("judge", "label", "data.jsonl", "--export", "out.csv", files=_DATA),
     "judge data": _command("judge", "data.jsonl", "--judge", NOBODY, "--judge-name", "x", files=_DATA),
     "report data": _command("report", "data.jsonl", "-o", "data.html", files=_DATA),
-    "agreement data": _command("agreement", "marks", "labels.csv", "--run", "data.jsonl", files=f"{_DATA} labels.csv"),
+    "agreement data": _command(
+        "judge", "agreement", "marks", "labels.csv", "--run", "data.jsonl", files=f"{_DATA} labels.csv"
+    ),
     "mtbench published": _command(
-        "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y", "--judge-prompts",
-        "judge_prompts.jsonl", files="judge_prompts.jsonl",
+        "judge", "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y",
+        "--judge-prompts", "judge_prompts.jsonl", files="judge_prompts.jsonl",
     ),
     "mtbench prompts": _command(
-        "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y", "--prompts",
-        "judge-prompts", files="judge-prompts/*",
+        "judge", "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y",
+        "--prompts", "judge-prompts", files="judge-prompts/*",
     ),
     "mtbench": _command(
-        "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y", "--questions",
-        "questions.jsonl", "--references", "references.jsonl", files="questions.jsonl references.jsonl",
+        "judge", "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y",
+        "--questions", "questions.jsonl", "--references", "references.jsonl", files="questions.jsonl references.jsonl",
     ),
     "refine read": _command("refine", "read", "chat.jsonl", "-o", "out.jsonl", files="chat.jsonl"),
     "refine read list": _command("refine", "read", "chat.json", "-o", "out.jsonl", files="chat.json"),
@@ -300,25 +305,26 @@ READERS: Mapping[str, Reader] = {
         "play", "babyai:0", "--as", "me", "--suite", "open", "-o", "played", files="played/typed.jsonl played/*"
     ),
     "audit": _command(
-        "audit", "babyai:0", "--suite", "open", "--floor-samples", "0", "-o", "audited", files="audited/*/*.json*",
+        "data", "audit", "babyai:0", "--suite", "open", "--floor-samples", "0", "-o", "audited",
+        files="audited/*/*.json*",
     ),
-    "suite": _stand_in(_frozen, "suite", "build", "--output", files="suite/babyai.jsonl"),
+    "suite": _stand_in(_frozen, "data", "suite", "build", "--output", files="suite/babyai.jsonl"),
     "tasks": _command(
-        "tasks", "babyai", "--suite", "agentboard", "--data", "data", files="data/agentboard/babyai/*"
+        "show", "--tasks", "babyai", "--suite", "agentboard", "--data", "data", files="data/agentboard/babyai/*"
     ),
     "env serve": _stand_in(_serve, "env", "serve", "--prompts", "--data", files="prompts/babyai.yaml"),
     "data path": _command("data", "path", "--data", "data", files="data/agentboard/*/*"),
-    "prompts export": _command("prompts", "export", "prompts", files="prompts/babyai.yaml"),
+    "prompts export": _command("data", "prompts", "export", "prompts", files="prompts/babyai.yaml"),
     "run protocol": _command(
         "run", *_PLAYED, "--model", "random", "--protocol", "protocol.yaml", files="protocol.yaml"
     ),
     "run prompts": _command("run", *_PLAYED, "--model", "random", "--prompts", "prompts", files="prompts/babyai.yaml"),
-    "protocol": _command("protocol", "show", "protocol.yaml", files="protocol.yaml"),
-    "protocol import": _command("protocol", "import", "verl-agent", "theirs", files="theirs/*/*/*/*"),
+    "protocol": _command("data", "protocols", "show", "protocol.yaml", files="protocol.yaml"),
+    "protocol import": _command("data", "protocols", "import", "verl-agent", "theirs", files="theirs/*/*/*/*"),
     "protocol conform": _command(
-        "protocol", "conform", "verl-agent", "--transcripts", "recorded", "--no-worlds", files="recorded/*"
+        "data", "protocols", "conform", "verl-agent", "--transcripts", "recorded", "--no-worlds", files="recorded/*"
     ),
-    "prompts show": _command("prompts", "show", "babyai", "--prompts", "prompts", files="prompts/babyai.yaml"),
+    "prompts show": _command("data", "prompts", "show", "babyai", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "sampling": _command(
         "run", *_PLAYED, "--model", NOBODY, "--model-name", "x", "--sampling", "generation_config.json",
         files="generation_config.json",
@@ -432,7 +438,7 @@ def _make_runs(folder: Path) -> None:
     keys = list(run.turns)[:12]
     rows = [f"{task},{sample},{turn},{'wrong' if turn == 2 else 'right'},,n" for task, sample, turn in keys]
     (folder / "labels.csv").write_text("\n".join(["task_id,sample,turn,label,kind,note", *rows, ""]))
-    assert main(["label", "run", "--rater", "person", "--import", "labels.csv"]) == 0
+    assert main(["judge", "label", "run", "--rater", "person", "--import", "labels.csv"]) == 0
     identity = {"kind": judging.KIND, "run_digest": run.digest, "model": {"name": "toy"}}
     manifest = answers.make_manifest(identity, "toy", drawn={"turns": 12, "seed": 0}, plain=False)
     _lines(folder / "judged.json", manifest)

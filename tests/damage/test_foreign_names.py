@@ -66,10 +66,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     ),
     "bon": ("--config run/config.yaml -o study --dry-run",),
     "checkpoints": (f"checkpoints --config run/config.yaml {_ONE} -o study --dry-run",),
-    "show": ("run", "run babyai/open/000", "study", "submission"),
-    "runs": (".",),
-    "runs mv": ("run moved",),
-    "runs rm": ("moved -y",),
+    "show": ("run", "run babyai/open/000", "study", "submission", ".", "run other --behaviour"),
     "verify": ("run", "study", "submission"),
     "compare": ("run other",),
     "leaderboard": (
@@ -79,12 +76,10 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     ),
     "leaderboard submit": ("run -o s --name x --no-verify",),
     "paper": ("table1 run study", "."),
-    "analyze": ("run other",),
-    "plot": ("run -o plots", "study -o plots"),
-    "diversity": ("thoughts run -o plots --embedding tfidf",),
+    "paper diversity": ("thoughts run -o plots --embedding tfidf",),
     "export": tuple(
         f"run --format {form} -o exported-{form} {'--model-id a/b' if form == 'every-eval-ever' else ''}"
-        for form in ("csv", "parquet", "inspect", "atif", "openai-chat", "every-eval-ever")
+        for form in ("csv", "parquet", "inspect", "atif", "openai-chat", "every-eval-ever", "mlflow")
     ),
     "refine scripts": (),
     "refine trajectories": (f"--scripts run {_NOBODY} -o played",),
@@ -99,25 +94,23 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "tune": ("--model run --data data.jsonl -o run",),
     "tune install": (),
     "tune uninstall": (),
-    "track": ("run --to mlflow",),
-    "report": ("run other -o page.html", "study -o page.html"),
+    "report": ("run other -o page.html", "study -o page.html", "run --figure plots", "study --figure plots"),
     "judge": ("run --judge random", "data.jsonl --judge random"),
-    "label": ("run --export labels.csv", "data.jsonl --export labels.csv"),
-    "agreement": ("run/labels/person run/judgements/toy", "simulator run/judgements/toy"),
-    "mtbench": (),
-    "tasks": (),
+    "judge label": ("run --export labels.csv", "data.jsonl --export labels.csv"),
+    "judge agreement": ("run/labels/person run/judgements/toy", "simulator run/judgements/toy"),
+    "judge mtbench": (),
     "play": ("run",),
-    "agents": (),
-    "protocol list": (),
-    "protocol show": ("protocol.yaml",),
-    "protocol import": ("verl-agent .",),
-    "protocol conform": ("--transcripts .",),
-    "prompts export": (),
-    "prompts show": (),
-    "perturb list": (),
-    "perturb show": (),
-    "audit": (),
-    "suite build": (),
+    "data agents": (),
+    "data protocols list": (),
+    "data protocols show": ("protocol.yaml",),
+    "data protocols import": ("verl-agent .",),
+    "data protocols conform": ("--transcripts .",),
+    "data prompts export": (),
+    "data prompts show": (),
+    "data perturbations list": (),
+    "data perturbations show": (),
+    "data audit": (),
+    "data suite build": (),
     "env serve": (),
     "server install": (),
     "server uninstall": (),
@@ -152,7 +145,16 @@ def _commands(parser: CommandParser, name: str = "") -> Iterator[str]:
 
 
 def test_no_command_is_missing() -> None:
-    above = {"refine", "protocol", "prompts", "perturb", "suite", "env", "server", "data"}
+    above = {
+        "refine",
+        "env",
+        "server",
+        "data",
+        "data protocols",
+        "data prompts",
+        "data perturbations",
+        "data suite",
+    }
     assert set(_commands(make_parser())) <= COMMANDS.keys() | above
 
 
@@ -189,7 +191,7 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "labels.csv").write_text(
             f"task_id,sample,turn,label,kind,note\n{task},{sample},{turn},right,,n\n"
         )
-        assert main(["label", "run", "--rater", "person", "--import", "labels.csv"]) == 0
+        assert main(["judge", "label", "run", "--rater", "person", "--import", "labels.csv"]) == 0
         identity = {"kind": judging.KIND, "run_digest": run.digest, "model": {"name": "toy"}}
         judged = folder / "run" / "judgements" / "toy"
         judged.mkdir(parents=True)

@@ -28,7 +28,7 @@ def test_lines_that_are_no_plain_file_are_named(tmp_path: Path) -> None:
 
 def test_links_in_a_circle_are_a_bad_file_like_any_other(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "a.csv").symlink_to("a.csv")
-    done = evalharness(environment, "agreement", tmp_path / "a.csv", tmp_path / "b.csv")
+    done = evalharness(environment, "judge", "agreement", tmp_path / "a.csv", tmp_path / "b.csv")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 

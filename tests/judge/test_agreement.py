@@ -120,7 +120,16 @@ async def test_the_kappa_of_a_judge_of_known_error_rate_is_inside_its_interval(
         assert done.returncode == 0, done.stderr
     result = tmp_path / "agreement.json"
     done = await asyncio.to_thread(
-        evalharness, environment, "agreement", "simulator", out, "--json", result, "--csv", tmp_path / "a.csv"
+        evalharness,
+        environment,
+        "judge",
+        "agreement",
+        "simulator",
+        out,
+        "--json",
+        result,
+        "--csv",
+        tmp_path / "a.csv",
     )
     assert done.returncode == 0, done.stderr
     rows = json.loads(result.read_text())
@@ -205,6 +214,7 @@ def test_raters_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.Captur
             f"task_id,sample,turn,label\nbabyai/agentboard/000,0,1,{label}\n"
         )
         words = [
+            "judge",
             "label",
             str(run),
             "--rater",
@@ -216,7 +226,7 @@ def test_raters_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.Captur
         manifest = run / "labels" / f"ann-{folder}" / "manifest.json"
         manifest.write_text(manifest.read_text().replace(f'"rater": "ann-{folder}"', '"rater": "ann"'))
     folders = [str(run / "labels" / f"ann-{folder}") for folder in "ab"]
-    assert main(["agreement", "simulator", *folders]) == 0
+    assert main(["judge", "agreement", "simulator", *folders]) == 0
     shown = capsys.readouterr().out
     assert "simulator \\ ann (ann-a)" in shown
     assert "simulator \\ ann (ann-b)" in shown
@@ -232,7 +242,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path, capsys: pytest.CaptureF
         (["simulator", str(run), "--run", str(run)], "is no rater"),
         (["simulator", str(table), "--run", str(run)], "is no rater"),
     ):
-        assert main(["agreement", *words]) == 2
+        assert main(["judge", "agreement", *words]) == 2
         assert message in capsys.readouterr().err
     for text, message in (
         (
@@ -249,8 +259,8 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path, capsys: pytest.CaptureF
         ("", "has no column 'task_id'"),
     ):
         table.write_text(text)
-        assert main(["agreement", "simulator", str(table), "--run", str(run)]) == 2
+        assert main(["judge", "agreement", "simulator", str(table), "--run", str(run)]) == 2
         assert message in capsys.readouterr().err
     table.write_text("task_id,sample,turn,label,kind\nbabyai/agentboard/000,0,1,wrong,place\n")
-    assert main(["agreement", "simulator", str(table), "--run", str(run)]) == 0
+    assert main(["judge", "agreement", "simulator", str(table), "--run", str(run)]) == 0
     assert "simulator \\ mine" in capsys.readouterr().out

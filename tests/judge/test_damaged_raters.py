@@ -35,7 +35,7 @@ def judged(tmp_path: Path) -> Path:
 
 def agreement(judged: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     capsys.readouterr()
-    status = main(["agreement", "simulator", str(judged)])
+    status = main(["judge", "agreement", "simulator", str(judged)])
     return status, capsys.readouterr().err
 
 

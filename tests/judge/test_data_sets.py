@@ -68,13 +68,13 @@ def test_a_judge_a_person_and_the_marks_are_compared(
     """The judge sees what the world answered and no mark; the person calls one marked turn right."""
     asyncio.run(judged(data))
     table = tmp_path / "labels.csv"
-    assert main(["label", str(data), "--rater", "ann", "--turns", "30", "--export", str(table)]) == 0
+    assert main(["judge", "label", str(data), "--rater", "ann", "--turns", "30", "--export", str(table)]) == 0
     labelled(table, {2})
-    assert main(["label", str(data), "--rater", "ann", "--turns", "30", "--import", str(table)]) == 0
+    assert main(["judge", "label", str(data), "--rater", "ann", "--turns", "30", "--import", str(table)]) == 0
     found = tmp_path / "found.json"
     (judgements,) = (data.parent / "data.judged" / "judgements").iterdir()
     raters = ["marks", str(judgements), str(data.parent / "data.judged" / "labels" / "ann")]
-    assert main(["agreement", *raters, "--json", str(found)]) == 0
+    assert main(["judge", "agreement", *raters, "--json", str(found)]) == 0
     model, person, published = json.loads(found.read_text())
     assert (model["n"], model["kappa"]) == (30, 1.0)
     assert person["counts"] == {"right_right": 20, "right_wrong": 0, "wrong_right": 5, "wrong_wrong": 5}
@@ -88,20 +88,22 @@ def test_a_judge_a_person_and_the_marks_are_compared(
 def test_the_simulator_is_a_rater_only_where_one_answered(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["agreement", "marks", "simulator", "--run", str(data)]) == 2
+    assert main(["judge", "agreement", "marks", "simulator", "--run", str(data)]) == 2
     assert "no simulator answered these turns" in capsys.readouterr().err
     grounded = tmp_path / "grounded.jsonl"
     valid = [True, False, False, True, True, True]
     write_data(grounded, [conversation(number, valid=valid) for number in range(5)], {})
     found = tmp_path / "found.json"
-    assert main(["agreement", "marks", "simulator", "--run", str(grounded), "--json", str(found)]) == 0
+    assert (
+        main(["judge", "agreement", "marks", "simulator", "--run", str(grounded), "--json", str(found)]) == 0
+    )
     assert json.loads(found.read_text())[0]["counts"]["wrong_wrong"] == 10
 
 
 def test_labels_are_refused_for_a_data_set_that_has_changed(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    export = ["label", str(data), "--export", str(tmp_path / "labels.csv")]
+    export = ["judge", "label", str(data), "--export", str(tmp_path / "labels.csv")]
     assert main(export) == 0
     assert main(export) == 0
     other = replace(conversation(0), messages=conversation(7).messages)
@@ -115,10 +117,10 @@ def test_one_task_twice_in_a_mixture_is_judged_twice(tmp_path: Path) -> None:
     facts = {"task_id": "cellar/open/001", "suite_seed": 100, "variant": 0}
     write_data(data, [conversation(number, **facts) for number in range(2)], {})
     table = tmp_path / "labels.csv"
-    assert main(["label", str(data), "--export", str(table)]) == 0
+    assert main(["judge", "label", str(data), "--export", str(table)]) == 0
     assert len(list(csv.DictReader(table.open(encoding="utf-8")))) == 12
 
 
 def test_marks_are_of_data_sets(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["agreement", "marks", "simulator"]) == 2
+    assert main(["judge", "agreement", "marks", "simulator"]) == 2
     assert "name it with --run" in capsys.readouterr().err

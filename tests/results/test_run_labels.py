@@ -91,7 +91,7 @@ def test_compare_names_all_of_its_runs_and_keeps_their_letters(
     assert "C - A [95 % CI]" in out
     assert "solved more by C: 6" in out
     assert max(map(len, out.splitlines())) <= 80
-    assert main(["analyze", *three]) == 0
+    assert main(["show", "--behaviour", *three]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[2] == "C  mine (seed 2)  run2"
     assert "C - A" in out
@@ -102,7 +102,7 @@ def test_the_leaderboard_and_plots_use_the_same_labels(
 ) -> None:
     assert main(["leaderboard", *three, "--no-published"]) == 0
     out = capsys.readouterr().out
-    assert main(["plot", *three, "-o", "plots"]) == 0
+    assert main(["report", *three, "--figure", "plots"]) == 0
     with Path("plots/families.csv").open() as file:
         drawn = list(dict.fromkeys(row["run"] for row in csv.DictReader(file)))
     assert drawn == [f"mine (seed {i})" for i in range(3)]

@@ -83,7 +83,7 @@ def test_the_command_plays_every_seed_and_a_further_one_extends_the_study(
     assert "random, 3 seeds" in out
     assert "seed 0 seed 1 seed 2" in out
     assert max(map(len, out.splitlines())) <= max(
-        80, len(f"study folder: {study}  (pictures: evalharness plot {study})")
+        80, len(f"study folder: {study}  (pictures: evalharness report {study} --figure plots)")
     )
     data = json.loads((tmp_path / "out.json").read_text())
     assert data["seeds"] == [0, 1, 2]

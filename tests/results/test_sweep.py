@@ -73,9 +73,9 @@ def test_the_average_of_the_papers_first_version_stands_beside_that_of_the_last(
 
 
 def test_perturbations_whose_wording_is_recalled_say_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["perturb", "show", "alfworld", "P5"]) == 0
+    assert main(["data", "perturbations", "show", "alfworld", "P5"]) == 0
     assert "recalled: wording not checked" in capsys.readouterr().out
-    assert main(["perturb", "show", "alfworld", "P1"]) == 0
+    assert main(["data", "perturbations", "show", "alfworld", "P1"]) == 0
     assert "recalled" not in capsys.readouterr().out
 
 
@@ -156,7 +156,7 @@ def test_a_sweep_is_one_study_that_continues_and_grows(
     ("options", "expected"),
     [
         (["--tasks", "alfwrld"], "did you mean 'alfworld'"),
-        (["--tasks", "babyai", "--perturb", "P1"], "evalharness perturb list babyai"),
+        (["--tasks", "babyai", "--perturb", "P1"], "evalharness data perturbations list babyai"),
         (["--tasks", "babyai,pddl:0-3"], "is of one family"),
     ],
 )

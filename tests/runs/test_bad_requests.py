@@ -216,7 +216,7 @@ def test_an_unreadable_file_of_the_data(environment: dict[str, str], tmp_path: P
     family = tmp_path / "data" / "agentboard" / "pddl"
     family.mkdir(parents=True)
     (family / "test.jsonl").touch(mode=0)
-    for arguments in (["data", "verify"], ["tasks", "pddl", "--suite", "agentboard"]):
+    for arguments in (["data", "verify"], ["show", "--tasks", "pddl", "--suite", "agentboard"]):
         done = subprocess.run(
             command(*arguments, "--data", tmp_path / "data"),
             env=environment,
@@ -231,7 +231,7 @@ def test_an_unreadable_file_of_the_data(environment: dict[str, str], tmp_path: P
         assert "Permission denied" in line
 
 
-@pytest.mark.parametrize("unreadable", ["prompts", "prompts/babyai.yaml"])
+@pytest.mark.parametrize("unreadable", ["data", "prompts", "prompts/babyai.yaml"])
 def test_unreadable_prompts(environment: dict[str, str], tmp_path: Path, unreadable: str) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "babyai.yaml").write_text("x")

@@ -1,4 +1,4 @@
-"""`evalharness suite build`: new open suites are proven, frozen, the same bytes anywhere, and found by `run`."""
+"""`evalharness data suite build`: new open suites are proven, frozen, the same bytes anywhere, and found by `run`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], Pat
     """A home in which the ALFWorld suite of seed 11 has been built."""
     folder = tmp_path_factory.mktemp("suite")
     environment = {**surroundings(folder), "PYTHONHASHSEED": "1"}
-    done = evalharness(environment, "suite", "build", "--suite-seed", SEED, "--tasks", "alfworld")
+    done = evalharness(environment, "data", "suite", "build", "--suite-seed", SEED, "--tasks", "alfworld")
     assert done.returncode == 0, done.stderr
     assert "134 tasks" in done.stdout
     return environment, folder / "home" / "suites" / f"open-{SEED}" / "alfworld.jsonl"
@@ -79,7 +79,7 @@ def test_a_run_plays_the_frozen_suite_of_its_seed(built: tuple[dict[str, str], P
 def test_what_is_frozen_already_is_left_as_it_is(built: tuple[dict[str, str], Path]) -> None:
     environment, file = built
     before = file.stat().st_mtime_ns
-    done = evalharness(environment, "suite", "build", "--suite-seed", SEED, "--tasks", "alfworld")
+    done = evalharness(environment, "data", "suite", "build", "--suite-seed", SEED, "--tasks", "alfworld")
     assert done.returncode == 0, done.stderr
     assert "frozen already" in done.stdout
     assert file.stat().st_mtime_ns == before
@@ -128,7 +128,7 @@ def test_a_suite_that_is_not_there_is_made_and_told(
     )
     with caplog.at_level("INFO", logger="evalharness"):
         made = family_tasks(few, "open", None, 3)
-        assert "evalharness suite build --suite-seed 3" in caplog.text
+        assert "evalharness data suite build --suite-seed 3" in caplog.text
         caplog.clear()
         assert family_tasks(few, "open", None, 3) == made
         assert caplog.text == ""
@@ -169,14 +169,14 @@ def test_a_changed_task_of_seed_0_is_noticed() -> None:
         (["--suite-seed", "1", "--tasks", "alfword"], "did you mean 'alfworld'"),
         (
             ["--suite-seed", "987654", "--tasks", "alfworld", "--check"],
-            "evalharness suite build --suite-seed 987654",
+            "evalharness data suite build --suite-seed 987654",
         ),
     ],
 )
 def test_a_bad_request_is_refused_with_what_to_do(
     environment: dict[str, str], arguments: list[str], told: str
 ) -> None:
-    done = evalharness(environment, "suite", "build", *arguments)
+    done = evalharness(environment, "data", "suite", "build", *arguments)
     assert done.returncode == 2
     assert told in done.stderr
 
@@ -184,7 +184,7 @@ def test_a_bad_request_is_refused_with_what_to_do(
 @pytest.mark.parametrize("family", ["alfworld", "jericho"])
 def test_seed_0_is_what_the_generators_make(environment: dict[str, str], family: str) -> None:
     """The quick families; the others are in tests/envs, without the command."""
-    done = evalharness(environment, "suite", "build", "--suite-seed", 0, "--check", "--tasks", family)
+    done = evalharness(environment, "data", "suite", "build", "--suite-seed", 0, "--check", "--tasks", family)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "as frozen" in done.stdout
 

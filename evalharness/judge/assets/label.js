@@ -203,7 +203,7 @@ async function start() {
     const asked = Number(location.hash.slice(1)) - 1;
     await page.show(asked >= 0 ? asked : page.undecided(-1) ?? 0);
   } catch (error) {
-    replace(document.getElementById('main'), h('p.warning', {}, `This page could not be read: ${error.message}. Is evalharness label still running?`));
+    replace(document.getElementById('main'), h('p.warning', {}, `This page could not be read: ${error.message}. Is evalharness judge label still running?`));
     throw error;
   }
 }

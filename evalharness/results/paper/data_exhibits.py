@@ -122,7 +122,7 @@ FIGURE6 = Exhibit(
     "figure6",
     _MAP,
     "t-SNE of the thoughts of runs and training sets",
-    "evalharness run, or a data set's file; the same map with options: evalharness diversity thoughts",
+    "evalharness run, or a data set's file; the same map with options: evalharness paper diversity thoughts",
     lambda given: [path.name for path in _sources(given)],
     _fill_map,
 )

@@ -73,7 +73,7 @@ JUDGE = Exhibit(
     "judge",
     _AGREEMENT,
     "turns that a person and GPT-4 call right or wrong",
-    "evalharness judge RUN|DATA --judge MODEL, then evalharness label RUN|DATA --rater NAME",
+    "evalharness judge RUN|DATA --judge MODEL, then evalharness judge label RUN|DATA --rater NAME",
     lambda given: list(dict.fromkeys(_judged(given).values())),
     _fill_agreement,
 )
@@ -87,7 +87,7 @@ _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 
 
 def is_mtbench_folder(path: Path) -> bool:
-    """Whether `evalharness mtbench` wrote it."""
+    """Whether `evalharness judge mtbench` wrote it."""
     try:
         return bool(read_json(path / MANIFEST)["identity"]["kind"] == _KIND)
     except (OSError, *_NOT_AS_WRITTEN):
@@ -144,7 +144,7 @@ def _fill_mtbench(given: Given) -> Filled:
             rows.append(_mtbench_row(path))
         except (OSError, *_NOT_AS_WRITTEN):
             problems.append(
-                f"{path}: its summary is not readable; run its `evalharness mtbench` command again"
+                f"{path}: its summary is not readable; run its `evalharness judge mtbench` command again"
             )
     own = f"{DIFFERS} not graded by FastChat's prompts (--judge-prompts FILE)"
     notes = [
@@ -160,7 +160,8 @@ MTBENCH = Exhibit(
     "mtbench",
     _MTBENCH,
     "two-turn questions answered by methods with and without general data, graded by GPT-4",
-    "evalharness mtbench --model CKPT --judge MODEL --questions question.jsonl --judge-prompts judge_prompts.jsonl",
+    "evalharness judge mtbench --model CKPT --judge MODEL --questions question.jsonl "
+    "--judge-prompts judge_prompts.jsonl",
     lambda given: [path.name for path in given.mtbench],
     _fill_mtbench,
 )

@@ -108,7 +108,7 @@ def _protocol_lines(summary: Summary) -> list[str]:
     """The number that another group's protocol would report, and how its draw would change it."""
     if (number := summary.protocol_number) is None:
         return (
-            ["the protocol has no number of its own here (evalharness protocol show)"]
+            ["the protocol has no number of its own here (evalharness data protocols show)"]
             if summary.protocol
             else []
         )

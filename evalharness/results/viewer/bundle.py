@@ -42,7 +42,7 @@ PicturesOf = Callable[[Episode], Sequence[str]]
 
 
 def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
-    """The figures of `evalharness analyze`, shares in percent."""
+    """The figures of `evalharness show --behaviour`, shares in percent."""
     figures = {figure.name: figure for figure in FIGURES}
     rows = []
     for row in behaviour_rows(run):

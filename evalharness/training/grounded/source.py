@@ -128,5 +128,5 @@ async def _build(spec: EnvSpec, seed: int) -> None:
         lines = stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
         raise UserError(
             f"the suite of seed {seed} could not be made: {lines[-1][:300]} "
-            f"(try: evalharness suite build --suite-seed {seed} --tasks {spec.family})"
+            f"(try: evalharness data suite build --suite-seed {seed} --tasks {spec.family})"
         )

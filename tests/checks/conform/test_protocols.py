@@ -142,7 +142,7 @@ def test_the_admissible_actions_are_those_that_the_original_listed(
 def test_the_command_says_what_differs(
     recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    command = ["protocol", "conform", "verl-agent", "--transcripts", str(recorded), "--no-worlds"]
+    command = ["data", "protocols", "conform", "verl-agent", "--transcripts", str(recorded), "--no-worlds"]
     assert main([*command, "--json", str(tmp_path / "a.json")]) == 0
     assert "1212/1212" in capsys.readouterr().out
     assert json.loads((tmp_path / "a.json").read_text())["ok"] is True
@@ -170,7 +170,7 @@ def test_damaged_recordings_are_refused(content: str, said: str, tmp_path: Path)
 
 
 def test_a_folder_without_recordings_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["protocol", "conform", "verl-agnt", "--transcripts", str(tmp_path)]) == 2
+    assert main(["data", "protocols", "conform", "verl-agnt", "--transcripts", str(tmp_path)]) == 2
     assert "did you mean 'verl-agent'?" in capsys.readouterr().err
     with pytest.raises(UserError, match="no transcripts of tales"):
         read_recording("tales", tmp_path)

@@ -163,7 +163,7 @@ def test_prompts_of_ones_own_under_our_hash_are_noted(tmp_path: Path) -> None:
     spec = specs()["pddl"]
     ours = load_prompt(spec)
     own = tmp_path / "prompts"
-    assert main(["prompts", "export", "--tasks", "pddl", str(own)]) == 0
+    assert main(["data", "prompts", "export", "--tasks", "pddl", str(own)]) == 0
     with (own / "pddl.yaml").open("a") as file:
         file.write("# mine\n")
     run = play(tmp_path / "run", "--model", "random", "--max-turns", "2", "--prompts", str(own))

@@ -28,7 +28,9 @@ def test_the_published_perturbations_say_what_the_paper_says() -> None:
 
 
 def test_an_unknown_or_contradictory_perturbation_is_a_clear_error() -> None:
-    with pytest.raises(UserError, match=r"did you mean 'verbs'.*evalharness perturb list alfworld"):
+    with pytest.raises(
+        UserError, match=r"did you mean 'verbs'.*evalharness data perturbations list alfworld"
+    ):
         PlayedSurface(SPEC, "verb")
     with pytest.raises(UserError, match="reword the same action"):
         PlayedSurface(SPEC, "P3+verbs")
@@ -57,4 +59,4 @@ def test_a_perturbed_run_is_a_run_of_its_own(tmp_path: Path, capsys: pytest.Capt
     assert main(options) == 2
     assert "perturb" in capsys.readouterr().err
     assert main([*options, "--perturb", "P9"]) == 2
-    assert "evalharness perturb list alfworld" in capsys.readouterr().err
+    assert "evalharness data perturbations list alfworld" in capsys.readouterr().err

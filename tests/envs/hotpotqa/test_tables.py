@@ -129,6 +129,6 @@ def test_runs_with_other_turn_limits_are_not_compared(
     with pytest.raises(UserError, match="table of its own"):
         api.leaderboard([run_folder])
     assert [row["name"] for row in api.leaderboard([run_folder], table="hotpotqa").rows()][-1] == "oracle"
-    assert main(["plot", str(run_folder), "-o", str(tmp_path / "plots")]) == 0
+    assert main(["report", str(run_folder), "--figure", str(tmp_path / "plots")]) == 0
     with pytest.raises(UserError, match="turn limit"):
         api.leaderboard([run_folder, longer], published=False, table="hotpotqa")

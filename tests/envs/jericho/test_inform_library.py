@@ -14,7 +14,7 @@ def test_without_the_library_another_suite_seed_says_what_to_install(
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     # a seed of this test alone: a suite that another test of this process has made is in memory
-    assert main(["tasks", "jericho", "--suite", "open", "--suite-seed", "90417"]) == 2
+    assert main(["show", "--tasks", "jericho", "--suite", "open", "--suite-seed", "90417"]) == 2
     complaint = capsys.readouterr().err
     assert "apt-get install inform6-library" in complaint
     assert "--suite-seed 0" in complaint

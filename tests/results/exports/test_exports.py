@@ -269,7 +269,7 @@ def test_a_tracker_that_is_not_installed_is_named_with_its_extra(
 ) -> None:
     monkeypatch.setitem(sys.modules, tracker, None)
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
-    assert main(["track", str(run), "--to", tracker]) == 2
+    assert main(["export", str(run), "--format", tracker]) == 2
     assert f"pip install 'evalharness[{tracker}]'" in capsys.readouterr().err
 
 

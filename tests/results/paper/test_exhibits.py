@@ -342,7 +342,7 @@ def test_a_persons_labels_and_a_judges_verdicts_are_a_row_of_counts(
     task = "babyai/agentboard/000"
     labels = tmp_path / "labels.csv"
     labels.write_text(f"task_id,sample,turn,label,kind,note\n{task},0,1,right,,\n{task},0,2,wrong,,\n")
-    assert main(["label", str(run), "--rater", "ann", "--import", str(labels)]) == 0
+    assert main(["judge", "label", str(run), "--rater", "ann", "--import", str(labels)]) == 0
     turns = load_turns(run)
     identity = {"kind": judging.KIND, "run_digest": turns.digest, "model": {"name": "toy"}}
     folder = run / "judgements" / "toy"

@@ -57,7 +57,7 @@ def test_only_one_module_prints() -> None:
         ("show", "run", f"--no{TITLE}option"),
         (f"no{TITLE}command",),
         ("--debug", "show", f"no{TITLE}run"),
-        ("tasks", "--suite", "open", f"no{TITLE}task"),
+        ("show", "--suite", "open", "--tasks", f"no{TITLE}task"),
     ],
     ids=lambda arguments: " ".join(arguments).replace(TITLE, ""),
 )
@@ -156,7 +156,7 @@ def test_live_views_keep_their_own_control_sequences(capsys: pytest.CaptureFixtu
 def test_a_port_that_is_none_is_one_line(tmp_path: Path, environment: dict[str, str]) -> None:
     make_run(tmp_path / "run", {"babyai": [(True, 1.0)]})
     for port in (99999, -1):
-        done = evalharness(environment, "label", tmp_path / "run", "--port", port)
+        done = evalharness(environment, "judge", "label", tmp_path / "run", "--port", port)
         assert done.returncode == 2
         assert done.stderr == (
             f"evalharness: --port {port}: a port is a number up to 65535, or 0 for a free one\n"

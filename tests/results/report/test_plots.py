@@ -1,4 +1,4 @@
-"""`evalharness plot`: the numbers, the files, hostile names, and curves over labels or what a file says."""
+"""`evalharness report --figure`: the numbers, the files, hostile names, and curves over labels or what a file says."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_each_plot_is_png_svg_and_csv_with_the_numbers_it_shows(tmp_path: Path) 
     a = make_run(tmp_path / "a", {"babyai": [SOLVED] * 2 + [HALF] * 2}, name="<b>$x_1$")
     b = make_run(tmp_path / "b", {"babyai": [SOLVED] * 4, "pddl": [NOTHING] * 2}, name="other")
     out = tmp_path / "out"
-    assert main(["plot", str(a), str(b), "-o", str(out), "--against", "GPT-4o"]) == 0
+    assert main(["report", str(a), str(b), "--figure", str(out), "--against", "GPT-4o"]) == 0
     assert {path.name for path in out.iterdir()} == {
         f"{name}.{ending}"
         for name in ("progress_by_turn", "difficulty", "families")
@@ -80,7 +80,7 @@ def test_marks_are_explained_where_they_are_and_names_fit(
     """Also a glyph that no font has draws no warning into the terminal."""
     whole = make_run(tmp_path / "whole", {"jericho": [SOLVED] * 7 + [NOTHING] * 13}, name="模型 " + "x" * 90)
     out = tmp_path / "out"
-    assert main(["plot", str(whole), "-o", str(out)]) == 0
+    assert main(["report", str(whole), "--figure", str(out)]) == 0
     text = "".join(ElementTree.fromstring((out / "families.svg").read_text(encoding="utf-8")).itertext())
     assert "hatched" not in text
     assert "†" not in text
@@ -88,7 +88,7 @@ def test_marks_are_explained_where_they_are_and_names_fit(
     assert "x" * 20 in text
     assert "x" * 60 not in text
     part = make_run(tmp_path / "part", {"jericho": [SOLVED]}, name="part")
-    assert main(["plot", str(part), "-o", str(out), "--against", "LLaMA-3-8B/AgentRefine"]) == 0
+    assert main(["report", str(part), "--figure", str(out), "--against", "LLaMA-3-8B/AgentRefine"]) == 0
     text = "".join(ElementTree.fromstring((out / "families.svg").read_text(encoding="utf-8")).itertext())
     assert "†: a part of the family" in text
     errors = capfd.readouterr().err.splitlines()
@@ -97,7 +97,7 @@ def test_marks_are_explained_where_they_are_and_names_fit(
 
 def test_a_run_that_is_called_as_a_published_row_has_bars_of_its_own(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", {"jericho": [SOLVED] * 20}, name="GPT-4o")
-    assert main(["plot", str(run), "-o", str(tmp_path / "out"), "--against", "GPT-4o"]) == 0
+    assert main(["report", str(run), "--figure", str(tmp_path / "out"), "--against", "GPT-4o"]) == 0
     found = {(r["run"], r["source"]) for r in rows(tmp_path / "out" / "families.csv")}
     assert found == {("GPT-4o", "published"), ("GPT-4o (ours)", "run")}
 
@@ -106,7 +106,7 @@ def test_curves_over_k_where_tasks_were_sampled(tmp_path: Path) -> None:
     run = make_run(
         tmp_path / "run", {"pddl": [[SOLVED, NOTHING, HALF], [NOTHING] * 3]}, samples=3, temperature=1.0
     )
-    assert main(["plot", str(run), "-o", str(tmp_path / "out")]) == 0
+    assert main(["report", str(run), "--figure", str(tmp_path / "out")]) == 0
     values = {(r["curve"], int(r["k"])): float(r["rate"]) for r in rows(tmp_path / "out" / "best_of_k.csv")}
     assert values["best_success", 1] == pytest.approx(1 / 6)
     assert values["best_success", 3] == pytest.approx(1 / 2)
@@ -122,7 +122,7 @@ def test_slopes_where_runs_are_under_perturbations(tmp_path: Path) -> None:
     make_run(study / "P2", {"alfworld": [SOLVED, HALF, HALF, NOTHING]}, name="m", perturb="P2")
     make_run(study / "P5", {"alfworld": [NOTHING] * 4}, name="m", perturb="P5")
     made_study(study, "sweep", ["unperturbed", "P2", "P5"])
-    assert main(["plot", str(study), "-o", str(out)]) == 0
+    assert main(["report", str(study), "--figure", str(out)]) == 0
     found = {(r["perturbation"], r["measure"]): float(r["rate"]) for r in rows(out / "perturbations.csv")}
     assert found == {
         ("unperturbed", "success"): 0.5, ("P2", "success"): 0.25, ("P5", "success"): 0.0,
@@ -149,7 +149,7 @@ def test_labels_are_spread_apart_in_the_order_of_their_points(values: list[float
 def test_the_same_runs_give_the_same_files(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", {"babyai": [SOLVED, HALF, NOTHING]})
     for name in ("one", "two"):
-        assert main(["plot", str(run), "-o", str(tmp_path / name)]) == 0
+        assert main(["report", str(run), "--figure", str(tmp_path / name)]) == 0
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
 
@@ -163,7 +163,7 @@ def test_two_models_of_one_name_have_slopes_of_their_own(tmp_path: Path) -> None
             manifest["identity"]["model"]["checkpoint_sha256"] = model
             (run / "manifest.json").write_text(json.dumps(manifest))
             runs.append(run)
-    assert main(["plot", *map(str, runs), "-o", str(tmp_path / "out")]) == 0
+    assert main(["report", *map(str, runs), "--figure", str(tmp_path / "out")]) == 0
     found = {(r["run"], r["rate"]) for r in rows(tmp_path / "out" / "perturbations.csv")}
     assert found == {("model (a/None)", "1.0"), ("model (b/None)", "0.0")}
     given = Given(specs(), tuple(Entry(run.name, (load_scored_run(run),)) for run in runs))
@@ -181,7 +181,7 @@ def test_a_published_row_must_be_named_clearly(
     tmp_path: Path, name: str, expected: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
-    assert main(["plot", str(run), "-o", str(tmp_path / "out"), "--against", name]) == 2
+    assert main(["report", str(run), "--figure", str(tmp_path / "out"), "--against", name]) == 2
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -191,7 +191,7 @@ def test_without_matplotlib_the_error_says_how_to_get_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
-    assert main(["plot", str(run), "-o", str(tmp_path / "out")]) == 2
+    assert main(["report", str(run), "--figure", str(tmp_path / "out")]) == 2
     assert f"{sys.executable} -m pip install 'matplotlib>=3.8'" in capsys.readouterr().err
 
 
@@ -226,7 +226,7 @@ def runs(folder: Path, *, series: str | None = None) -> list[Path]:
 @pytest.mark.slow
 def test_runs_are_drawn_over_their_label(tmp_path: Path) -> None:
     made = runs(tmp_path)
-    assert main(["plot", *map(str, made), "--x", "data_size", "-o", str(tmp_path / "plots")]) == 0
+    assert main(["report", *map(str, made), "--x", "data_size", "--figure", str(tmp_path / "plots")]) == 0
     success = [(row["x"], row["rate"]) for row in drawn(tmp_path) if row["measure"] == "success"]
     assert success == [("4000.0", "0.25"), ("8000.0", "0.5"), ("64000.0", "1.0")]
     assert {row["axis"] for row in drawn(tmp_path)} == {"data_size"}
@@ -261,7 +261,7 @@ def test_a_line_is_drawn_in_the_order_of_its_numbers(tmp_path: Path, monkeypatch
 
 def test_runs_of_several_series_are_a_line_each(tmp_path: Path) -> None:
     made = [*runs(tmp_path, series="plain"), *runs(tmp_path, series="refined")]
-    assert main(["plot", *map(str, made), "--x", "data_size", "-o", str(tmp_path / "plots")]) == 0
+    assert main(["report", *map(str, made), "--x", "data_size", "--figure", str(tmp_path / "plots")]) == 0
     assert {row["series"] for row in drawn(tmp_path)} == {"plain", "refined"}
     assert "refined: success" in (tmp_path / "plots" / "scaling.svg").read_text()
 
@@ -271,9 +271,9 @@ def test_a_label_that_is_no_number_or_missing_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], label: str
 ) -> None:
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]}, suite="open", label={"data_size": label})
-    assert main(["plot", str(run), "--x", "data_size", "-o", str(tmp_path / "plots")]) == 2
+    assert main(["report", str(run), "--x", "data_size", "--figure", str(tmp_path / "plots")]) == 2
     assert f"{label!r} is no number" in capsys.readouterr().err
-    assert main(["plot", str(run), "--x", "steps", "-o", str(tmp_path / "plots")]) == 2
+    assert main(["report", str(run), "--x", "steps", "--figure", str(tmp_path / "plots")]) == 2
     assert "--label steps=N" in capsys.readouterr().err
 
 

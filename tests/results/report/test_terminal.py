@@ -45,8 +45,8 @@ COMMANDS = [
     ("show", "b", "babyai/agentboard/003"),
     ("compare", "a", "b"),
     ("leaderboard", "b"),
-    ("tasks", "--suite", "open"),
-    ("tasks", "--suite", "open", "pddl:0-3"),
+    ("show", "--suite", "open", "--tasks"),
+    ("show", "--suite", "open", "--tasks", "pddl:0-3"),
 ]
 
 
@@ -72,7 +72,7 @@ def test_in_a_pipe_a_row_is_one_line(
 ) -> None:
     """However long: what greps for a task gets all of it."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert main(["tasks", "--suite", "open", "pddl:0-9"]) == 0
+    assert main(["show", "--tasks", "--suite", "open", "pddl:0-9"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 11
     assert max(map(len, lines)) > 100

@@ -73,7 +73,7 @@ def test_data_like_a_family_is_flagged(
     )
     far.write_text(json.dumps([{"messages": [user("Bake bread.").to_json(), said("t", "a").to_json()]}] * 3))
     assert of_data(far, 0) == ["Bake bread."] * 3
-    assert main(["diversity", "environments", str(near), str(far), "--embedding", "tfidf"]) == 0
+    assert main(["paper", "diversity", "environments", str(near), str(far), "--embedding", "tfidf"]) == 0
     with (tmp_path / "plots" / "environments.csv").open() as file:
         rows = {(row["first"], row["second"]): float(row["similarity"]) for row in csv.DictReader(file)}
     assert rows["near.jsonl", "PDDL"] > rows["near.jsonl", "BabyAI"] > rows["far.json", "PDDL"]

@@ -1,4 +1,4 @@
-"""List the families, or the tasks of some."""
+"""The list of families or tasks, as `show --tasks` prints it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from evalharness.base.errors import UserError
 from evalharness.base.text import printable
 from evalharness.cli.common import (
     add_data_option,
-    add_json_option,
     add_suite_options,
     chosen_suite,
     data_folder,
@@ -17,19 +16,22 @@ from evalharness.cli.common import (
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
 
-HELP = "list families and tasks"
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_task_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("the tasks")
     argument(
-        parser, "selection LIST", "as for `run --tasks`: all, babyai, babyai:0-9, a task id, ...", nargs="?"
+        group,
+        "--tasks LIST",
+        "instead of runs the tasks that `run --tasks LIST` plays; without LIST the families",
+        nargs="?",
+        const="",
+        type=str,
     )
-    add_suite_options(parser)
-    add_data_option(parser)
-    add_json_option(parser)
+    add_suite_options(group)
+    add_data_option(group)
 
 
-def run(args: argparse.Namespace) -> int:
+def list_tasks(args: argparse.Namespace) -> int:
     from rich.table import Column
     from rich.text import Text
 
@@ -41,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     suite = chosen_suite(args, folder)
     seed = args.suite_seed or 0
     console = results_console(args)
-    if args.selection is None:
+    if not args.tasks:
         table = plain_table("family", words("title"), "tasks", words("note"), gap=2)
         rows: list[dict[str, Any]] = []
         for family, spec in specs().items():
@@ -63,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
                 )
         write_json(args.json, {"suite": suite, "families": rows})
         return 0
-    tasks = select(specs(), args.selection, suite, data=folder, suite_seed=seed)
+    tasks = select(specs(), args.tasks, suite, data=folder, suite_seed=seed)
     table = plain_table("task", words("kind"), Column("level", no_wrap=True), words("goal"), gap=2)
     for task in tasks:
         table.add_row(task.id, task.kind, task.difficulty, Text(printable(" ".join(task.goal.split()))))

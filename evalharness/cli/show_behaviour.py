@@ -1,35 +1,37 @@
-"""Behaviour of a run: format errors, invalid actions, loops, recovery after errors, exploration, thoughts, with 95 %
-intervals over tasks (not corrected for the number of figures). Further runs are compared with the first, paired by
-task. docs/behaviour.md
-"""
+"""What models do, as `show RUN --behaviour` prints it. docs/behaviour.md"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_csv_option, add_json_option
+from evalharness.cli.common import add_csv_option
 from evalharness.cli.output import results_console, write_csv, write_json
 from evalharness.cli.parser import argument
 
-HELP = "errors, loops, recovery, exploration; of one run or compared"
+
+def add_behaviour_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("behaviour")
+    argument(
+        group,
+        "--behaviour",
+        "format errors, invalid actions, loops, recovery after errors, exploration, thoughts of RUN, with 95 %% "
+        "intervals over tasks (not corrected for the number of figures); further runs are compared with the first",
+    )
+    argument(group, "--family NAME", "only this family, with its intervals")
+    add_csv_option(group, "a row for each run, family and figure, with intervals,")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "runs RUN", "run folders, or studies; the first run is the baseline", nargs="+")
-    argument(parser, "--family NAME", "only this family, with its intervals")
-    add_csv_option(parser, "a row for each run, family and figure, with intervals,")
-    add_json_option(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+def show_behaviour(args: argparse.Namespace, folders: Sequence[Path]) -> int:
     from dataclasses import asdict
 
     from evalharness.results.behaviour.rows import SCHEMA, behaviour_rows, difference_rows, load_behaviour
     from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
     from evalharness.runs.study import some_run_folders
 
-    runs = [load_behaviour(folder) for folder in some_run_folders(args.runs)]
+    runs = [load_behaviour(folder) for folder in some_run_folders(folders)]
     families = list(dict.fromkeys(family for each in runs for family in each.tasks))
     if args.family is not None and args.family not in families:
         raise UserError(f"no episode of family {args.family!r}{nearest(args.family, families)}")

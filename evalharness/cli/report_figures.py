@@ -1,6 +1,4 @@
-"""Plots of runs or of a study as PNG, SVG and CSV: progress by turn, easy against hard tasks, families, curves over k,
-slopes under perturbation. Needs matplotlib.
-"""
+"""The figures of `report --figure`."""
 
 from __future__ import annotations
 
@@ -8,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_plots_option, titles
+from evalharness.cli.common import titles
 from evalharness.cli.output import write_picture
 from evalharness.cli.parser import argument
 
@@ -17,34 +15,38 @@ if TYPE_CHECKING:
     from evalharness.results.paper.standings import Leaderboard
     from evalharness.results.scored_run import ScoredRun
 
-HELP = "progress by turn, difficulty, families, best of k"
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "runs RUN", "run folders, or folders of a sweep or bon", nargs="+")
-    add_plots_option(parser)
+def add_figure_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("figures instead of the page")
     argument(
-        parser,
+        group,
+        "--figure DIR",
+        "draw into DIR (PNG, SVG and CSV): progress by turn, easy against hard tasks, "
+        "families, curves over k, slopes under perturbation; needs matplotlib",
+        dest="figures",
+    )
+    argument(
+        group,
         "--against NAME",
         'a published row beside the runs, "GPT-4o" or "LLaMA-3-8B/AgentRefine"; may be repeated',
         action="append",
         default=[],
     )
     argument(
-        parser,
+        group,
         "--x KEY[=FILE]",
         "also draw the runs over a label, or over what FILE (CSV or JSON) says of each folder; runs with a label "
         "`series` are a line each",
     )
     argument(
-        parser,
+        group,
         "--style {screen,paper}",
         "paper: PDF and SVG in a serif face, without a title inside (default: screen, PNG and SVG)",
         default="screen",
     )
 
 
-def run(args: argparse.Namespace) -> int:
+def draw_figures(args: argparse.Namespace) -> int:
     from evalharness.results import curves
     from evalharness.results.report import looks, plots
     from evalharness.results.run_labels import labels_of
@@ -76,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     with looks.style(args.style):
         for name, rows in tables.items():
             if rows:
-                write_picture(args.output / name, rows, plots.DRAW[name](rows, names), args.style)
+                write_picture(args.figures / name, rows, plots.DRAW[name](rows, names), args.style)
     return 0
 
 

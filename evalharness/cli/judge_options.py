@@ -1,0 +1,17 @@
+"""Options of `judge` and `judge mtbench`: how a judge is asked."""
+
+from __future__ import annotations
+
+import argparse
+
+from evalharness.cli.parser import argument
+
+
+def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
+    """How a judge is asked."""
+    from evalharness.cli.options import SERVING, add_fields
+
+    how = parser.add_argument_group("how to do it")
+    add_fields(how, ("max_tokens", *SERVING), max_tokens=max_tokens)
+    argument(how, "--plain", "do not ask the judge's server for structured output (JSON schema)")
+    argument(how, "--prompts DIR", "folder with judge prompts of your own")
