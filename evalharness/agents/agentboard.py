@@ -2,7 +2,7 @@
 
 Facts from agentboard/agents/vanilla_agent.py at commit bb7255e: `make_prompt` (messages), and
 `action_parser_for_special_llms` (reading a reply), which is always on. Compared to the letter by
-`evalharness data protocols conform agentboard`.
+`python -m tests.conform --protocol`.
 """
 
 from __future__ import annotations

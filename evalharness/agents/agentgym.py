@@ -1,7 +1,7 @@
 """`agentgym`: AgentGym's formats, a chat that only grows, opened by an instruction and the model's "OK".
 
 Facts from agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a
-reply). Compared to the letter by `evalharness data protocols conform agentgym`.
+reply). Compared to the letter by `python -m tests.conform --protocol`.
 """
 
 from __future__ import annotations

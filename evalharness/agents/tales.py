@@ -1,7 +1,7 @@
 """`tales`: the agents of TALES, `zero-shot` and `react`.
 
 Facts from tale-suite at commit fdbdf2b: agents/llm.py and agents/react.py (messages), benchmark.py (more than one
-line). Compared to the letter by `evalharness data protocols conform tales`.
+line). Compared to the letter by `python -m tests.conform --protocol`.
 """
 
 from __future__ import annotations

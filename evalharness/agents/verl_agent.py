@@ -1,7 +1,7 @@
 """`verl-agent`: how verl-agent (GiGPO) asks a model at validation on ALFWorld.
 
 Facts from agent_system/environments at commit 8ca3a46: env_manager.py (messages), memory.py (history), projection.py
-(reading a reply). Compared to the letter by `evalharness data protocols conform verl-agent`.
+(reading a reply). Compared to the letter by `python -m tests.conform --protocol`.
 """
 
 from __future__ import annotations

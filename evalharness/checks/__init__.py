@@ -1,2 +1,2 @@
-"""`conform`: recorded transcripts against the environments. `verify`: a run's numbers against its actions. `doctor`:
+"""`verify`: a run's numbers against its actions. `doctor`:
 this machine against what is needed. `audit`: labels against simulators. `agents`: your agent against the contract."""

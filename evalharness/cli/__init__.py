@@ -35,7 +35,6 @@ COMMANDS = (
     "server",
     "doctor",
     "play",
-    "conform",
 )
 """The commands of the core, in the order in which the help lists them."""
 WINGS = "evalharness.commands"
@@ -51,7 +50,7 @@ def find_commands() -> dict[str, ModuleType]:
 
 EXIT_STATUS = {
     0: "done",
-    1: "a check found something: `verify`, `conform`, `data`, `doctor`",
+    1: "a check found something: `verify`, `data`, `doctor`",
     2: "an error that you can fix; finished episodes are kept",
     3: "stopped early, by infrastructure (server, simulator, disk) or a limit of yours; episodes are kept",
     130: "interrupted with Ctrl-C; the same command continues",

@@ -8,15 +8,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_data_option, add_json_option, data_folder
+from evalharness.base.errors import UserError
+from evalharness.cli.common import add_json_option
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.checks.conform.protocol_runs import ProtocolConformance
     from evalharness.protocol.published import Protocol
 
 HELP = "other groups' protocols"
@@ -37,13 +36,6 @@ def add_options(parser: CommandParser) -> None:
     argument(bring, "name NAME", "the protocol")
     argument(bring, "path PATH", "the checkout", type=Path)
     add_json_option(bring)
-    check = subcommand(actions, "conform", run_conform, "compare with games recorded from the originals")
-    argument(check, "name NAME", "the protocol (default: all)", nargs="?")
-    argument(check, "--transcripts DIR", "folder with the recorded games", required=True)
-    argument(check, "--no-worlds", "only messages, actions and validity: seconds")
-    argument(check, "--max-differences N", "show so many differences", default=5)
-    add_data_option(check)
-    add_json_option(check)
 
 
 def run_list(args: argparse.Namespace) -> int:
@@ -145,27 +137,3 @@ def run_import(args: argparse.Namespace) -> int:
         },
     )
     return 0
-
-
-def run_conform(args: argparse.Namespace) -> int:
-    """Go through games recorded from the originals: messages sent, actions read, validity, and what the environments
-    answer. Exit status 1 when anything differs but what is excepted with a reason.
-    """
-    from evalharness.checks.conform.protocol_runs import conform_protocol
-    from evalharness.checks.conform.show import show_protocols
-    from evalharness.protocol.importer import importable
-
-    names = sorted(importable())
-    if args.name is not None and args.name not in names:
-        raise UserError(f"protocol conform {args.name}: no such protocol{nearest(args.name, names)}")
-    results: dict[str, ProtocolConformance] = {
-        name: conform_protocol(name, args.transcripts, None if args.no_worlds else data_folder(args))
-        for name in ([args.name] if args.name else names)
-    }
-    show_protocols(results_console(args), results, max_differences=args.max_differences)
-    ok = all(result.ok for result in results.values())
-    write_json(
-        args.json,
-        {"schema": 1, "ok": ok, "protocols": {name: result.to_json() for name, result in results.items()}},
-    )
-    return 0 if ok else 1

@@ -26,7 +26,6 @@ REFUSED = [
     ("checkpoints nowhere --suite open", "give the folder that holds the checkpoints"),
     ("compare RUN OTHER", "RUN and OTHER have no task in common"),
     ("compare RUN nowhere", NO_RUN),
-    ("conform nowhere", "cannot read nowhere: No such file or directory"),
     ("data fetch atari", "unknown family atari; known: alfworld"),
     ("data verify atari", "unknown family atari; known: alfworld"),
     ("paper diversity thoughts nowhere", "nowhere"),

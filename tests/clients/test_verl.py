@@ -16,8 +16,6 @@ import throwaway
 from command_line import surroundings
 from env_server import EnvServer, serving
 
-from evalharness.checks.conform.protocol_transcripts import RecordedGame, read_recording
-from evalharness.checks.conform.protocols import ProtocolResult, follow
 from evalharness.envs import specs
 from evalharness.envs.alfworld.households import build_game, household_of
 from evalharness.envs.alfworld.tasks import KINDS, game_path
@@ -26,6 +24,8 @@ from evalharness.protocol.importer import import_texts
 from evalharness.protocol.prompt import Adaptation, load_prompt
 from evalharness.training.envserver.tasks import Served
 from tests.clients.test_trainers import ROOT, carry_out, lines_of
+from tests.conform.protocol_transcripts import RecordedGame, read_recording
+from tests.conform.protocols import ProtocolResult, follow
 
 CHECKOUT = "EVALHARNESS_TEST_VERL_AGENT"
 """Variable with the folder of a checkout of verl-agent."""

@@ -281,10 +281,6 @@ READERS: Mapping[str, Reader] = {
         files="data.jsonl accelerate.yaml tuned/manifest.json",
     ),
     "tune dry": _command("tune", "--model", "checkpoint", "--dry-run", files="checkpoint/*"),
-    "conform": _command("conform", "transcripts.jsonl", files="transcripts.jsonl transcripts.jsonl exceptions.yaml"),
-    "conform exceptions": _command(
-        "conform", "transcripts.jsonl", "--exceptions", "exceptions.yaml", files="exceptions.yaml"
-    ),
     "config": _command("run", *_PLAYED, "--config", "config.yaml", files="config.yaml"),
     "sweep": _command(
         "sweep", "--tasks", "babyai:0", "--suite", "open", "--dry-run", "--config", "config.yaml", "-o", "study",
@@ -321,9 +317,6 @@ READERS: Mapping[str, Reader] = {
     "run prompts": _command("run", *_PLAYED, "--model", "random", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "protocol": _command("data", "protocols", "show", "protocol.yaml", files="protocol.yaml"),
     "protocol import": _command("data", "protocols", "import", "verl-agent", "theirs", files="theirs/*/*/*/*"),
-    "protocol conform": _command(
-        "data", "protocols", "conform", "verl-agent", "--transcripts", "recorded", "--no-worlds", files="recorded/*"
-    ),
     "prompts show": _command("data", "prompts", "show", "babyai", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "sampling": _command(
         "run", *_PLAYED, "--model", NOBODY, "--model-name", "x", "--sampling", "generation_config.json",
@@ -351,20 +344,6 @@ READERS: Mapping[str, Reader] = {
     ),
 }  # fmt: skip
 
-_STEP = {"action": "turn left", "obs": "a wall", "progress": 0.0, "done": False, "valid": True}
-_TRANSCRIPT = {
-    "task": "nowhere", "id": 0, "goal": "g", "init_obs": "o", "steps": [_STEP, _STEP], "success": False, "seed": 3,
-}  # fmt: skip
-_VERL = {
-    "family": "alfworld", "task_description": "g", "init_obs": "o", "init_admissible": ["look"], "success": 0.0,
-    "settings": {"history_length": 2, "max_steps": 50}, "task": {"agentboard_id": 0},
-    "steps": [
-        {
-            "step": 1, "prompt": "p", "reply": "<action>look</action>", "projected_action": "look", "valid": 0,
-            "obs": "o", "admissible": ["look"], "done": False,
-        }
-    ],
-}  # fmt: skip
 _CHAT: dict[str, Any] = {
     "messages": [
         {"role": "user", "content": "Goal: x"},
@@ -491,7 +470,6 @@ def make_data(folder: Path) -> None:
     _lines(folder / "chat.jsonl", _CHAT, _CONVERSATION, _CHAT, *said)
     (folder / "chat.json").write_text(json.dumps([_CHAT, _CONVERSATION]))
     pyarrow.parquet.write_table(pa.Table.from_pylist([_CONVERSATION] * 3), folder / "chat.parquet")
-    _lines(folder / "transcripts.jsonl", _TRANSCRIPT, {**_TRANSCRIPT, "id": 1})
     _lines(folder / "personas.jsonl", {"persona": "a baker"}, {"persona": "a diver"})
     names = ("single-v1", "single-math-v1", "single-v1-multi-turn", "single-math-v1-multi-turn")
     prompt = {
@@ -530,11 +508,7 @@ def _make_settings(folder: Path) -> None:
     )
     shutil.copy(prompts_folder() / "protocols" / "verl-agent.yaml", folder / "protocol.yaml")
     import_texts("verl-agent", verl_checkout(folder / "theirs"))
-    _lines(folder / "recorded" / "verl-agent-x.jsonl", _VERL)
     (folder / "prices.yaml").write_text("input: 1.5\noutput: 2\ninput_cache_read: 0.1\n")
-    (folder / "exceptions.yaml").write_text(
-        "babyai:\n- name: walls\n  reason: other words\n  fields: [observation]\n"
-    )
     (folder / "accelerate.yaml").write_text(
         "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_machines: 1\nnum_processes: 2\n"
     )

@@ -104,7 +104,6 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "data protocols list": (),
     "data protocols show": ("protocol.yaml",),
     "data protocols import": ("verl-agent .",),
-    "data protocols conform": ("--transcripts .",),
     "data prompts export": (),
     "data prompts show": (),
     "data perturbations list": (),
@@ -120,8 +119,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "data status": ("--data run",),
     "data path": (),
     "doctor": (),
-    **dict.fromkeys(("study", "probe", "conform", "completion", "refine loop"), ()),
-    **dict.fromkeys(("view", "server start", "server status", "server stop"), ()),
+    "server status": (),
 }
 """Command -> what it is given of the stranger's folder; nothing: it reads no folder."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.cli import main
+from tests.conform.__main__ import main
 
 
 @pytest.mark.parametrize(
@@ -27,9 +27,9 @@ def test_a_recording(
     assert damage[0] in whole
     path = tmp_path / "recorded.jsonl"
     path.write_text(whole.replace(*damage, 1))
-    assert main(["conform", str(path)]) == 2
+    assert main([str(path)]) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"evalharness: {path}:1 is not JSON (")
+    assert line.startswith(f"conform: {path}:1 is not JSON (")
     assert why in line
 
 
@@ -38,6 +38,6 @@ def test_exceptions(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str
     recorded, exceptions = tmp_path / "recorded.jsonl", tmp_path / "exceptions.yaml"
     recorded.write_text(json.dumps({"id": 0, "task": "babyai", "steps": [{"action": "turn left"}]}))
     exceptions.write_text(text)
-    assert main(["conform", str(recorded), "--exceptions", str(exceptions)]) == 2
+    assert main([str(recorded), "--exceptions", str(exceptions)]) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"evalharness: {exceptions} is not usable: ")
+    assert line.startswith(f"conform: {exceptions} is not usable: ")

@@ -1,4 +1,4 @@
-"""How each family is compared: `conformance.yaml` beside its code, since the harness knows no family by name.
+"""How each family is compared: `FAMILY.yaml` in this folder.
 
 `comparison` says what a recording cannot determine (an unordered list, a value the original took from elsewhere):
 such a field is compared as a multiset, in part or not at all. `exceptions` lists where we differ on purpose: the
@@ -17,10 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, RootModel, m
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.yaml_lines import load_model
-from evalharness.data.table import family_folders
 from evalharness.envs import specs
-
-FILE = "conformance.yaml"
 
 FieldName = Literal["goal", "initial_observation", "observation", "progress", "done", "success", "valid"]
 
@@ -149,13 +146,13 @@ class _Exceptions(RootModel[dict[str, list[ExceptionRule]]]):
 
 
 def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
-    """Family -> tolerance: its `conformance.yaml`, or everything compared exactly where it has none.
+    """Family -> tolerance: its file's, or everything compared exactly if it has no file.
 
     `extra` is a file of further exceptions, `family: [rule, ...]`.
     """
     tolerances = {}
-    for family, folder in family_folders().items():
-        path = folder / FILE
+    for family in specs():
+        path = Path(__file__).with_name(f"{family}.yaml")
         tolerances[family] = load_model(path, Tolerance, str(path))[0] if path.is_file() else Tolerance()
     if extra is not None:
         for family, rules in load_model(extra, _Exceptions, str(extra))[0].root.items():

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from evalharness.checks.conform.rules import FieldName, Tolerance, items
-from evalharness.checks.conform.transcripts import Step, Transcript
+from tests.conform.rules import FieldName, Tolerance, items
+from tests.conform.transcripts import Step, Transcript
 
 FIELDS: tuple[FieldName, ...] = (
     "goal",

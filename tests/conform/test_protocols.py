@@ -10,12 +10,12 @@ import pytest
 
 from evalharness.agents.verl_agent import VerlAgent
 from evalharness.base.errors import UserError
-from evalharness.checks.conform.protocol_runs import conform_protocol
-from evalharness.checks.conform.protocol_transcripts import read_recording
-from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.protocol.importer import import_texts
 from evalharness.suites.selection import family_tasks
+from tests.conform.__main__ import main
+from tests.conform.protocol_runs import conform_protocol
+from tests.conform.protocol_transcripts import read_recording
 
 SOURCES = {
     "agentboard": "AgentBoard",
@@ -142,7 +142,7 @@ def test_the_admissible_actions_are_those_that_the_original_listed(
 def test_the_command_says_what_differs(
     recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    command = ["data", "protocols", "conform", "verl-agent", "--transcripts", str(recorded), "--no-worlds"]
+    command = [str(recorded), "--protocol", "verl-agent", "--no-worlds"]
     assert main([*command, "--json", str(tmp_path / "a.json")]) == 0
     assert "1212/1212" in capsys.readouterr().out
     assert json.loads((tmp_path / "a.json").read_text())["ok"] is True
@@ -170,7 +170,7 @@ def test_damaged_recordings_are_refused(content: str, said: str, tmp_path: Path)
 
 
 def test_a_folder_without_recordings_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["data", "protocols", "conform", "verl-agnt", "--transcripts", str(tmp_path)]) == 2
+    assert main([str(tmp_path), "--protocol", "verl-agnt"]) == 2
     assert "did you mean 'verl-agent'?" in capsys.readouterr().err
     with pytest.raises(UserError, match="no transcripts of tales"):
         read_recording("tales", tmp_path)

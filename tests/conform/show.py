@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.base.terminal import plain_table
-from evalharness.checks.conform.compare import FIELDS, FamilyResult, Mismatch
-from evalharness.checks.conform.protocol_runs import ProtocolConformance
-from evalharness.checks.conform.protocols import CHECKS
-from evalharness.checks.conform.rules import Tolerance
+from tests.conform.compare import FIELDS, FamilyResult, Mismatch
+from tests.conform.protocol_runs import ProtocolConformance
+from tests.conform.protocols import CHECKS
+from tests.conform.rules import Tolerance
 
 CONTEXT = 60
 """Characters of equal text shown on each side of a change."""

@@ -9,10 +9,10 @@ from typing import Any
 from evalharness.agents.base import ContextFullError, EpisodeStart, Request, Said
 from evalharness.agents.guard import Guarded
 from evalharness.agents.registry import agent_named
-from evalharness.checks.conform.protocol_transcripts import RecordedGame, RecordedReading
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import FormatError
+from tests.conform.protocol_transcripts import RecordedGame, RecordedReading
 
 CHECKS = ("messages", "action", "validity", "correction", "reading")
 

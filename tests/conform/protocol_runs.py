@@ -10,21 +10,21 @@ from typing import Any
 
 from evalharness.agents.agentgym import without_arrival
 from evalharness.base.errors import UserError
-from evalharness.checks.conform.compare import FamilyResult
-from evalharness.checks.conform.protocol_transcripts import (
+from evalharness.envs import specs
+from evalharness.envs.base import Task
+from evalharness.protocol.prompt import Adaptation, PromptFile, load_prompt
+from evalharness.suites.selection import family_tasks
+from tests.conform.compare import FamilyResult
+from tests.conform.protocol_transcripts import (
     RecordedGame,
     RecordedReading,
     Recording,
     read_recording,
 )
-from evalharness.checks.conform.protocols import ProtocolResult, follow, read_reply
-from evalharness.checks.conform.replay import conform
-from evalharness.checks.conform.rules import installed_name, load_tolerances
-from evalharness.checks.conform.transcripts import Transcript
-from evalharness.envs import specs
-from evalharness.envs.base import Task
-from evalharness.protocol.prompt import Adaptation, PromptFile, load_prompt
-from evalharness.suites.selection import family_tasks
+from tests.conform.protocols import ProtocolResult, follow, read_reply
+from tests.conform.replay import conform
+from tests.conform.rules import installed_name, load_tolerances
+from tests.conform.transcripts import Transcript
 
 _WORKERS = 2
 _SHOWN = {"agentgym": without_arrival}

@@ -1,4 +1,4 @@
-"""`evalharness conform`: a faithful recording matches, a damaged one is found out, an excepted one is not counted."""
+"""A faithful recording matches, a damaged one is found out, an excepted difference is not counted."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from evalharness.base.errors import UserError
-from evalharness.checks.conform.rules import load_tolerances
-from evalharness.checks.conform.transcripts import read_transcripts
-from evalharness.cli import main
 from evalharness.envs import specs
+from tests.conform.__main__ import main
+from tests.conform.rules import load_tolerances
+from tests.conform.transcripts import read_transcripts
 
-EXAMPLE = Path(__file__).parents[2] / "support" / "example_environment"
+EXAMPLE = Path(__file__).parents[1] / "support" / "example_environment"
 
 Damage = Callable[[list[dict[str, Any]]], None]
 
@@ -75,7 +75,7 @@ def conform(rows: list[dict[str, Any]], data: Path, folder: Path, *more: str) ->
     file = folder / "recorded.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = folder / "result.json"
-    status = main(["conform", str(file), "--data", str(data), "--workers", "1", "--json", str(result), *more])
+    status = main([str(file), "--data", str(data), "--workers", "1", "--json", str(result), *more])
     return status, json.loads(result.read_text())["families"]["babyai"]
 
 
@@ -208,7 +208,7 @@ def test_data_that_is_missing_is_a_bad_request(
 ) -> None:
     file = tmp_path / "recorded.jsonl"
     file.write_text(json.dumps(recording[0]))
-    assert main(["conform", str(file), "--data", str(tmp_path / "nowhere")]) == 2
+    assert main([str(file), "--data", str(tmp_path / "nowhere")]) == 2
     assert "evalharness data import DIR" in capsys.readouterr().err
 
 
@@ -271,9 +271,9 @@ def test_bad_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ),
     ]:
         file.write_text(row)
-        assert main(["conform", str(file), *more]) == 2
+        assert main([str(file), *more]) == 2
         assert message in capsys.readouterr().err
-    assert main(["conform", str(tmp_path / "none.jsonl")]) == 2
+    assert main([str(tmp_path / "none.jsonl")]) == 2
     assert "No such file" in capsys.readouterr().err
 
 
@@ -319,7 +319,7 @@ def test_a_crash_a_hang_and_an_exception_are_differences_of_their_transcripts(tm
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "faults").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "evalharness", "conform", str(file), "--workers", "2", "--json", "-"],
+        [sys.executable, "-m", "tests.conform", str(file), "--workers", "2", "--json", "-"],
         env={**os.environ, "PYTHONPATH": str(EXAMPLE), "COMPASS_FAULTS": str(tmp_path / "faults")},
         capture_output=True,
         text=True,

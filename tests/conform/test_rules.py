@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from evalharness.base.errors import UserError
-from evalharness.checks.conform.compare import ReplayCheck
-from evalharness.checks.conform.rules import ComparisonRule, ExceptionRule, Tolerance, load_tolerances
-from evalharness.checks.conform.transcripts import read_transcripts
+from tests.conform.compare import ReplayCheck
+from tests.conform.rules import ComparisonRule, ExceptionRule, Tolerance, load_tolerances
+from tests.conform.transcripts import read_transcripts
 
 
 @pytest.mark.parametrize(("info", "same"), [({}, False), ({"published_valid": True}, True)])

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.checks.conform.transcripts import Step, Transcript, recorded_rows
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.published import load_protocol, protocol_names
+from tests.conform.transcripts import Step, Transcript, recorded_rows
 
 Compare = Callable[[list[Message]], tuple[str, str]]
 """Maps our messages to two texts, the recorded one and ours: the first message that differs, else two equal texts."""

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.checks.conform.compare import FamilyResult, ReplayCheck
-from evalharness.checks.conform.rules import Tolerance, installed_name
-from evalharness.checks.conform.transcripts import Transcript
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment, WorkerError
 from evalharness.suites.selection import family_tasks
+from tests.conform.compare import FamilyResult, ReplayCheck
+from tests.conform.rules import Tolerance, installed_name
+from tests.conform.transcripts import Transcript
 
 TRIES = 2
 """A hung or dead worker can be the machine's fault once."""
@@ -41,10 +41,10 @@ async def conform(
     suite_seed: int = 0,
     shown: Callable[[str], str] = str,
     workers: int,
-    progress: Callable[[], None] = lambda: None,
 ) -> FamilyResult:
-    """Replay one family's transcripts; `shown` makes of our observations what the recording has. `progress` is called
-    after each. Raises UserError when data is missing."""
+    """Replay one family's transcripts; `shown` makes of our observations what the recording has.
+
+    Raises UserError when data is missing."""
     tasks = {task.index: task for task in family_tasks(spec, suite, data, suite_seed)}
     for transcript in transcripts:
         if transcript.index not in tasks:
@@ -64,7 +64,6 @@ async def conform(
                 await _replay(environment, task, check, shown)
             if not environment.worker.broken or check.ended:
                 break
-        progress()
         return check
 
     try:
