@@ -131,6 +131,8 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
             know_words(value)
         if "api_key_env" in values and may_be_a_key(values["api_key_env"]):
             values["api_key_env"] = "(not shown)"
+        if "header" in values:
+            values["header"] = "(not shown)"
         used = " ".join(f"{variable_of(name)}={value}" for name, value in values.items())
         note(f"from the environment: {used}")
     return found
@@ -186,12 +188,17 @@ def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse
     )
     add_option(group, f"{name}_name", OPTIONS["model_name"])
     add_option(group, _key_option(name), OPTIONS["api_key_env"])
+    add_option(group, _header_option(name), OPTIONS["header"])
     return group
 
 
 def _key_option(name: str) -> str:
     """A judge's key is not for the model's server."""
     return "api_key_env" if name == "model" else f"{name}_key_env"
+
+
+def _header_option(name: str) -> str:
+    return "header" if name == "model" else f"{name}_header"
 
 
 def add_fields(group: argparse._ActionsContainer, names: Iterable[str], **defaults: Any) -> None:
@@ -205,6 +212,7 @@ def policy_of(args: argparse.Namespace, name: str = "model", **own: Any) -> Poli
     from evalharness.models.api_key import read_key
 
     flags = {"model": name, "model_name": f"{name}_name", "api_key_env": _key_option(name)}
+    flags["header"] = _header_option(name)
     given = {key: getattr(args, flags.get(key, key), None) for key in PolicyConfig.model_fields}
     read_key("--" + flags["api_key_env"].replace("_", "-"), given["api_key_env"])
     return make_part(PolicyConfig, given | own)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from evalharness.base.redaction import know_words, redact
+from evalharness.base.redaction import know, know_words, redact
 from evalharness.config.option import Option, Part
 from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
 
@@ -27,6 +27,8 @@ def is_scripted(model: str) -> bool:
     return model in SCRIPTED or model.startswith(("replay:", HUMAN, EXTERNAL))
 
 
+_HEADER_NAME = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
+_OWN_HEADERS = ("host", "content-length", "content-type", "transfer-encoding", "connection")
 _OURS = frozenset(
     {
         *SAMPLING,
@@ -106,6 +108,8 @@ class PolicyConfig(Part):
     """keep every token id of prompts and replies, with log probabilities, in tokens.parquet (vLLM)"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
     """environment variable that holds the endpoint's key"""
+    header: Annotated[tuple[str, ...], Option("'NAME: VALUE'", operational=True)] = ()
+    """a header of every request to the endpoint, such as 'api-key: KEY'; its value is never written; may be repeated"""
     timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
     """seconds for one reply"""
     prices: Annotated[Path | None, Option("FILE", operational=True)] = None
@@ -171,10 +175,29 @@ class PolicyConfig(Part):
     def _all_tokens(cls, top_k: int) -> int:
         return top_k or -1
 
+    @field_validator("header", mode="before")
+    @classmethod
+    def _fields_of_headers(cls, given: Any) -> Any:
+        lines = [given] if isinstance(given, str) else given
+        for line in lines if isinstance(lines, list | tuple) else ():
+            know(str(line))  # whatever is wrong with it
+            name, colon, value = str(line).partition(":")
+            if (
+                not colon
+                or not re.fullmatch(_HEADER_NAME, name.strip())
+                or not re.fullmatch(r"[ -~]+", value)
+            ):
+                raise ValueError("is no header 'NAME: VALUE' of printable ASCII characters")
+            if name.strip().lower() in _OWN_HEADERS:
+                raise ValueError(f"{name.strip()} is a header that evalharness sets itself")
+            know(value.strip())
+            know(value.split()[-1] if value.split() else None)  # behind `Bearer`
+        return lines
+
     @field_validator("session_header")
     @classmethod
     def _names_a_header(cls, name: str) -> str:
-        if name and not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+        if name and not re.fullmatch(_HEADER_NAME, name):
             raise ValueError("no name of an HTTP header")
         return name
 
@@ -240,6 +263,13 @@ class PolicyConfig(Part):
         if self.is_endpoint and not self.model_name:
             return redact(self.model)
         return display_name(self.model, self.model_name, self.lora)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Of every request, beside our own."""
+        return {
+            name.strip(): value.strip() for name, _, value in (line.partition(":") for line in self.header)
+        }
 
     @property
     def extra_fields(self) -> dict[str, Any]:

@@ -56,6 +56,7 @@ def client_of(
         expected=expected,
         template_kwargs=config.template_kwargs,
         extra_fields=config.extra_fields,
+        headers=config.headers,
         session_header=config.session_header,
         record_tokens=config.record_tokens,
         # How turns of such an agent are asked for, as far as servers must know it beforehand.

@@ -121,6 +121,7 @@ class ChatEndpoint:
         expected: ServedModel | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
         extra_fields: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
         session_header: str = "",
         record_tokens: bool = False,
         turn_form: RequestForm = TURN_FORM,
@@ -157,6 +158,7 @@ class ChatEndpoint:
         self._timeout = timeout
         self._tries = tries
         self._expected = expected
+        self._headers = dict(headers or {})
         self._session_header = session_header
         self._served: ServedModel | None = None
         self.source: Mapping[str, str | None] | None = None
@@ -181,7 +183,9 @@ class ChatEndpoint:
         """
         from evalharness.models.transport import Transport  # aiohttp: a fifth of a second of CPU
 
-        self._opened = Transport(self._api_key, connections=self._connections, timeout=self._timeout)
+        self._opened = Transport(
+            self._api_key, connections=self._connections, timeout=self._timeout, headers=self._headers
+        )
         limit, unlisted = min(START_WAIT, self._timeout), None
         self._looked, self.source = time.monotonic(), None
         try:

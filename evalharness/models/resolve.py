@@ -116,7 +116,7 @@ async def _ask_servers(
 
     wait = min(START_WAIT, config.timeout)
     urls = [url.rstrip("/") for url in config.endpoints]
-    transport = Transport(key, connections=len(urls), timeout=config.timeout)
+    transport = Transport(key, connections=len(urls), timeout=config.timeout, headers=config.headers)
 
     async def said_by(url: str) -> ServedModel | None:
         try:

@@ -280,7 +280,7 @@ def with_served_name(policy: PolicyConfig) -> PolicyConfig:
     if not policy.is_endpoint or policy.model_name is not None:
         return policy
     key = read_key("--api-key-env", policy.api_key_env)
-    names = run_to_end(_names(policy.endpoints[0].rstrip("/"), key, policy.timeout))
+    names = run_to_end(_names(policy.endpoints[0].rstrip("/"), key, policy))
     if len(names) != 1:
         serves = (
             f"{policy.model} serves {len(names)} models: {', '.join(names[:8])}{', ...' * (len(names) > 8)}"
@@ -292,11 +292,11 @@ def with_served_name(policy: PolicyConfig) -> PolicyConfig:
     return policy.model_copy(update={"model_name": names[0]})
 
 
-async def _names(url: str, key: str | None, timeout: float) -> list[str]:
+async def _names(url: str, key: str | None, policy: PolicyConfig) -> list[str]:
     """What `GET /models` lists, sorted; empty where an endpoint has no such route. Raises UserError."""
     from evalharness.models.transport import Transport
 
-    transport = Transport(key, connections=1, timeout=timeout)
+    transport = Transport(key, connections=1, timeout=policy.timeout, headers=policy.headers)
     try:
         return sorted(await _listed(transport, url) or ())
     except TryFailedError as failure:

@@ -83,16 +83,19 @@ def _has_unread(protocol: ResponseHandler) -> bool:
 class Transport:
     """Make it inside a running event loop; `close` last."""
 
-    def __init__(self, key: str | None, *, connections: int, timeout: float) -> None:
-        """`timeout` is seconds for one request, first byte to last."""
+    def __init__(
+        self, key: str | None, *, connections: int, timeout: float, headers: Mapping[str, str] | None = None
+    ) -> None:
+        """`timeout` is seconds for one request, first byte to last; `headers` go with each."""
         know(key)
-        self.has_key = key is not None
+        self.has_key = key is not None or bool(headers)
         self._timeout = timeout
         self._connector = _Connector(limit=connections)
         self._http = aiohttp.ClientSession(
             headers={
                 "User-Agent": f"evalharness/{__version__}",
                 **({"Authorization": f"Bearer {key}"} if key else {}),
+                **(headers or {}),
             },
             connector=self._connector,
         )

@@ -20,9 +20,10 @@ _JSON = ("chat_template_kwargs", "extra_body")
 
 
 def resolved(options: Mapping[str, Any], policy: PolicyConfig) -> str:
-    """As YAML. Without the run's folder, which `-o` names, and without what is not set."""
+    """As YAML. Without the run's folder, which `-o` names, without headers, which hold keys, and without what is not
+    set."""
     data = dict(options)
-    del data["output"], data["more_endpoints"]
+    del data["output"], data["more_endpoints"], data["header"]
     if policy.more_endpoints:
         data["model"] = list(policy.endpoints)
     if policy.sampling == "model":  # what is not said is the model's to say

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections import Counter
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.base.errors import UserError
+from evalharness.cli import main
 from evalharness.config import RunConfig, endpoint_url
 from evalharness.envs.base import Task
 from evalharness.models.base import RequestForm
@@ -325,6 +327,32 @@ async def test_the_proxy_of_the_environment_is_asked(
         async with asking(server.url):  # this machine's own servers need none
             pass
     assert len(server.requests) == 1 + answers
+
+
+async def test_a_header_of_the_user_goes_with_every_request_and_into_no_record(
+    clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the server repeats it in an error, and where the flag is mistyped."""
+    server = ChatServer(list_fault=cs.status(403, "k3y-0f-mine is not for lists"))
+    async with server.running():
+        flags = [
+            "run",
+            "--model",
+            server.url,
+            "--model-name",
+            "toy",
+            "--suite",
+            "open",
+            "--tasks",
+            "babyai:0",
+        ]
+        flags += ["--max-turns", "1", "-o", str(tmp_path / "run"), "--header"]
+        assert await asyncio.to_thread(main, [*flags, "api-key: k3y-0f-mine"]) == 0
+        assert await asyncio.to_thread(main, [*flags, "api-key k3y-0f-mine"]) == 2
+    assert {headers.get("api-key") for headers in server.headers} == {"k3y-0f-mine"}
+    said = capsys.readouterr()
+    written = [path.read_text(errors="replace") for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    assert not any("k3y-0f-mine" in text for text in (*written, said.out, said.err))
 
 
 @pytest.mark.parametrize("path", ["", "/v1/chat/completions"])
