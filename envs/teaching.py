@@ -97,5 +97,7 @@ class Teaching:
     """Digests; two tasks that share one are the same task up to renaming."""
     published_forms: Callable[[], Iterable[str]] = tuple
     """Forms of the published tasks, as far as they are known without their data."""
+    evaluated_names: Callable[[], Iterable[str]] = tuple
+    """Parts of paths and names, by which texts of others speak of published tasks and of the splits they are from."""
     per_task: int = 4
     """Trajectories of one task by default: more where finding tasks is slow."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -228,7 +230,8 @@ _EMPTY: tuple[object, ...] = (None, "", [], {})
 
 def _kept(record: Mapping[str, Any], read: set[str], unfit: Unfit) -> dict[str, Any]:
     """Short values by their own names, for a person to filter by. The names of the others are counted."""
-    kept = {}
+    kept: dict[str, Any] = {}
+    paths: set[str] = set()
     unfit.unread.update(key for key in foreign.WORSE if record.get(key))
     left = {key: value for key, value in record.items() if key not in read and key not in foreign.WORSE}
     for name, value in foreign.nested_fields(left):
@@ -236,7 +239,13 @@ def _kept(record: Mapping[str, Any], read: set[str], unfit: Unfit) -> dict[str, 
             kept[name] = value
         elif value not in _EMPTY:
             unfit.unread[name] += 1
-    return kept
+            paths.update(_PATH.findall(json.dumps(value)))
+    return kept | ({"paths": sorted(paths)[:_MOST_PATHS]} if paths else {})
+
+
+_PATH = re.compile(r"[\w.-]{1,200}(?:/[\w.-]{1,200}){1,20}")
+"""What may name a task: it stays, though the field that it is in goes."""
+_MOST_PATHS = 50
 
 
 # --- files -------------------------------------------------------------------------------------------------------
