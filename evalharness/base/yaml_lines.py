@@ -157,11 +157,6 @@ def _keys_at(kind: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
     return [field.alias or name for name, field in kind.model_fields.items()]
 
 
-def line_of(raw: bytes | str, loc: Sequence[int | str]) -> int:
-    """The line of the innermost key of `loc` that is there, from 1."""
-    return _line_of(yaml.compose(raw, Loader=yaml.SafeLoader), loc)
-
-
 def _line_of(node: yaml.Node | None, loc: Sequence[int | str]) -> int:
     """The line of the innermost key of `loc` that is there, from 1."""
     line = 1

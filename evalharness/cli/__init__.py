@@ -48,15 +48,6 @@ def find_commands() -> dict[str, ModuleType]:
     return core | {point.name: point.load() for point in added if point.name not in core}
 
 
-EXIT_STATUS = {
-    0: "done",
-    1: "a check found something: `verify`, `data`, `doctor`",
-    2: "an error that you can fix; finished episodes are kept",
-    3: "stopped early, by infrastructure (server, simulator, disk) or a limit of yours; episodes are kept",
-    130: "interrupted with Ctrl-C; the same command continues",
-    143: "terminated (SIGTERM); the same command continues",
-}
-
 _EPILOG = """\
 exit status: 0 done, 1 a check found something, 2 an error that you can fix,
 3 stopped early, 130 interrupted with Ctrl-C, 143 terminated

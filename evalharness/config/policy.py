@@ -66,18 +66,22 @@ class PolicyConfig(Part):
     """sample from the most likely tokens whose probabilities add up to P"""
     top_k: Annotated[int, Option("K", model_only=True)] = Field(default=-1, ge=-1)
     """sample from the K most likely tokens; -1: from all"""
-    min_p: Annotated[float, Option("P", model_only=True)] = Field(default=0.0, ge=0, le=1)
+    min_p: Annotated[float, Option(no_flag=True, model_only=True)] = Field(default=0.0, ge=0, le=1)
     """sample from tokens at least P times as likely as the most likely one"""
-    presence_penalty: Annotated[float, Option(model_only=True)] = Field(default=0.0, ge=-2, le=2)
+    presence_penalty: Annotated[float, Option(no_flag=True, model_only=True)] = Field(
+        default=0.0, ge=-2, le=2
+    )
     """penalty for tokens that the reply already has; 0: none"""
-    frequency_penalty: Annotated[float, Option(model_only=True)] = Field(default=0.0, ge=-2, le=2)
+    frequency_penalty: Annotated[float, Option(no_flag=True, model_only=True)] = Field(
+        default=0.0, ge=-2, le=2
+    )
     """penalty for each time that the reply already has the token; 0: none"""
-    repetition_penalty: Annotated[float, Option(model_only=True)] = Field(
+    repetition_penalty: Annotated[float, Option(no_flag=True, model_only=True)] = Field(
         default=1.0, gt=0, allow_inf_nan=False
     )
     """penalty for tokens that the conversation already has; 1: none"""
     sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
-    """take sampling from a JSON or YAML file, or from the checkpoint (model); options override it"""
+    """take sampling, penalties too, from a JSON or YAML file, or from the checkpoint (model); options override it"""
     max_tokens: int = Field(default=256, ge=1)
     """tokens of one reply, reasoning included"""
     seed: int = Field(default=0, ge=0)

@@ -71,10 +71,6 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
     return Found(tuple(whole), incomplete)
 
 
-def is_named(name: str) -> bool:
-    return _NAME.fullmatch(name) is not None
-
-
 def axis_and_number(name: str) -> tuple[str, int]:
     """(axis, number) of a checkpoint's name: `checkpoint-500` is step 500."""
     match = _NAME.fullmatch(name)

@@ -67,10 +67,6 @@ def load_table(name: str) -> list[PublishedRow]:
         ]
 
 
-def table_names() -> list[str]:
-    return sorted(path.stem for path in published_folder().glob("*.csv"))
-
-
 def family_columns(rows: Sequence[PublishedRow]) -> list[str]:
     """The families of a table with columns FAMILY_success, in the order of its columns."""
     columns = dict.fromkeys(column for row in rows for column in row.numbers)
