@@ -24,6 +24,7 @@ from evalharness.records.identity import changes
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
 from evalharness.runs.evaluation import Chosen, choose, smaller_identity
+from evalharness.suites.temporary import NO_SUITES
 
 _CHARACTERS_A_TOKEN = 4
 _TURN_TOKENS = (120.0, 60.0)
@@ -67,8 +68,9 @@ class Plan:
 
 
 def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> Plan:
-    """Raises UserError for what a run would refuse; that no server answers, or no vLLM is installed, is only said."""
-    chosen = choose(config, data)
+    """Raises UserError for what a run would refuse, and where the tasks' open suite is still to be made; that no server
+    answers, or no vLLM is installed, is only said."""
+    chosen = choose(config, data, NO_SUITES.tasks)
     prepared, server = _prepared(config, chosen.specs, on_status)
     folder = config.folder(prepared.address if prepared else None)
     there = (folder / MANIFEST).exists()

@@ -39,6 +39,8 @@ from evalharness.records.summary import Summary
 from evalharness.results.summary import earlier_timing, write_summary
 from evalharness.results.tables import write_parquet, write_token_table
 from evalharness.runs.selected import selected_tasks
+from evalharness.suites.selection import Load, family_tasks
+from evalharness.suites.temporary import NO_SUITES
 
 _LOG = logging.getLogger("evalharness")
 
@@ -65,13 +67,13 @@ class Chosen:
     """Of `--subset`: task id -> how many tasks it stands for."""
 
 
-def choose(config: RunConfig, data: Path | None) -> Chosen:
-    """Raises UserError."""
+def choose(config: RunConfig, data: Path | None, load: Load = family_tasks) -> Chosen:
+    """`load` as in `select`. Raises UserError."""
     specs = installed_specs()
     for family in config.execution.workers:
         if family not in specs:
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
-    tasks, stands_for = selected_tasks(specs, config.selection, data)
+    tasks, stands_for = selected_tasks(specs, config.selection, data, load)
     families = sorted({task.family for task in tasks})
     prompts = load_prompts([specs[family] for family in families], config.agent.prompts, config.adaptation)
     for family, prompt in prompts.items():
@@ -92,8 +94,8 @@ def smaller_identity(
     if changed.selection == config.selection:
         return None
     try:
-        tasks, _ = selected_tasks(chosen.specs, changed.selection, data)
-    except UserError:  # of a family that is not installed, say
+        tasks, _ = selected_tasks(chosen.specs, changed.selection, data, NO_SUITES.tasks)
+    except UserError:  # of a family that is not installed, say, or whose suite was never made here
         return None
     if not {task.id for task in tasks} <= {task.id for task in chosen.tasks}:
         return None

@@ -23,9 +23,13 @@ from evalharness.suites.selection import family_tasks
 _LOG = logging.getLogger("evalharness")
 
 
+class NotMadeError(UserError):
+    """An open suite is not on this machine, and is not made unasked."""
+
+
 def refuse(suite_seed: int) -> None:
-    """Raises UserError: no suite is made."""
-    raise UserError(
+    """Raises NotMadeError."""
+    raise NotMadeError(
         f"its tasks are of the open suite of seed {suite_seed}, which is not on this machine; make and keep it with: "
         f"{suite_command(suite_seed)}"
     )

@@ -18,6 +18,7 @@ from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, T
 from evalharness.envs.teaching import Teaching, content_form
 from evalharness.suites.open import FROZEN_SEED, frozen_proofs
 from evalharness.suites.selection import family_tasks
+from evalharness.suites.temporary import NO_SUITES, NotMadeError
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.openings import evaluated_openings
 
@@ -258,23 +259,27 @@ def _evaluated_names() -> tuple[str, ...]:
 
 @dataclass
 class PlayedTasks:
-    """The tasks that episodes were played on, where they are at hand."""
+    """The tasks that episodes were played on, where they are at hand. No suite is made: a run's manifest names it."""
 
     data: Path | None
     _known: dict[tuple[str, str, int], dict[str, Task]] = field(default_factory=dict)
 
     def find(self, family: str, suite: str, suite_seed: int, task_hash: str) -> Task | None:
-        """None where its suite has no such task. Raises UserError, InvalidTaskError where the suite is not at hand."""
+        """None where its suite has no such task. Raises UserError, InvalidTaskError where the suite is not at hand:
+        NotMadeError where it is an open one that was never made here."""
         key = (family, suite, suite_seed)
         if key not in self._known:
-            tasks = family_tasks(specs()[family], suite, self.data, suite_seed)
+            tasks = NO_SUITES.tasks(specs()[family], suite, self.data, suite_seed)
             self._known[key] = {task.content_hash: task for task in tasks}
         return self._known[key].get(task_hash)
 
     def forms(self, family: str, suite: str, suite_seed: int, task_hash: str) -> list[str]:
-        """Empty where the task is not at hand: another version of its suite, or data that is not there."""
+        """Empty where the task is not at hand: another version of its suite, or data that is not there. Raises
+        NotMadeError."""
         try:
             task = self.find(family, suite, suite_seed, task_hash)
+        except NotMadeError:
+            raise
         except (UserError, InvalidTaskError, KeyError):
             self._known[family, suite, suite_seed] = {}  # nobody looks again
             return []

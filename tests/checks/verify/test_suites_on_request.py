@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from made_runs import make_run
+from small_suites import first_tasks, freeze
 
 from evalharness.base.errors import UserError
 from evalharness.checks.verify import verify
@@ -18,6 +19,7 @@ from evalharness.checks.verify.remembered import content_key, remember
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.suites.temporary import TemporarySuites
+from evalharness.training.datasets.overlap import PlayedTasks
 
 SEED = 5
 
@@ -154,3 +156,29 @@ def test_a_time_that_is_none_is_refused(
     (tmp_path / "manifest.json").write_text("{}")
     assert main(["verify", str(tmp_path), "--make-suites", minutes]) == 2
     assert "give minutes, more than 0" in capsys.readouterr().err
+
+
+def test_no_other_command_makes_a_suite_that_a_file_names(
+    clean_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_run(Path("RUN"), {"alfworld": [(False, 0.0)]}, suite="open", suite_seed=SEED)
+    Path("RUN.yaml").write_text(f"model: random\nsuite: open\nsuite_seed: {SEED}\ntasks: alfworld\n")
+    for command in (
+        ["refine", "correct", "RUN", "-o", "made.jsonl"],
+        ["run", "--config", "RUN.yaml", "--dry-run"],
+    ):
+        assert main(command) == 2
+        assert f"suite build --suite-seed {SEED}" in capsys.readouterr().err
+    assert not (clean_home / "evalharness" / "suites").exists()
+    # The command names its own suite, which is here; the folder's manifest all families of that seed.
+    freeze("pddl", SEED, first_tasks("pddl", SEED, 1))
+    options = ["--model", "random", "--suite", "open", "--suite-seed", str(SEED), "--tasks", "pddl"]
+    assert main(["run", *options, "-o", "RUN"]) == 2
+    assert "holds a run of another" in capsys.readouterr().err
+    assert [path.stem for path in (clean_home / "evalharness" / "suites").rglob("*.jsonl")] == ["pddl"]
+
+
+def test_tasks_of_a_run_are_not_looked_for_in_a_suite_that_was_never_made(clean_home: Path) -> None:
+    with pytest.raises(UserError, match=f"suite build --suite-seed {SEED}"):
+        PlayedTasks(None).forms("alfworld", "open", SEED, "hash")
