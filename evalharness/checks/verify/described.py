@@ -19,7 +19,7 @@ from evalharness.protocol.prompt import Adaptation, load_prompt
 from evalharness.records.episode import Episode
 from evalharness.records.identity import digest
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.manifest import Manifest
+from evalharness.records.manifest import Manifest, Start
 from evalharness.records.stored import why
 from evalharness.runs.selected import selected_tasks
 from evalharness.suites.selection import Load
@@ -109,14 +109,33 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
             notes.append(f"{specs[family].title}: played with a prompt file that is not at hand")
     if not is_scripted(str(manifest.options.get("model"))):
         notes += _unread(manifest)
-    recorded = manifest.sessions[-1].packages
-    for name, then in sorted((recorded or {}).items()):
+    return notes + version_notes(manifest.sessions)
+
+
+def version_notes(starts: Sequence[Start]) -> list[str]:
+    """Versions that differ between the starts of a run, and packages that have another version here."""
+    tools: dict[str, dict[str, None]] = {}
+    packages: dict[str, dict[str, None]] = {}
+    for start in starts:
+        vllm = getattr(start.policy, "vllm", None)
+        own = {"evalharness": start.evalharness, "git": start.git, "Python": start.python, "vLLM": vllm}
+        for name, then in own.items():
+            if then:
+                tools.setdefault(name, {})[str(then)] = None
+        for name, then in (start.packages or {}).items():
+            packages.setdefault(name, {})[then or "not installed"] = None
+    notes = [
+        f"{name} was {', then '.join(versions)}: the run's starts mix versions"
+        for name, versions in sorted((tools | packages).items())
+        if len(versions) > 1
+    ]
+    for name, versions in sorted(packages.items()):
         try:
             now = version(name)
         except (PackageNotFoundError, ValueError):
-            now = None
-        if now != then:
-            notes.append(f"{name} is {now or 'not installed'} here, and was {then} when the run was played")
+            now = "not installed"
+        if versions.keys() != {now}:
+            notes.append(f"{name} is {now} here, and was {', '.join(versions)} when the run was played")
     return notes
 
 

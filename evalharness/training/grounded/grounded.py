@@ -100,7 +100,7 @@ async def make(
     workers: int | None = None,
     progress: FamilyCounts | None = None,
     think: Thinker | None = None,
-    answered_by: Mapping[str, str | None] | None = None,
+    answered_by: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Make `output` and its manifest; returns the manifest. What was made with thoughts of another model than
     `answered_by` is made anew. Raises UserError, InfrastructureError."""

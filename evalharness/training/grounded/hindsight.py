@@ -21,7 +21,7 @@ from evalharness.models.resolve import prepare
 from evalharness.models.work import WorkProgress
 from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
-from evalharness.records.identity import ANSWERED_BY
+from evalharness.records.identity import telling
 from evalharness.training.grounded.draft import DraftedTurn
 from evalharness.training.grounded.replayed import Thinker
 from evalharness.training.grounded.thoughts import NUMBERED, foretells
@@ -78,8 +78,8 @@ def prepare_writer(model: str, name: str | None, key_env: str | None, seed: int)
 async def thinking(
     writer: Prepared | None, seed: int, output: Path
 ) -> AsyncIterator[tuple[Thinker | None, dict[str, Any]]]:
-    """The writer at work, served for as long as the context is open, and the model that its replies name; no writer for
-    thoughts by rule. Raises UserError."""
+    """The writer at work, served for as long as the context is open, and what its replies say of the model; no writer
+    for thoughts by rule. Raises UserError."""
     if writer is None:
         yield None, {}
         return
@@ -109,4 +109,4 @@ async def thinking(
                 return None
             return usable(answer.reply, turn, "\n".join(message["content"] for message in messages))
 
-        yield think, {key: name for key, name in asking.facts.items() if key == ANSWERED_BY}
+        yield think, telling(asking.facts)

@@ -15,7 +15,7 @@ from made_runs import make_run
 from evalharness.base import reading
 from evalharness.base.errors import UserError
 from evalharness.checks.verify import Finding, verify
-from evalharness.checks.verify.described import missing
+from evalharness.checks.verify.described import missing, version_notes
 from evalharness.checks.verify.options import config_findings
 from evalharness.cli import main
 from evalharness.envs import specs
@@ -174,6 +174,17 @@ def test_prompts_of_ones_own_under_our_hash_are_noted(tmp_path: Path) -> None:
     assert forge(run, change, lambda episode: episode.update(prompt_hash=ours.sha256)) == []
     [note] = verify(run).notes
     assert "config.yaml names prompt files of its own" in note
+
+
+def test_versions_that_the_starts_of_a_run_mix_are_noted(tmp_path: Path) -> None:
+    [start] = read_manifest(make_run(tmp_path / "run", {"pddl": [(True, 1.0)]})).sessions
+    assert version_notes([start, start]) == []
+    older = start.model_copy(
+        update={"evalharness": "0.1", "packages": {**(start.packages or {}), "numpy": "1.0"}}
+    )
+    notes = version_notes([start, older, start])
+    assert [note.split()[0] for note in notes] == ["evalharness", "numpy", "numpy"]
+    assert all(each in notes[0] for each in (start.evalharness, "0.1"))
 
 
 @pytest.mark.parametrize("text", ["- 1\n", "a: &a [*a]\n", "[" * 5000, "\x00", "max_tokens: {}\n"])
