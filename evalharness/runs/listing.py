@@ -69,14 +69,12 @@ class Listed:
         return data | {measure: self.headline(measure) for measure in _MEASURES}
 
 
-def is_being_written(folder: Path, below: str = "*") -> bool:
-    """Whether a harness holds the lock of the folder or of one `below` it, as a study's run is (`**`: at any depth, as
-    labels of a run are). Only looks: to try the lock could make a run that starts just then fail. Known on Linux
-    alone."""
+def is_being_written(folder: Path) -> bool:
+    """Whether a harness holds the lock of the folder or of one right below it, as a study's run is. Only looks: to try
+    the lock could make a run that starts just then fail. Known on Linux alone."""
     try:
-        inodes = {
-            path.stat().st_ino for path in (folder / LOCK, *folder.glob(f"{below}/{LOCK}")) if path.exists()
-        }
+        files = (folder / LOCK, *folder.glob(f"*/{LOCK}"))
+        inodes = {path.stat().st_ino for path in files if path.exists()}
         locks = Path("/proc/locks").read_text(encoding="ascii") if inodes else ""
     except OSError:
         return False

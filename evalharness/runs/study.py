@@ -153,33 +153,27 @@ _NAMES: Mapping[str, Callable[[Manifest], str]] = {
 def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
     """(kind, name -> folder of its runs), or None where `folder` holds no study. Raises UserError on damage, and where
     a run's manifest says that it is another run than its name says."""
-    study = listed_runs(folder)
-    if study is not None and (name_of := _NAMES.get(study[0])) is not None:
-        for name, where in study[1].items():
-            try:
-                manifest = read_manifest(folder / where)
-            except UserError:  # whoever reads the run says so
-                continue
-            if (own := name_of(manifest)) != name.removesuffix(SELECT):
-                raise UserError(
-                    f"{folder / where} holds the run {own!r}, as its manifest says, and {folder / STUDY} calls it "
-                    f"{name!r}; give the folders their names back, or name the runs one by one"
-                )
-    return study
-
-
-def listed_runs(folder: Path) -> tuple[str, dict[str, str]] | None:
-    """As `read_study`, whatever the runs are."""
     path = folder / STUDY
     if not path.exists():
         return None
     try:
         value = read_json(path)
-        return str(value["kind"]), {str(name): str(path) for name, path in value["runs"].items()}
+        kind, runs = str(value["kind"]), {str(name): str(where) for name, where in value["runs"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise UserError(
             f"{path} is not readable ({error}); remove it and run the study's command again"
         ) from None
+    for name, where in runs.items() if kind in _NAMES else ():
+        try:
+            own = _NAMES[kind](read_manifest(folder / where))
+        except UserError:  # whoever reads the run says so
+            continue
+        if own != name.removesuffix(SELECT):
+            raise UserError(
+                f"{folder / where} holds the run {own!r}, as its manifest says, and {path} calls it {name!r}; give the "
+                "folders their names back, or name the runs one by one"
+            )
+    return kind, runs
 
 
 def run_folders(folders: Sequence[Path]) -> list[Path]:
