@@ -111,7 +111,7 @@ class TaskSource:
 async def _build(spec: EnvSpec, seed: int) -> None:
     """In a process of its own, so that two cores build two suites."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "evalharness", "suite", "build"),
+        *(sys.executable, "-P", "-m", "evalharness", "data", "suite", "build"),
         *("--suite-seed", str(seed), "--tasks", spec.family),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
