@@ -59,7 +59,7 @@ def say_unfit(path: Path, unfit: Any) -> None:
 _MODES: Mapping[Mode, str] = {
     "full": "every right turn",
     "no_refine_loss": "without the first right turn after errors",
-    "no_refine_data": "errors and their correction taken out of the conversation",
+    "no_refine_data": "errors and their correction cut out of the conversation; one that does not say how is left out",
     "all_turns": "the errors, too",
 }
 

@@ -76,18 +76,19 @@ def trimmed(conversation: Conversation) -> Conversation:
 def trainable(data: Iterable[Conversation], mode: Mode, left_out: Counter[str]) -> Iterator[Conversation]:
     """As `mode` trains them, up to the last trained turn. Those with nothing to train are counted by reason.
 
-    Raises UserError where the mode leaves all of them as `full` has them: then marks are missing, and two trainings of
-    an ablation would be one."""
-    read = same = 0
+    Raises UserError if nothing is left, and if the mode leaves all of them as `full` has them: then marks are missing,
+    and two trainings of an ablation would be one."""
+    read = same = trained = 0
     for each in data:
         conversation = in_mode(each, mode)
         read += 1
         same += conversation == in_mode(each, "full")
         if conversation is None:
-            left_out["holds errors, and what it would be without them is not known"] += 1
+            left_out["holds errors, and does not say how it would read without them"] += 1
             continue
         conversation = trimmed(conversation)
         if any(message.trained for message in conversation.messages):
+            trained += 1
             yield conversation
         else:
             left_out["no turn is trained"] += 1
@@ -98,6 +99,9 @@ def trainable(data: Iterable[Conversation], mode: Mode, left_out: Counter[str]) 
             "FILE, where a masked turn holds an action (Action: ...) and is answered; other data needs marks of its "
             "own (an `error` on its turns)"
         )
+    if read and not trained:
+        reasons = "; ".join(f"{count:,} left out: {reason}" for reason, count in sorted(left_out.items()))
+        raise UserError(f"--mode {mode} leaves none of {read:,} conversations to train on ({reasons})")
 
 
 _AXOLOTL = """\

@@ -23,8 +23,8 @@ def is_trained(turn: MarkedMessage, mode: Mode) -> bool:
             return right
         case "no_refine_loss":
             return right and not turn.refine
-        case "all_turns":
-            return True
+        case "all_turns":  # not what is masked for another reason, such as an acknowledgement
+            return turn.loss is not False or bool(turn.error)
 
 
 def marked(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:

@@ -233,7 +233,7 @@ def test_the_modes_of_masked_data_differ(tmp_path: Path) -> None:
         "full": [False, True, False, False, True, True],
         "no_refine_loss": [False, True, False, False, False, True],
         "no_refine_data": None,  # it holds errors, and what it would be without them is not known
-        "all_turns": [True] * 6,
+        "all_turns": [False, True, True, True, True, True],  # not the acknowledgement
     }
 
 
@@ -245,11 +245,11 @@ def test_one_function_decides_what_marks_and_mode_make_of_a_turn() -> None:
         # loss, error, refine: full, no_refine_loss, no_refine_data, all_turns
         turn(True): "yyyy",
         turn(None): "yyyy",
-        turn(False): "nnny",
+        turn(False): "nnnn",
         turn(True, error=True): "nnny",
         turn(False, error=True): "nnny",
         turn(True, refine=True): "ynyy",
-        turn(False, refine=True): "nnny",
+        turn(False, refine=True): "nnnn",
     }
     modes: tuple[Mode, ...] = ("full", "no_refine_loss", "no_refine_data", "all_turns")
     for case, wanted in table.items():
@@ -350,3 +350,14 @@ def test_parquet_whose_text_is_no_utf_8_is_refused_in_one_line(tmp_path: Path) -
     pyarrow.parquet.write_table(pyarrow.table({"messages": text}), tmp_path / "x.parquet")
     with pytest.raises(UserError, match="no readable parquet file"):
         list(read_any(tmp_path / "x.parquet", Unfit()))
+
+
+def test_a_conversation_that_cannot_be_cut_is_left_out_and_counted(tmp_path: Path) -> None:
+    released = to_conversation(TABLE["ShareGPT, loss"][0], "x", "y")
+    write_data(tmp_path / "x.jsonl", [released, clean_conversation()], {})
+    done = export([tmp_path / "x.jsonl"], "messages", "no_refine_data", tmp_path / "out")
+    assert (done.conversations, done.records) == (2, 1)
+    assert dict(done.left_out) == {"holds errors, and does not say how it would read without them": 1}
+    write_data(tmp_path / "x.jsonl", [released], {})
+    with pytest.raises(UserError, match="leaves none of 1 conversations"):
+        export([tmp_path / "x.jsonl"], "messages", "no_refine_data", tmp_path / "none")
