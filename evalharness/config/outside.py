@@ -17,11 +17,11 @@ class OutsideConfig(Part):
     agent_command: Annotated[str | None, Option("COMMAND", later=True)] = None
     """command that is started for each episode of --agent external: 'python my_agent.py'. The address and the token
     are in its environment"""
-    turn_time_limit: Annotated[float, Option("S", later=True)] = Field(
+    turn_time_limit: Annotated[float, Option(no_flag=True, later=True)] = Field(
         default=300.0, gt=0, allow_inf_nan=False
     )
     """seconds that an agent from outside has for a turn; then its episode ends and counts"""
-    agent_wait: Annotated[float, Option("S", operational=True)] = Field(
+    agent_wait: Annotated[float, Option(no_flag=True, operational=True)] = Field(
         default=600.0, gt=0, allow_inf_nan=False
     )
     """seconds to wait for an agent from outside that asks for an episode"""

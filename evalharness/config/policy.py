@@ -106,7 +106,7 @@ class PolicyConfig(Part):
     """vLLM servers for the model, each on its own GPUs"""
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
     """conversations with the model in flight, at most (default: found while the command runs)"""
-    session_header: Annotated[str, Option("NAME", operational=True)] = "X-Session-ID"
+    session_header: Annotated[str, Option(no_flag=True, operational=True)] = "X-Session-ID"
     """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
     record_tokens: Annotated[bool, Option(operational=True)] = False
     """keep every token id of prompts and replies, with log probabilities, in tokens.parquet (vLLM)"""

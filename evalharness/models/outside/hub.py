@@ -187,7 +187,7 @@ class Hub:
             quiet = 0.0 if self._played else time.monotonic() - self._heard
             if quiet >= self.wait_s:
                 raise AbortedError(
-                    f"no agent asked for an episode for {self.wait_s:g} s (--agent-wait); what was played is kept: "
+                    f"no agent asked for an episode for {self.wait_s:g} s (agent_wait); what was played is kept: "
                     "start the agent, then the same command again"
                 )
             with contextlib.suppress(TimeoutError):

@@ -409,7 +409,7 @@ async def test_strangers_and_web_pages_stay_outside(opened: Open) -> None:
 
 async def test_a_run_that_no_agent_comes_to_ends(opened: Open) -> None:
     async with opened(agent_wait=0.2) as run:
-        with pytest.raises(AbortedError, match=r"no agent asked for an episode for 0\.2 s \(--agent-wait\)"):
+        with pytest.raises(AbortedError, match=r"no agent asked for an episode for 0\.2 s \(agent_wait\)"):
             await run.play()
 
 
