@@ -1,4 +1,4 @@
-"""The front doors: OpenEnv over the WebSocket and plain HTTP; MCP beside them where its SDK is installed."""
+"""The front doors: plain HTTP, and OpenEnv over a WebSocket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from evalharness.base.version import __version__
 from evalharness.models.openenv.door import Door, Gate, given_token
 from evalharness.models.openenv.wire import (
     MOST_BYTES,
-    Handler,
     Sockets,
     body,
     guarded,
@@ -85,7 +84,7 @@ def _state(offer: Offer | None) -> dict[str, Any]:
     return messages.State(episode_id=offer.session, step_count=offer.steps).model_dump()
 
 
-def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Application:
+def application(hub: Hub, door: Door, gate: Gate) -> web.Application:
     sockets = Sockets(gate)
 
     async def websocket(request: web.Request) -> web.StreamResponse:
@@ -115,12 +114,6 @@ def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Ap
             offer.count_request()
         return web.json_response(_state(offer))
 
-    async def no_mcp(request: web.Request) -> web.Response:
-        text = "MCP needs its SDK where evalharness is installed: pip install 'evalharness[mcp]'"
-        return web.json_response(
-            {"jsonrpc": "2.0", "id": None, "error": {"code": -32601, "message": text}}, status=501
-        )
-
     fixed = {
         "/health": {"status": "healthy"},
         "/metadata": {"name": "evalharness", "description": _DESCRIPTION, "version": __version__},
@@ -139,7 +132,6 @@ def application(hub: Hub, door: Door, gate: Gate, mcp: Handler | None) -> web.Ap
             web.post("/step", step),
             web.post("/close", close),
             web.get("/state", state),
-            web.post("/mcp", mcp or no_mcp),
             *(web.get(path, fixed_answer) for path in fixed),
         ]
     )

@@ -1,4 +1,4 @@
-"""What an agent from outside sends and gets: OpenEnv's shapes over the WebSocket, the same fields over HTTP and MCP."""
+"""What an agent from outside sends and gets: OpenEnv's shapes over the WebSocket, the same fields over HTTP."""
 
 from __future__ import annotations
 

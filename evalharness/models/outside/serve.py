@@ -22,7 +22,6 @@ from evalharness.models.opened import Opened, Prepared, Reports
 from evalharness.models.openenv.door import Door, Gate, is_one_of, listening, token_of
 from evalharness.models.outside.application import application
 from evalharness.models.outside.hub import Hub, NeverAskedError, Offer
-from evalharness.models.outside.mcp_door import is_installed, mcp_door
 from evalharness.models.outside.messages import Observation
 from evalharness.models.outside.process import TOKEN, URL, AgentProcess, command_of
 from evalharness.protocol.prompt import Message
@@ -207,11 +206,10 @@ def prepare_outside(name: str, config: OutsideConfig) -> Prepared:
                 lambda given: is_one_of(given, [*hub.tokens(), *([token] if token else [])]),
                 f"give the token of ${TOKEN}, or the one that the run printed: Authorization: Bearer TOKEN",
             )
-            mcp = await stack.enter_async_context(mcp_door(hub)) if is_installed() else None
             host, port = config.address
             url = await stack.enter_async_context(
                 listening(
-                    application(hub, door, Gate(_SESSIONS, _WAITING), mcp),
+                    application(hub, door, Gate(_SESSIONS, _WAITING)),
                     host,
                     port,
                     backlog=_SESSIONS + _WAITING,

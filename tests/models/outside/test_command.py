@@ -91,21 +91,11 @@ async def test_what_does_not_start_leaves_no_scratch_folder(
     assert list(temporary.iterdir()) == []
 
 
-def documented(block: int) -> str:
-    """A block of Python of the page."""
-    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)[block]
-
-
-@pytest.mark.parametrize("client", ["HTTP", "MCP"])
-def test_the_agents_of_the_documentation_play_five_tasks(
-    environment: dict[str, str], tmp_path: Path, client: str
-) -> None:
-    if client == "MCP":
-        pytest.importorskip("mcp")
+def test_the_agent_of_the_documentation_plays_five_tasks(environment: dict[str, str], tmp_path: Path) -> None:
     script = tmp_path / "my_agent.py"
-    script.write_text(documented({"HTTP": 0, "MCP": 2}[client]))
+    script.write_text(re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)[0])
     done = run_compass(
-        environment, tmp_path / "run", "--agent", "external", "--agent-option", f"name={client}",
+        environment, tmp_path / "run", "--agent", "external", "--agent-option", "name=HTTP",
         "--agent-command", shlex.join([sys.executable, str(script)]), "--limit", 5, "--max-turns", 2,
     )  # fmt: skip
     log = (tmp_path / "run" / "agent.log").read_text()

@@ -141,30 +141,7 @@ class ActingByWebSocket(Acting):
         return await self.talk.step(text, thought="hm", usage=usage)
 
 
-class ActingByMcp(Acting):
-    """JSON-RPC by hand; the official client plays in `test_mcp.py`."""
-
-    async def _call(self, **arguments: Any) -> dict[str, Any]:
-        call = {"name": "act", "arguments": arguments}
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
-        headers = {"Accept": "application/json, text/event-stream", "MCP-Protocol-Version": "2025-06-18"}
-        async with self.client.post(f"{self.url}/mcp", json=message, headers=headers) as response:
-            result = (await response.json())["result"]
-        assert not result["isError"], result
-        seen: dict[str, Any] = result["structuredContent"]
-        self.session = seen.pop("session")
-        return seen
-
-    async def reset(self) -> dict[str, Any]:
-        pytest.importorskip("mcp")
-        return await self._call()
-
-    async def act(self, text: str) -> dict[str, Any]:
-        usage = {"model": "their-model", "cost": 0.25, "prompt_tokens": 10}
-        return await self._call(session=self.session, command=text, usage=usage)
-
-
-@pytest.mark.parametrize("door", [Acting, ActingByWebSocket, ActingByMcp])
+@pytest.mark.parametrize("door", [Acting, ActingByWebSocket])
 async def test_an_agent_sees_observations_only_and_its_actions_are_played_and_scored(
     opened: Open, client: ClientSession, door: type[Acting]
 ) -> None:
@@ -402,7 +379,7 @@ async def test_strangers_and_web_pages_stay_outside(opened: Open) -> None:
             ({"Authorization": "Bearer nearly"}, 401),
             ({**HEADERS, "Origin": "http://a.page"}, 403),
         ):
-            for path in ("/reset", "/step", "/mcp"):
+            for path in ("/reset", "/step"):
                 async with stranger.post(run.url + path, json={}, headers=headers) as response:
                     assert response.status == status
 
