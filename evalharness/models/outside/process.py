@@ -52,11 +52,23 @@ def _add_to(path: Path, about: str, output: bytes, lost: int) -> None:
         log.writelines(f"{line}\n" for line in (f"== {about}{note}", *map(printable, lines)))
 
 
+def _kill_holders(token: str) -> None:
+    """SIGKILL the processes of an episode that left its session, after their supervisor was killed."""
+    import psutil
+
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.environ().get(TOKEN) == token:
+                process.kill()
+
+
 class AgentProcess:
     """Of one episode. Made by `start`."""
 
-    def __init__(self, about: str, log: Path, process: SupervisedProcess, reading: BinaryIO) -> None:
-        self._about, self._log, self._process = about, log, process
+    def __init__(
+        self, about: str, log: Path, process: SupervisedProcess, reading: BinaryIO, token: str
+    ) -> None:
+        self._about, self._log, self._process, self._token = about, log, process, token
         self._kept, self._lost = bytearray(), 0
         self._output = asyncio.create_task(self._read(reading))
 
@@ -82,7 +94,7 @@ class AgentProcess:
             )
             undo.pop_all()
         process.at_work()  # it may have something to write down when it is asked to end
-        return cls(about, log, process, output)
+        return cls(about, log, process, output, token)
 
     async def wait(self) -> int:
         """Until it has ended by itself; its exit status."""
@@ -100,7 +112,10 @@ class AgentProcess:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), _OWN_END_S)
         await self._process.stop()
-        await self._output
+        if not (await asyncio.wait({self._output}, timeout=_GRACE_S))[0]:
+            _kill_holders(self._token)
+            await asyncio.wait({self._output}, timeout=_GRACE_S)
+        self._output.cancel()  # whoever holds the pipe's other end does not hold the run
         about = f"{self._about}: exit status {self._process.returncode}"
         _add_to(self._log, about, bytes(self._kept), self._lost)
 

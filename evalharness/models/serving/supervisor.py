@@ -139,6 +139,7 @@ class SupervisedProcess:
     async def stop(self) -> None:
         """End the command and everything below it. Idempotent; being cancelled does not undo the order."""
         if not self._watcher.done():
+            self._supervisor.send_signal(signal.SIGCONT)  # the command may have stopped it
             # Half-closed, so that the exit status can still come back.
             with contextlib.suppress(OSError):
                 self._writer.write_eof()

@@ -36,6 +36,32 @@ def play(
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP"])
+async def test_a_child_that_left_and_keeps_the_output_ends_with_the_episode(
+    number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalharness.models.outside.process._GRACE_S", 0.2)
+    monkeypatch.setattr("evalharness.models.outside.process._OWN_END_S", 0.5)
+    (tmp_path / "leaver.py").write_text(
+        "import os, pathlib, signal, time\n"
+        "if os.fork() == 0:\n"
+        "    os.setsid()\n"
+        "    pathlib.Path('pid').write_text(str(os.getpid()))\n"
+        "    time.sleep(3600)\n"
+        "while not (pid := pathlib.Path('pid')).exists() or not pid.read_text():\n"
+        "    time.sleep(0.01)\n"
+        f"os.kill(os.getppid(), signal.{number})\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    process = await AgentProcess.start(
+        [sys.executable, "leaver.py"], "it", tmp_path / "log", url="http://x", token="a token of its own"
+    )
+    await process.end()
+    left = int((tmp_path / "pid").read_text())
+    assert not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE
+    assert "== it: exit status" in (tmp_path / "log").read_text()
+
+
 def test_its_episodes_stand_under_its_name_and_the_run_verifies(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
