@@ -1,17 +1,20 @@
-"""The way in: no web pages, no strangers, so many clients and no more; and the address that it is at."""
+"""The way in: no web pages, no strangers, so many clients and connections and no more; and its address."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import ipaddress
 import logging
 import os
+import resource
 import secrets
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMessage
@@ -40,9 +43,9 @@ class Door:
         if self.accepts is None:
             if not is_loopback(_host(request)):
                 return web.HTTPForbidden(text="this server answers to the addresses of this machine only")
-            return None
-        if not self.accepts(given_token(request)):
+        elif not self.accepts(given_token(request)):
             return web.HTTPUnauthorized(text=self.hint, headers={"WWW-Authenticate": "Bearer"})
+        let_in(request)
         return None
 
 
@@ -136,6 +139,98 @@ class Gate:
         raise FullError(why)
 
 
+FIRST_S = 10.0
+"""Seconds that a connection has for a request that is let in."""
+_strangers: dict[int, _Connection] = {}
+"""By the identity of their transport those that nobody let in yet, of every server of this process, oldest first."""
+
+
+def let_in(request: web.Request) -> None:
+    """Its connection may stay: it has shown that it may come in."""
+    if connection := _strangers.pop(id(request.transport), None):
+        connection.timer.cancel()
+
+
+class _Connection(asyncio.Protocol):
+    """Hands everything on to `inner`, if there is room for one more connection."""
+
+    timer: asyncio.TimerHandle
+    _is_open = False
+
+    def __init__(self, inner: asyncio.Protocol, crowd: _Crowd) -> None:
+        self._inner, self._crowd = inner, crowd
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's are no subclass
+        if self._crowd.count >= self._crowd.most and not self._crowd.close_a_stranger():
+            self.transport.abort()
+            return
+        self._is_open = True
+        self._crowd.count += 1
+        _strangers[id(transport)] = self
+        self.timer = asyncio.get_running_loop().call_later(FIRST_S, self.close)
+        self._inner.connection_made(transport)
+
+    def close(self) -> None:
+        self.connection_lost(None)
+        self.transport.abort()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._is_open:
+            self._is_open = False
+            self._crowd.count -= 1
+            self.timer.cancel()
+            if _strangers.get(id(self.transport)) is self:
+                del _strangers[id(self.transport)]
+            self._inner.connection_lost(error)
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_open:
+            self._inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._inner.eof_received() if self._is_open else None
+
+    def pause_writing(self) -> None:
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._inner.resume_writing()
+
+
+@dataclass
+class _Crowd:
+    """The connections of one server: at most half of the files that this process may open, so that the run has room
+    for its own. One more takes the place of the oldest that was not let in."""
+
+    make: Callable[[], asyncio.Protocol]
+    most: int
+    count: int = 0
+
+    def __call__(self) -> _Connection:
+        return _Connection(self.make(), self)
+
+    def close_a_stranger(self) -> bool:
+        stranger = next((each for each in _strangers.values() if each._crowd is self), None)
+        if stranger is not None:
+            stranger.close()
+        return stranger is not None
+
+
+_MOST_FILES = 1 << 16
+
+
+def most_connections() -> int:
+    """Raises the limit of open files of this process as far as it may: the usual 1,024 are few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            soft = wanted
+    return (_MOST_FILES if soft == resource.RLIM_INFINITY else soft) // 2
+
+
 def _http_log() -> logging.Logger:
     """What is no HTTP was answered with status 400; a stranger must not fill the log with it."""
     log = logging.getLogger("evalharness.http")
@@ -172,10 +267,16 @@ async def listening(
         handler_cancellation=cancel_when_gone,
     )
     await runner.setup()
-    try:
+    async with AsyncExitStack() as undo:
+        undo.push_async_callback(runner.cleanup)
         with system_errors(f"cannot listen on {host}:{port}", f"; choose another {flags}"):
-            await web.TCPSite(runner, host, port, backlog=backlog).start()
+            assert runner.server is not None
+            most = most_connections()
+            # asyncio accepts as many as wait, at once, before any of them can be closed again.
+            waiting = min(backlog, most // 4)
+            server = await asyncio.get_running_loop().create_server(
+                _Crowd(runner.server, most), host, port, backlog=waiting
+            )
+            undo.callback(server.close)
         shown = f"[{host}]" if ":" in host else host
-        yield f"http://{shown}:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+        yield f"http://{shown}:{server.sockets[0].getsockname()[1]}"
