@@ -23,6 +23,18 @@ class JudgeProgress(WorkProgress):
         return [f"{self.unread} replies not readable"] if self.unread else []
 
 
+def own_place(run: Path, *names: str) -> Path:
+    """RUN/labels/RATER. Raises UserError if a part of it is a link: who made the run would choose where we write."""
+    path = run
+    for name in names:
+        path /= name
+        if path.is_symlink():
+            raise UserError(
+                f"{path} is a link, and what is written there would go elsewhere; remove it: rm {path}"
+            )
+    return path
+
+
 def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
     """The manifest of a folder of that kind. Raises UserError, which says how one is made."""
     path = folder / MANIFEST

@@ -17,7 +17,7 @@ from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
-from evalharness.judge.folder import JudgeProgress, draws_of, read_kind
+from evalharness.judge.folder import JudgeProgress, draws_of, own_place, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart, verdict_of
 from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
@@ -177,7 +177,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> Outcome:
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
     """The same options find it again."""
     name = folder_name(what.judge.display_name, "judge")
-    return what.run / FOLDER / f"{name}-{digest(identity)[:8]}"
+    return own_place(what.run, FOLDER, f"{name}-{digest(identity)[:8]}")
 
 
 async def _ask(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from importlib.resources import files
@@ -17,7 +18,7 @@ from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
 from evalharness.judge.verdict import KINDS, Rater, checked
-from evalharness.models.openenv.door import listening
+from evalharness.models.openenv.door import is_one_of, let_in, listening
 from evalharness.results.html.document import asset, document
 
 HOST = "127.0.0.1"
@@ -65,21 +66,34 @@ def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
     }
 
 
-@web.middleware
-async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answers only to the address that we printed: a page elsewhere whose name was made to point here gets nothing."""
+async def _guard(request: web.Request, handler: Handler, token: str) -> web.StreamResponse:
+    """Answers only to the address that we printed: a page elsewhere whose name was made to point here gets nothing, and
+    another account of this machine, which does not know the token in it, neither."""
+    if request.path == "/favicon.ico":
+        return web.Response(status=204)
+    if not is_one_of(request.path.split("/")[1], [token]):
+        raise web.HTTPForbidden(text="open the address that evalharness label printed")
     if request.host.rsplit(":", 1)[0] not in (HOST, "localhost"):
         raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
     if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
         raise web.HTTPForbidden(text="requests of other pages are not answered")
+    let_in(request)
     response = await handler(request)
+    response.headers["Referrer-Policy"] = "no-referrer"
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     return response
 
 
-def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater]) -> web.Application:
-    """`store` has been opened. `judges` are those who judged the same run."""
+def application(
+    store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater], token: str
+) -> web.Application:
+    """`store` has been opened. `judges` are those who judged the same run. Everything is below /TOKEN/."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        return await _guard(request, handler, token)
+
     html = label_page(store.run.folder.name, store.rater)
     titles = dict(store.run.manifest.titles)
 
@@ -127,17 +141,13 @@ def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence
     async def page(request: web.Request) -> web.Response:
         return web.Response(text=html, content_type="text/html")
 
-    async def nothing(request: web.Request) -> web.Response:
-        return web.Response(status=204)
-
     app = web.Application(middlewares=[guard], client_max_size=100_000)
     app.add_routes(
         [
-            web.get("/", page),
-            web.get("/favicon.ico", nothing),
-            web.get("/data/turns", turns),
-            web.get(r"/data/turn-{number:\d{1,7}}", turn),
-            web.post(r"/data/turn-{number:\d{1,7}}", keep),
+            web.get(f"/{token}/", page),
+            web.get(f"/{token}/data/turns", turns),
+            web.get(rf"/{token}/data/turn-{{number:\d{{1,7}}}}", turn),
+            web.post(rf"/{token}/data/turn-{{number:\d{{1,7}}}}", keep),
         ]
     )
     return app
@@ -154,8 +164,9 @@ def serve(
     """Until Ctrl-C. Raises UserError when the port is taken."""
 
     async def served() -> None:
-        async with listening(application(store, drawn, judges), HOST, port, flags="--port") as url:
-            ready(f"{url}/")
+        token = secrets.token_urlsafe(24)
+        async with listening(application(store, drawn, judges, token), HOST, port, flags="--port") as url:
+            ready(f"{url}/{token}/")
             await asyncio.Event().wait()
 
     if not 0 <= port <= 65535:

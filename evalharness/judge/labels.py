@@ -17,7 +17,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_object, read_text
 from evalharness.base.text import no_formula, printable
 from evalharness.judge.draw import DrawnTurn, JudgedRun
-from evalharness.judge.folder import draws_of, read_kind
+from evalharness.judge.folder import draws_of, own_place, read_kind
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, checked, verdict_of
 from evalharness.records.answers import make_manifest
 from evalharness.records.lines import read_lines
@@ -34,7 +34,7 @@ def label_folder(run: Path, rater: str) -> Path:
     """Raises UserError for a name that is no folder's."""
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,59}", rater):
         raise UserError(f"--rater {rater!r}: a name of letters, digits, dots, dashes; it becomes a folder")
-    return run / FOLDER / rater
+    return own_place(run, FOLDER, rater)
 
 
 class LabelFolder(RecordFolder):

@@ -157,6 +157,18 @@ def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) 
         )
 
 
+def require_no_links(folder: Path) -> None:
+    """Raises UserError if a link is in a folder that is written to: whoever made the folder would choose where."""
+    links: list[Path] = []
+    with contextlib.suppress(OSError):  # which `require_own_folder` reports
+        links = sorted(entry for entry in folder.iterdir() if entry.is_symlink())
+    if links:
+        raise UserError(
+            f"{links[0]} is a link, and what is written there would go elsewhere; replace it by what it leads to, or "
+            "choose another folder"
+        )
+
+
 @contextlib.contextmanager
 def held_folder(folder: Path, mark: str) -> Iterator[None]:
     """Hold the folder's lock. The folder is made where it is not there, and removed where it never got its file `mark`:
@@ -193,6 +205,7 @@ class RecordFolder:
         self._held = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
+        require_no_links(self.folder)
         require_own_folder(self.folder, MANIFEST, self.lines)
         self._held.enter_context(held_folder(self.folder, MANIFEST))
         return self

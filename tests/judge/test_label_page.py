@@ -248,10 +248,13 @@ def test_a_request_of_another_page_is_refused_by_the_server_itself(run: Path) ->
 
     with served(run) as address:
         address = address.rstrip("/")
-        for origin in ("http://evil.example", "null", address.replace("http:", "https:"), f"{address}0"):
+        server = address.rpartition("/")[0]
+        for origin in ("http://evil.example", "null", server.replace("http:", "https:"), f"{server}0"):
             assert post(address, origin) == 403
+        for guess in (server, f"{server}/guess", f"{address}x"):  # of another account of this machine
+            assert post(guess, None) == 403
         assert kept(run) == []
-        assert post(address, address) == post(address, None) == 200
+        assert post(address, server) == post(address, None) == 200
     assert len(kept(run)) == 2
 
 

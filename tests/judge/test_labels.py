@@ -36,6 +36,24 @@ def run(tmp_path: Path) -> Path:
     return make_judged_run(tmp_path / "run", tasks=2, turns=5)
 
 
+@pytest.mark.parametrize(
+    "link", ["labels", "labels/person", "labels/person/labels.jsonl", "labels/person/.lock"]
+)
+def test_no_label_is_written_where_a_link_leads(
+    link: str, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (run / link).parent.mkdir(parents=True, exist_ok=True)
+    (run / link).symlink_to(outside / "file" if "." in link else outside)
+    table = tmp_path / "labels.csv"
+    task, sample, turn = next(iter(load_turns(run).turns))
+    table.write_text(f"task_id,sample,turn,label,kind,note\n{task},{sample},{turn},right,,\n")
+    assert main(["label", str(run), "--import", str(table)]) == 2
+    assert f"{run / link} is a link" in capsys.readouterr().err
+    assert list(outside.iterdir()) == []
+
+
 def test_labels_are_kept_as_they_are_made_and_the_last_one_counts(run: Path) -> None:
     loaded = load_turns(run)
     keys = [turn.key for turn in loaded.drawn(4, 0)]
