@@ -86,12 +86,16 @@ _REFUSALS = (
     "Connections must specify specific points of contact X",
     "You must disconnect entire objects X",
     "It's not clear how to disconnect that",
-    "<ERROR> X",
+    "X appears broken, and can't be activated or deactivated.",
+    "It's not clear how to shovel that.",
+    "It's not clear how to use an axe with that.",
+    "You can't chop a seed.",
 )
 
 # These go on after the first words: the options of an ambiguous request; the answer to an action without any effect to
-# tell of (nothing to mix, a choice that was not on the list).
-_REFUSED_OPENINGS = ("Ambiguous request: ", "Unknown action. ")
+# tell of (nothing to mix, a choice that was not on the list); the simulator's errors (`ERROR: SHOULD USE OVERRIDE FOR
+# PORTAL.` to `examine` of a door).
+_REFUSED_OPENINGS = ("Ambiguous request: ", "Unknown action. ", "ERROR: ", "<ERROR")
 
 
 @cache

@@ -18,7 +18,7 @@ HELP = "paired tests between runs over the same tasks"
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "baseline RUN_A", "run folder, or repeats A1,A2,...: the baseline; or a study")
     argument(parser, "runs RUN_B", "run folders, or repeats B1,B2,..., to compare with it", nargs="*")
-    add_csv_option(parser, "a row for each difference")
+    add_csv_option(parser, "a row for each difference and kind of task")
     add_json_option(parser)
 
 
@@ -35,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
         print_comparison(console, comparison)
         console.print()
     print_method(console, comparisons)
-    write_csv(args.csv, [row for comparison in comparisons for row in comparison.rows()])
+    write_csv(
+        args.csv, [row for comparison in comparisons for row in (*comparison.rows(), *comparison.kind_rows())]
+    )
     write_json(args.json, {"schema": SCHEMA, "comparisons": [c.to_json() for c in comparisons]})
     return 0
 

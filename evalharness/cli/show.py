@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_json_option
-from evalharness.cli.output import results_console, write_json
+from evalharness.cli.common import add_csv_option, add_json_option
+from evalharness.cli.output import results_console, write_csv, write_json
 from evalharness.cli.parser import argument
 from evalharness.cli.show_behaviour import add_behaviour_options, show_behaviour
 from evalharness.cli.show_runs import add_list_options, list_runs
@@ -42,6 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "also intervals over kinds of tasks, the error between attempts, where the time went, the server's part",
     )
     argument(parser, "--raw", "of a trajectory: the replies as they came, and long texts whole")
+    add_csv_option(parser, "a row for each family and kind of task")
     add_json_option(parser)
     add_behaviour_options(parser)
     add_list_options(parser)
@@ -70,6 +71,7 @@ def _holds_runs(folder: Path) -> bool:
 def _show_run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import line
     from evalharness.records.store import read_manifest
+    from evalharness.results.report.kinds import kind_rows, kinds_of, print_kinds
     from evalharness.results.report.table import print_summary
     from evalharness.results.summary import earlier_timing, summarize
 
@@ -81,9 +83,11 @@ def _show_run(args: argparse.Namespace) -> int:
     titles = read_manifest(args.folder).titles
     summary = summarize(args.folder, earlier_timing(args.folder))
     print_summary(console, summary, titles, verbose=args.verbose)
+    print_kinds(console, kinds_of(summary), titles)
     if not args.verbose:
         more = f"more: evalharness show {args.folder} --verbose"
         console.print(line(more, "dim"), soft_wrap=True)
+    write_csv(args.csv, kind_rows(summary))
     write_json(args.json, summary.to_json())
     return 0
 

@@ -110,6 +110,15 @@ class Estimate(Stored):
     """As of the success rate."""
 
 
+class KindScore(Rates):
+    """Of the tasks of one kind: a type of ALFWorld, a level of BabyAI, a domain of PDDL, a story of Jericho."""
+
+    n: Count
+    """Tasks."""
+    success_rate_ci95: Interval
+    """95 % interval over tasks."""
+
+
 class FamilyScore(Scores):
     """Unweighted means over the episodes of a family. All but `n` and `episodes` is not there before the first one."""
 
@@ -131,6 +140,8 @@ class FamilyScore(Scores):
     """Of its easy tasks."""
     hard: Rates | None = None
     """Of its hard tasks."""
+    by_kind: dict[str, KindScore] | None = None
+    """Kind of task -> its rates; not there where all tasks are of one kind."""
     figures: dict[str, Figure] | None = None
     """The family's own figures, 0..1; not there where it has none."""
 

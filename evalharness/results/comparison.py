@@ -19,11 +19,13 @@ from evalharness.results.difference import (
 )
 from evalharness.results.html.document import html_table, percent
 from evalharness.results.run_labels import labels_of, letter
-from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
+from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED, kind_scores
 from evalharness.results.scored_run import ScoredRun, common_tasks, require_same, require_same_turns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evalharness.records.summary import KindScore
 
 SCHEMA = 2
 
@@ -80,10 +82,10 @@ class Comparison:
         return html_table(caption, headings, rows, "* Holm-adjusted p below 0.05")
 
     def rows(self) -> list[dict[str, Any]]:
-        """A flat row for each difference."""
+        """A flat row for each difference; of a whole family, so no `kind`."""
         rows = []
         for difference in self.differences:
-            row = asdict(difference)
+            row = asdict(difference) | {"kind": None}
             row["ci95_low"], row["ci95_high"] = row.pop("ci95")
             by_kind = row.pop("ci95_by_kind") or (None, None)
             row["ci95_by_kind_low"], row["ci95_by_kind_high"] = by_kind
@@ -91,6 +93,40 @@ class Comparison:
                 {"baseline_run": str(self.baseline.folder), "compared_run": str(self.run.folder)} | row
             )
         return rows
+
+    def kinds(self) -> dict[str, dict[str, tuple[KindScore, KindScore]]]:
+        """Family -> kind of task -> its rates in the baseline and in the run, over the tasks of both; of families with
+        several kinds."""
+        both = set(common_tasks(self.baseline, self.run))
+        found = {}
+        for family in self.baseline.by_family:
+            one, other = (
+                kind_scores(score for score in run.by_family.get(family, ()) if score.task_id in both)
+                for run in (self.baseline, self.run)
+            )
+            if len(one) > 1:
+                found[family] = {kind: (score, other[kind]) for kind, score in one.items()}
+        return found
+
+    def kind_rows(self) -> list[dict[str, Any]]:
+        """A flat row for each kind of task and measure, with the keys of `rows`."""
+        return [
+            {
+                **dict.fromkeys(self.rows()[0]),
+                "baseline_run": str(self.baseline.folder),
+                "compared_run": str(self.run.folder),
+                "family": family,
+                "kind": kind,
+                "measure": measure,
+                "n": one.n,
+                "baseline": (before := getattr(one, f"{measure}_rate")),
+                "run": (after := getattr(other, f"{measure}_rate")),
+                "difference": after - before,
+            }
+            for family, kinds in self.kinds().items()
+            for kind, (one, other) in kinds.items()
+            for measure in MEASURES
+        ]
 
     def frame(self) -> pd.DataFrame:
         """`rows` as a DataFrame."""
@@ -104,6 +140,7 @@ class Comparison:
             "run": _describe(self.run),
             "notes": list(self.notes),
             "differences": [asdict(d) for d in self.differences],
+            "kinds": self.kind_rows(),
             "gained": list(self.gained),
             "lost": list(self.lost),
         }

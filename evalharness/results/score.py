@@ -14,7 +14,16 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.grouping import grouped
-from evalharness.records.summary import Estimate, FamilyScore, Figure, HeldOut, Rates, Scores, Variance
+from evalharness.records.summary import (
+    Estimate,
+    FamilyScore,
+    Figure,
+    HeldOut,
+    KindScore,
+    Rates,
+    Scores,
+    Variance,
+)
 from evalharness.results.completeness import Played
 
 MEASURES = ("success", "progress")
@@ -161,7 +170,8 @@ def family_score(episodes: Sequence[EpisodeScore]) -> FamilyScore:
     progress, grounding = (_task_means(episodes, of) for of in ("progress", "grounding_accuracy"))
     success_ci95 = stats.rate_interval(_task_means(episodes, "success"), binary=True)
     progress_ci95 = stats.score_mean(progress)
-    rates = _rates(episodes)
+    rates, kinds = _rates(episodes), kind_scores(episodes)
+    several_kinds: dict[str, Any] = {"by_kind": kinds} if len(kinds) > 1 else {}
     return FamilyScore(
         n=len({episode.task_id for episode in episodes}),
         episodes=len(episodes),
@@ -173,15 +183,30 @@ def family_score(episodes: Sequence[EpisodeScore]) -> FamilyScore:
         grounding_accuracy=_mean([e.grounding_accuracy for e in episodes]),
         grounding_accuracy_ci95=stats.score_mean(grounding),
         solved_rate=_mean([e.solved for e in episodes]),
-        kinds=len(set(_task_kinds(episodes))),
+        kinds=len(kinds),
         openings=len({e.opening for e in episodes}),
         **_by_trial(episodes),
+        **several_kinds,
         **_beside([episodes], "success", success_ci95),
         **_beside([episodes], "progress", progress_ci95),
         easy=_rates([e for e in episodes if e.difficulty == "easy"]),
         hard=_rates([e for e in episodes if e.difficulty == "hard"]),
         **_figures(episodes),
     )
+
+
+def kind_scores(episodes: Iterable[EpisodeScore]) -> dict[str, KindScore]:
+    """The rates of each kind of task of a family, by name."""
+    kinds = grouped((episode.kind, episode) for episode in episodes)
+    return {
+        kind: KindScore(
+            n=len(_task_kinds(listed)),
+            success_rate=_mean([episode.success for episode in listed]),
+            success_rate_ci95=stats.rate_interval(_task_means(listed, "success"), binary=True),
+            progress_rate=_mean([episode.progress for episode in listed]),
+        )
+        for kind, listed in sorted(kinds.items())
+    }
 
 
 def _by_trial(episodes: Sequence[EpisodeScore]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from evalharness.base.grouping import grouped
 from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.comparison import Comparison
 from evalharness.results.difference import SIGNIFICANT, Difference
+from evalharness.results.report.kinds import print_kinds
 from evalharness.results.run_labels import labels_of
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
 
@@ -111,6 +112,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     if (parts := _parts_of_the_error(comparison, titles)) is not None:
         console.print()
         console.print(parts)
+    print_kinds(console, comparison.kinds(), titles, comparison.letters)
     console.print()
     for word, ids in ((f"solved more by {b}", comparison.gained), (f"solved more by {a}", comparison.lost)):
         console.print(Text(f"{word}: {len(ids)}", style="bold"))

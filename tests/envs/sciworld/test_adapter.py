@@ -142,6 +142,10 @@ def test_with_labels_the_same_mistake_is_overlooked(env: ScienceWorldEnv) -> Non
         ("go to moon", False),
         ("go to outside", False),
         ("open door to hallway", False),
+        (
+            "examine door to hallway",
+            False,
+        ),  # the simulator's own error: "ERROR: SHOULD USE OVERRIDE FOR PORTAL."
         ("close door to hallway", True),
         ("focus on wire", False),
         ("eat agent", False),

@@ -9,7 +9,7 @@ function overview(app) {
       table.title && h('h3', {}, capital(table.title)), exhibitTable(table),
       h('ul.notes', {}, table.notes.map(text => h('li', {}, text)))]),
     h('ul.notes', {}, study.notes.map(text => h('li', {}, text))))),
-    section('Scores', scores(data, runs),
+    section('Scores', scores(data, runs), kindTable(data, runs),
       h('p.soft.legend', {},
         'Percent. ', h('span.key.success', {}), ' success, ', h('span.key.progress', {}),
         ' progress; whisker: 95 % interval; ticks: ', h('span.key-tick.floor', {}), ' chance, ',

@@ -25,6 +25,23 @@ function scores(data, runs) {
     ...apart.map(family => scoreTable(data, runs, [family], names(family)))].filter(Boolean);
 }
 
+// A row a kind of task of each family: success, and the number of tasks, of each run.
+function kindTable(data, runs) {
+  const of = (run, family) => run.summary.families[family]?.by_kind || {};
+  const body = h('tbody', {});
+  for (const family of data.families) {
+    const kinds = [...new Set(runs.flatMap(run => Object.keys(of(run, family))))].sort();
+    kinds.forEach((kind, i) => body.append(h('tr', { class: i ? 'same' : '' }, h('th', { scope: 'row' }, i ? '' : data.title(family)),
+      h('td', {}, oneLine(kind)), runs.map(run => {
+        const score = of(run, family)[kind];
+        return h('td.n', {}, score ? `${percent(score.success_rate)} (${score.n})` : '–');
+      }))));
+  }
+  return body.children.length > 0 && h('details.folded.kinds', {}, h('summary', {}, 'success % by kind of task (tasks)'),
+    scrolled(h('table', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'), h('th', { scope: 'col' }, 'kind'),
+      runs.map(run => h('th.n', { scope: 'col' }, runs.length > 1 ? chip(run) : 'success')))), body)));
+}
+
 function scoreTable(data, runs, families, names) {
   const several = runs.length > 1, rows = names === USUAL ? publishedRows(data) : [], box = h('div', {});
   const own = rows.findIndex(row => runs.some(run => run.name.toLowerCase().includes(row.name.toLowerCase())));
