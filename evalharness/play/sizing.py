@@ -70,6 +70,7 @@ def make_pools(
             episodes_per_worker=per_worker,
             make_worker=site.make_worker,
             on_this_machine=site.cores is None,
+            repeats_fatal_actions=True,
         )
     return pools
 

@@ -264,7 +264,7 @@ async def test_an_episode_that_ends_every_worker_costs_its_neighbours_no_try(com
         finished.append(job.task.index)
         return None  # type: ignore[return-value]
 
-    pool = EnvironmentPool(compass, None, max_workers=1)
+    pool = EnvironmentPool(compass, None, max_workers=1, repeats_fatal_actions=True)
     scheduler = Scheduler(
         pools={"compass": pool}, play=play, on_episode=lambda episode: None,
         on_failure=lambda job, attempt, error, final: given_up.append(job.task.index) if final else None,
@@ -280,7 +280,7 @@ async def test_an_episode_that_ends_every_worker_costs_its_neighbours_no_try(com
 
 @pytest.mark.slow
 async def test_a_hanging_call_takes_down_the_calls_behind_it_with_a_reason_each(compass: EnvSpec) -> None:
-    pool = EnvironmentPool(compass, None, max_workers=1)
+    pool = EnvironmentPool(compass, None, max_workers=1, repeats_fatal_actions=True)
     [one, other] = [job.task for job in jobs_of("compass", [1.0] * 2)]
     try:
         async with pool.environment() as hanging, pool.environment() as behind:

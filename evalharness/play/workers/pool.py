@@ -67,6 +67,9 @@ class EnvironmentPool:
     on_this_machine: bool = True
     """So that this machine's memory limits how many there may be."""
     times: FamilyTimes = field(default_factory=FamilyTimes)
+    repeats_fatal_actions: bool = False
+    """An action that ends its worker is repeated in another one, to know whether the action did it
+    (`RemoteEnvironment.step`)."""
     recycled: int = 0
     """Workers replaced because their memory had grown."""
 
@@ -144,7 +147,7 @@ class EnvironmentPool:
             held.worker,
             slot,
             self.times,
-            make_worker=lambda: self.make_worker(self.spec, self.data, self.log),
+            make_worker=self._new_worker if self.repeats_fatal_actions else None,
         )
         try:
             yield environment
@@ -168,9 +171,11 @@ class EnvironmentPool:
         return None if full else self._add()
 
     def _add(self) -> _Held:
-        worker = self.make_worker(self.spec, self.data, self.log)
-        self._held.append(_Held(worker, free=[*range(self.per_worker)][::-1]))
+        self._held.append(_Held(self._new_worker(), free=[*range(self.per_worker)][::-1]))
         return self._held[-1]
+
+    def _new_worker(self) -> Worker:
+        return self.make_worker(self.spec, self.data, self.log)
 
     def _drop(self, held: _Held) -> None:
         self._held.remove(held)

@@ -59,7 +59,6 @@ class Pools:
                     raise BusyError(
                         f"no {pool.spec.title} simulator was free within {WAIT_S:.0f} s; try again"
                     ) from None
-                environment.make_worker = None  # a client's session finds out itself (`Session._again`)
                 yield environment
         finally:
             self._wanted[family] -= 1
