@@ -110,7 +110,7 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
     table = tmp_path / "labels.csv"
     assert main(["judge", "label", str(run), "--rater", "ann", "--export", str(table)]) == 0
     apart = shutil.copytree(run / "judgements" / "toy", tmp_path / "apart")
-    agreement = ["agreement", "--run", str(run), "simulator"]
+    agreement = ["judge", "agreement", "--run", str(run), "simulator"]
     raters = [str(run / "labels" / "ann"), str(run / "judgements" / "toy"), str(apart), str(table)]
     assert [main([*agreement, rater]) for rater in raters] == [0] * 4
     change_turn(run, 2, observation="Another room.")
