@@ -42,7 +42,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "also intervals over kinds of tasks, the error between attempts, where the time went, the server's part",
     )
     argument(parser, "--raw", "of a trajectory: the replies as they came, and long texts whole")
-    add_csv_option(parser, "a row for each family and kind of task")
+    add_csv_option(parser, "a row for each family and kind of task, or for each figure of --behaviour,")
     add_json_option(parser)
     add_behaviour_options(parser)
     add_list_options(parser)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_csv_option
 from evalharness.cli.output import results_console, write_csv, write_json
 from evalharness.cli.parser import argument
 
@@ -21,7 +20,6 @@ def add_behaviour_options(parser: argparse.ArgumentParser) -> None:
         "intervals over tasks (not corrected for the number of figures); further runs are compared with the first",
     )
     argument(group, "--family NAME", "only this family, with its intervals")
-    add_csv_option(group, "a row for each run, family and figure, with intervals,")
 
 
 def show_behaviour(args: argparse.Namespace, folders: Sequence[Path]) -> int:
