@@ -153,20 +153,13 @@ def application(
     return app
 
 
-def serve(
-    store: LabelFolder,
-    drawn: Sequence[DrawnTurn],
-    judges: Sequence[Rater],
-    *,
-    port: int = 0,
-    ready: Callable[[str], Any] = lambda url: say(f"{url}   (Ctrl-C ends it)", stderr=False),
-) -> None:
+def serve(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater], *, port: int = 0) -> None:
     """Until Ctrl-C. Raises UserError when the port is taken."""
 
     async def served() -> None:
         token = secrets.token_urlsafe(24)
         async with listening(application(store, drawn, judges, token), HOST, port, flags="--port") as url:
-            ready(f"{url}/{token}/")
+            say(f"{url}/{token}/   (Ctrl-C ends it)", stderr=False)
             await asyncio.Event().wait()
 
     if not 0 <= port <= 65535:
