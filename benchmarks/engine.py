@@ -185,7 +185,7 @@ def _whole_suite(
     tasks, count = selection(options.episodes)
     with fixed_server(places=places, metrics=metrics) as url:
         machine, server_before = Cores(), _server_cpu_s(url)
-        outcome, _ = play(url, tasks, options.turns)
+        outcome, _ = play(url, tasks, options.turns, concurrency=options.concurrency)
         others, server = machine.others(), _server_cpu_s(url) - server_before
     summary = outcome.summary.to_json()
     seen, wall, turns = summary["performance"], summary["wall_s"], summary["turns"]
@@ -341,6 +341,12 @@ def main() -> None:
     parser.add_argument("--only", default="a,b,c,d,f", metavar="PARTS")
     parser.add_argument("--episodes", type=int, default=416)
     parser.add_argument("--turns", type=int, default=30)
+    parser.add_argument(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="a: a fixed number of requests, to compare with what a run finds",
+    )
     parser.add_argument("--memory-turns", type=int, default=30, help="turns of an episode in d")
     parser.add_argument("--client-seconds", type=float, default=10.0, help="how long b lasts")
     parser.add_argument("--client-latency", type=float, default=0.1, help="seconds of a reply in b")
@@ -354,7 +360,6 @@ def main() -> None:
     options = parser.parse_args()
     chosen = options.only.split(",")
     options.vllm_too = "e" in chosen
-    # Lengths remembered from other runs would make these figures depend on what ran before.
     os.environ["EVALHARNESS_HOME"] = os.environ.get("EVALHARNESS_HOME") or _home()
     load = os.getloadavg()[0]
     figures: list[Figure] = []
