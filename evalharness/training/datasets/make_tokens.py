@@ -81,15 +81,22 @@ def _searched(text: str, contents: Sequence[str]) -> list[tuple[int, int]]:
 
 def gaps_of(render: Render, bare: Sequence[dict[str, str]]) -> list[str]:
     """What the template puts before, between and after the messages' contents; [] where that is not known."""
+    return find_order(render, bare)[1]
+
+
+def find_order(render: Render, bare: Sequence[dict[str, str]]) -> tuple[list[int], list[str]]:
+    """(the messages in the order in which the template shows them, `gaps_of` in that order): Mistral's v3 shows the
+    system text in the last user message."""
     marks = [f"[[{number}-of-{len(bare)}-evalharness]]" for number in range(len(bare))]
     text = render([{**message, "content": mark} for message, mark in zip(bare, marks)])  # noqa: B905
+    if not all(mark in text for mark in marks):
+        return list(range(len(bare))), []
+    order = sorted(range(len(bare)), key=lambda number: text.index(marks[number]))
     gaps = []
-    for mark in marks:
-        before, found, text = text.partition(mark)
-        if not found:
-            return []
+    for number in order:
+        before, _, text = text.partition(marks[number])
         gaps.append(before)
-    return [*gaps, text]
+    return order, [*gaps, text]
 
 
 def token_spans(
@@ -182,7 +189,9 @@ def convert(
             text = render(bare)
         except Exception as error:
             raise NotTokenizedError(f"the template refuses it: {str(error)[:200]}") from None
-    found = places(text, [m["content"] for m in bare], gaps_of(render, bare))
+    order, gaps = find_order(render, bare)
+    messages = [messages[number] for number in order]
+    found = places(text, [m["content"] for m in messages], gaps)
     starts = [start for start, _ in found[1:]] + [len(text) + 1]
     turns = [
         (generated_from(text, start, prompt_end), end, following)

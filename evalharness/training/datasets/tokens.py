@@ -16,6 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.find import server_python
 from evalharness.training.datasets import formats
+from evalharness.training.datasets.chat_templates import template_text
 from evalharness.training.datasets.conversation import Conversation, Counted
 
 IGNORED = -100
@@ -83,7 +84,10 @@ def tokenize(
             for conversation in conversations:
                 file.write(json.dumps(formats.messages(formats.trimmed(conversation))) + "\n")
         try:
-            given = [] if template is None else [template]
+            given = []
+            if template is not None:
+                given = [Path(name, "template.jinja")]
+                given[0].write_text(template_text(template, model), encoding="utf-8")
             run_streaming(
                 [interpreter, "-I", _SCRIPT, model, source, target, str(max_length), *given], on_line
             )

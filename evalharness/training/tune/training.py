@@ -20,6 +20,7 @@ from evalharness.models.serving.checkpoint import TOKENIZER_FILES
 from evalharness.models.serving.demo import DEMO_BASE, demo_path
 from evalharness.records.lines import read_lines
 from evalharness.runs.folders import TRAINING
+from evalharness.training.datasets.chat_templates import template_text
 from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
 from evalharness.training.tune.process import Event, follow
 from evalharness.training.tune.progress import TuningProgress
@@ -69,7 +70,7 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "listen": listen,
         "fsdp": planned.launch.fsdp if planned.launch is not None else {},
         "tokenizer_files": list(TOKENIZER_FILES),
-        "chat_template": None if planned.template is None else planned.template.read_text(encoding="utf-8"),
+        "chat_template": planned.template and template_text(planned.template, planned.base.path),
         "end_ids": sorted(planned.made.counts.end_ids),
     }
 

@@ -35,6 +35,21 @@ for line in sys.stdin:
     print(json.dumps([[tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in row]
                       for row in json.loads(line)]), flush=True)
 """
+# Conversations of (role, text) in, their ids out.
+_MISTRAL_IDS = """
+import json, sys
+from pathlib import Path
+import mistral_common
+from mistral_common.protocol.instruct import messages
+from mistral_common.protocol.instruct.request import ChatCompletionRequest
+from mistral_common.protocol.instruct.validator import ValidationMode
+from mistral_common.tokens.tokenizers.mistral import MistralTokenizer
+file = Path(mistral_common.__path__[0], "data", sys.argv[1])
+made = MistralTokenizer.from_file(str(file), mode=ValidationMode.finetuning)
+kinds = {role: getattr(messages, role.title() + "Message") for role in ("system", "user", "assistant")}
+talks = [[kinds[role](content=text) for role, text in talk] for talk in json.load(sys.stdin)]
+print(json.dumps([made.encode_chat_completion(ChatCompletionRequest(messages=talk)).tokens for talk in talks]))
+"""
 _ROLES = "{% for m in messages %}{{ '\\n' if not loop.first else '' }}{{ m['role'] }}:"
 TEMPLATES = {
     # Keeps the blanks and line breaks around a reply.
@@ -160,6 +175,34 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
         else:
             assert [text.strip(" ") for text in found] == [text.strip() for text in wanted]
     print(f"{tokenizer.name} {template}: {counts.conversations} checked, {dict(counts.refused)}")
+
+
+def test_mistrals_template_gives_the_ids_of_mistral_common(tokenizer: Path, server_python: Path) -> None:
+    """Of several turns, with a system text and without."""
+    if tokenizer.name not in MISTRAL:
+        pytest.skip("no vocabulary of Mistral's")
+    talks = [
+        [
+            *([("system", "You play a game.")] if number % 2 else []),
+            *(
+                (role, f"{role} {turn}: go to box 1\n日本")
+                for turn in range(number)
+                for role in ("user", "assistant")
+            ),
+        ]
+        for number in range(1, 6)
+    ]
+    made = subprocess.run(
+        [server_python, "-I", "-c", _MISTRAL_IDS, MISTRAL[tokenizer.name]],
+        input=json.dumps(talks), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    given = [
+        Conversation("", "x", "script", None, marked([MarkedMessage(role, text) for role, text in talk]), {})
+        for talk in talks
+    ]
+    template = template_file("mistral")
+    rows = tokenize(given, tokenizer, TokenCounts(), template=template, python=server_python)
+    assert [row.input_ids for row in rows] == json.loads(made.stdout)
 
 
 def test_an_end_of_turn_that_is_no_token_is_refused(tokenizer: Path, server_python: Path) -> None:

@@ -23,6 +23,26 @@ def template_file(name: str) -> Path:
     return path.absolute()
 
 
+def template_text(file: Path, model: Path) -> str:
+    """The template in the version of the model's vocabulary: Mistral has several."""
+    text = file.read_text(encoding="utf-8")
+    if file != template_file("mistral"):
+        return text
+    version, blank = _mistral_version(model)
+    return text.replace("version, blank = 'v3', ' '", f"version, blank = '{version}', '{blank}'")
+
+
+def _mistral_version(folder: Path) -> tuple[str, str]:
+    """(version, the blank between a token and a text)."""
+    data, tokens = read_known(folder / "tokenizer.json"), _added_tokens(folder)
+    if "ByteLevel" in str(data.get("decoder")):  # tekken, whose vocabulary has the tokens of all versions
+        config = read_known(folder / "tekken.json").get("config")
+        stated = str(config.get("version", "")) if isinstance(config, dict) else ""
+        return "v3" if stated in ("", "v3") else "v7", ""
+    blank = "" if "Prepend" in str(data.get("normalizer")) else " "
+    return "v1" if "[INST]" not in tokens else "v7" if "[SYSTEM_PROMPT]" in tokens else "v3", blank
+
+
 def template_for(base: CheckpointInfo) -> str:
     """The name of the template for which a base model's vocabulary was made. Raises UserError where none was."""
     tokens = _added_tokens(base.path)
