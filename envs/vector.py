@@ -25,7 +25,7 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
         observations, infos = envs.reset(options={"tasks": [a, b, c, d]})
         observations, rewards, terminated, truncated, infos = envs.step(["look"] * 4)
 
-    No world begins again by itself: one that has ended stays as it is, with reward 0, until
+    No world begins again by itself: one that has ended stays as it is, with reward 0 and its last info, until
     `reset(options={"tasks": [...], "reset_mask": mask})` begins those of the mask anew.
     """
 
@@ -39,6 +39,7 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._observations = [""] * num_envs
+        self._infos: list[dict[str, Any]] = [{} for _ in range(num_envs)]
         self._ended = np.zeros(num_envs, dtype=bool)
 
     def reset(
@@ -52,12 +53,17 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
         chosen = np.asarray(asked.get("reset_mask", np.ones(self.num_envs, dtype=bool)))
         if chosen.dtype != np.bool_ or chosen.shape != (self.num_envs,):
             raise ValueError(f"reset_mask: give {self.num_envs} booleans, one for each world")
-        infos: dict[str, Any] = {}
         for i in np.flatnonzero(chosen).tolist():
-            self._observations[i], info = self.envs[i].reset(options={"task": tasks[i]})
+            self._observations[i], self._infos[i] = self.envs[i].reset(options={"task": tasks[i]})
             self._ended[i] = False
+        return tuple(self._observations), self._all_infos()
+
+    def _all_infos(self) -> dict[str, Any]:
+        """Of every world what it said last, also of one that has ended."""
+        infos: dict[str, Any] = {}
+        for i, info in enumerate(self._infos):
             infos = self._add_info(infos, info, i)
-        return tuple(self._observations), infos
+        return infos
 
     def step(
         self, actions: Sequence[str]
@@ -66,13 +72,12 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
     ]:
         if isinstance(actions, str) or len(actions) != self.num_envs:
             raise ValueError(f"give {self.num_envs} actions, one for each world")
-        rewards, infos = np.zeros(self.num_envs), dict[str, Any]()
+        rewards = np.zeros(self.num_envs)
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             if not self._ended[i]:
-                self._observations[i], rewards[i], self._ended[i], _, info = env.step(action)
-                infos = self._add_info(infos, info, i)
+                self._observations[i], rewards[i], self._ended[i], _, self._infos[i] = env.step(action)
         truncated = np.zeros(self.num_envs, dtype=bool)
-        return tuple(self._observations), rewards, self._ended.copy(), truncated, infos
+        return tuple(self._observations), rewards, self._ended.copy(), truncated, self._all_infos()
 
     def close_extras(self, **_: Any) -> None:
         for env in self.envs:

@@ -36,9 +36,11 @@ def test_a_vector_of_worlds_says_what_each_would_say_alone(clean_home: Path) -> 
                 assert infos["progress"][i] == info["progress"]
             else:
                 assert (rewards[i], terminated[i]) == (0.0, True)
+        assert [infos["progress"][i] for i in np.flatnonzero(terminated)] == [1.0] * terminated.sum()
         ended, total = terminated, total + rewards
         assert not truncated.any()
     assert ended.all()
+    assert envs.step(["look"] * 3)[4]["progress"].tolist() == [1.0] * 3
     assert total == pytest.approx(np.ones(3))
 
     observations, infos = envs.reset(options={"task": tasks[0], "reset_mask": np.array([False, True, False])})

@@ -138,7 +138,7 @@ class Offer:
     def _no_longer(self) -> RefusedError:
         why = {
             "left": "you left it",
-            "timeout": "no action came in time",
+            "timeout": "too late, no action came in time",
             "too_many_requests": f"more than {MOST_REQUESTS} requests without an action",
             "exited": "the agent's process ended",
         }
@@ -163,6 +163,8 @@ class Hub:
     _waiting: list[Offer] = field(default_factory=list)
     _played: dict[str, Offer] = field(default_factory=dict)
     """By session."""
+    _late: set[str] = field(default_factory=set)
+    """Sessions whose agent gave no action in time."""
     _by_token: dict[str, Offer] = field(default_factory=dict)
     _heard: float = field(default_factory=time.monotonic)
     """When an agent was last at work."""
@@ -221,6 +223,10 @@ class Hub:
 
     def session(self, name: str) -> Offer:
         """Raises RefusedError."""
+        if name in self._late:
+            raise RefusedError(
+                "EXECUTION_ERROR", "too late: no action came in time; reset for the next one", 409
+            )
         if (offer := self._played.get(name)) is None:
             raise RefusedError("SESSION_ERROR", "no such session, or its episode is over: reset", 409)
         return offer
@@ -229,6 +235,8 @@ class Hub:
         if offer in self._waiting:
             self._waiting.remove(offer)
         self._played.pop(offer.session, None)
+        if offer.stopped == "timeout":
+            self._late.add(offer.session)
         self._heard = time.monotonic()
 
     def forget_token(self, token: str) -> None:

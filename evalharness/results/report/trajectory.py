@@ -47,9 +47,9 @@ def _turn(turn: Turn, episode: Episode, raw: bool) -> Iterator[RenderableType]:
         calls = "".join(f"\n{call.name}({call.arguments})" for call in turn.calls)
         yield _labelled("Reply", (turn.reply + calls) or "(empty)", "" if turn.action else "red", raw=True)
     else:
-        if turn.thought and (turn.action is not None or turn.thought.strip() != turn.reply.strip()):
-            yield _labelled("Thought", turn.thought, "italic")
         if turn.action is not None:
+            if turn.thought:
+                yield _labelled("Thought", turn.thought, "italic")
             yield _labelled("Action", turn.action, "green")
         else:
             yield _labelled("Reply", turn.reply or "(empty)", "red")

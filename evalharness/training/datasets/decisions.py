@@ -119,9 +119,9 @@ def lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """For the terminal, from the JSON of each family."""
     said = []
     for family, row in found.items():
-        views, exchanges = row["views"], row["exchanges"]
+        views, exchanges, name = row["views"], row["exchanges"], family or "without a family"
         said.append(
-            f"{family}: {row['decisions']:,} decisions in {row['conversations']:,} conversations; of equal views "
+            f"{name}: {row['decisions']:,} decisions in {row['conversations']:,} conversations; of equal views "
             f"{views['conflicts']:,} of {views['repeated']:,} are decided differently, with the last reply "
             f"{exchanges['conflicts']:,} of {exchanges['repeated']:,}"
         )

@@ -74,7 +74,9 @@ class EpisodeState(_Strict):
     solved: bool = Field(default=False, description="The simulator's own verdict")
     progress: float = Field(default=0.0, description="Progress rate, 0..1")
     progress_gain: float = Field(default=0.0, description="Progress since the reset")
-    valid_actions: int = Field(default=0, description="Turns whose action was grounded")
+    valid_actions: int = Field(
+        default=0, description="Turns so far whose action the world took (not how many are valid now)"
+    )
     format_errors: dict[str, int] = Field(default_factory=dict, description="Kind -> turns")
     max_turns: int = 0
     perturbation: str | None = Field(default=None, description="The episode's words (--perturb)")

@@ -76,10 +76,17 @@ class TaskTable:
         return tasks[index]
 
     def named(self, split: str, task_id: str) -> Served:
-        found = next((served for served in self.split(split) if served.id == task_id), None)
-        if found is None:
+        """By its id here, or by the task's own id if only one suite of the split has such a task."""
+        tasks = self.split(split)
+        found = [served for served in tasks if served.id == task_id]
+        found = found or [served for served in tasks if served.task.id == task_id]
+        if len(found) > 1:
+            raise UnknownTaskError(
+                f"several tasks {task_id!r} in {split!r}: {', '.join(each.id for each in found)}"
+            )
+        if not found:
             raise UnknownTaskError(f"no task {task_id!r} in {split!r}")
-        return found
+        return found[0]
 
     def drawn(self, split: str, seed: int, family: str | None = None) -> Served:
         """The same task for the same seed."""

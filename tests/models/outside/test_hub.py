@@ -48,6 +48,18 @@ async def test_a_second_action_before_the_answer_is_refused() -> None:
     acting.cancel()
 
 
+async def test_an_action_after_the_limit_hears_that_it_is_too_late() -> None:
+    """Also once the loop has ended the episode."""
+    offer = await claimed()
+    with pytest.raises(PolicyStoppedError):
+        await offer.next_action(0.0)
+    with pytest.raises(RefusedError, match="too late"):
+        await offer.act(Action(text="look"))
+    offer.end(None)
+    with pytest.raises(RefusedError, match="too late"):
+        offer.hub.session(offer.session)
+
+
 async def test_an_action_that_waits_hears_that_the_episode_is_over_or_void() -> None:
     for end in (lambda offer: offer.end(None), lambda offer: offer.stop("left")):
         offer = await claimed()

@@ -135,6 +135,13 @@ def test_a_long_text_is_folded_and_raw_shows_all_of_it() -> None:
 
 
 @pytest.mark.slow
+def test_a_thought_without_an_action_is_shown_once() -> None:
+    (episode,) = [made_episode(make_task("babyai", 0), turns=1)]
+    turn = replace(episode.turns[0], reply="Thought: I wonder.", thought="I wonder.", action=None)
+    parts = trajectory(replace(episode, turns=(turn,)))
+    assert "\n".join(line for part in parts for line in shown(part, 80)).count("I wonder.") == 1
+
+
 def test_on_a_terminal_a_trajectory_goes_through_the_pager(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", {"babyai": [SOLVED]})
     kept = tmp_path / "paged"

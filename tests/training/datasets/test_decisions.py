@@ -61,3 +61,4 @@ def test_rare_decisions_come_first_up_to_a_half_and_the_order_stays() -> None:
     assert line.startswith("Maze: 304 decisions in 34 conversations")
     assert ["rare: in 3" in text for text in rest] == [False, True, False]
     assert balanced(common[:3], 8) == common[:3]
+    assert lines({"": decisions_of(rarest)["maze"].to_json()})[0].startswith("without a family: 1 decisions")

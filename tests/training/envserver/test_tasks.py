@@ -76,7 +76,7 @@ def test_tasks_are_found_by_index_and_by_name(clean_home: Path) -> None:
     table = load_table(Wanted([short("pddl")], [1], [1001]), None, lambda _: None)
     first = table.at("train", 0)
     assert first.id.startswith("pddl/open-1/")
-    assert table.named("train", first.id) is first
+    assert table.named("train", first.id) is table.named("train", first.task.id) is first
     for wrong in (lambda: table.at("train", -1), lambda: table.named("validation", first.id)):
         with pytest.raises(UnknownTaskError):
             wrong()
