@@ -34,7 +34,6 @@ COMMANDS = (
     "data",
     "server",
     "doctor",
-    "play",
 )
 """The commands of the core, in the order in which the help lists them."""
 WINGS = "evalharness.commands"

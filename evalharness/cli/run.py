@@ -15,6 +15,8 @@ from evalharness.cli.parser import CommandParser, whole_number
 from evalharness.cli.studies import add_dry_run_option, run_study
 
 if TYPE_CHECKING:
+    from evalharness.config import RunConfig
+    from evalharness.runs.evaluation import Outcome
     from evalharness.runs.study import Runs
 
 
@@ -42,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     if isinstance(args.seed, str):
         return run_seeds(args)
     from evalharness.cli.options import config_of
-    from evalharness.results.report.table import print_summary
+    from evalharness.config import HUMAN
     from evalharness.runs import evaluation
     from evalharness.runs.live import watch
 
@@ -55,20 +57,44 @@ def run(args: argparse.Namespace) -> int:
         print_plan(results_console(args), plan, titles())
         write_json(args.json, plan.to_json())
         return 2 if plan.refused else 0
-    out = results_console(args)
-    names = titles()
+    if config.policy.model.startswith(HUMAN):
+        return _play_by_hand(args, config)
     with saying_what_is_kept(args) as kept:
         outcome = evaluation.evaluate(config, data=data_folder(args), watch=watch, on_folder=kept.append)
-    # The last lines say why it stopped.
-    print_summary(out, outcome.summary.model_copy(update={"stopped": None}), names)
-    if outcome.nothing_to_play:
-        out.print(outcome.nothing_to_play, soft_wrap=True)
-    out.print(f"run folder: {outcome.folder}", soft_wrap=True)
-    write_json(args.json, outcome.summary.to_json())
+    _print_outcome(args, outcome)
     if outcome.stopped:
         note(f"the run stopped early: {outcome.stopped}")
         note(f"finished episodes are kept{how_to_go_on(outcome.stopped)}")
     return outcome.exit_status
+
+
+def _play_by_hand(args: argparse.Namespace, config: RunConfig) -> int:
+    """A person who leaves has not failed: the same command goes on."""
+    from evalharness.cli.person import person_of
+    from evalharness.runs import evaluation
+
+    person = person_of(config.policy.model)
+    outcome = evaluation.evaluate(
+        config.changed(concurrency=1),
+        data=data_folder(args),
+        watch=person.watch,
+        person=person,
+        on_folder=person.open,
+    )
+    _print_outcome(args, outcome)
+    return 0 if outcome.stopped in (None, "you left") else outcome.exit_status
+
+
+def _print_outcome(args: argparse.Namespace, outcome: Outcome) -> None:
+    from evalharness.results.report.table import print_summary
+
+    out = results_console(args)
+    # The last lines say why it stopped.
+    print_summary(out, outcome.summary.model_copy(update={"stopped": None}), titles())
+    if outcome.nothing_to_play:
+        out.print(outcome.nothing_to_play, soft_wrap=True)
+    out.print(f"run folder: {outcome.folder}", soft_wrap=True)
+    write_json(args.json, outcome.summary.to_json())
 
 
 KIND = "seeds"

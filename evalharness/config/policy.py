@@ -16,7 +16,7 @@ from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
 
 SCRIPTED = ("oracle", "random", "reference")
 HUMAN = "human:"
-"""Before a person's name: `evalharness play --as NAME`."""
+"""Before a person's name: `evalharness run --model human:NAME`."""
 EXTERNAL = "external:"
 """Before the name that the user gives to an agent from outside (`--agent external`)."""
 
@@ -49,7 +49,8 @@ class PolicyConfig(Part):
     model: Annotated[str, Option("MODEL", repeated=True)]
     """a checkpoint directory or hub id (evalharness starts a vLLM for it), http://host:port/v1 (any OpenAI-compatible
     server; several times: servers of one model, which share the episodes), demo (a small model that acts), demo-base
-    (the same before training), oracle, random, or replay:RUN
+    (the same before training), oracle, random, replay:RUN, or human:NAME (you play by hand; human:NAME+list also shows
+    the valid actions)
 
     Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
     more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()

@@ -78,10 +78,7 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
         policy = RandomPolicy(config.seed, help_actions)
     elif config.model.startswith(HUMAN):
         if person is None:
-            name = config.model.removeprefix(HUMAN)
-            raise UserError(
-                f"--model {config.model}: a person plays with: evalharness play TASKS --as {name}"
-            )
+            raise UserError(f"a person plays one run: evalharness run --model {config.model}")
         policy = person
     else:
         from evalharness.records.rebuilt import said_of

@@ -298,7 +298,8 @@ READERS: Mapping[str, Reader] = {
         "run", "--suite", "open", "--tasks", "babyai:0", "--model", "random", "-o", "resumed", files="resumed/*"
     ),
     "play": _command(
-        "play", "babyai:0", "--as", "me", "--suite", "open", "-o", "played", files="played/typed.jsonl played/*"
+        "run", "--model", "human:me", "--tasks", "babyai:0", "--suite", "open", "-o", "played",
+        files="played/typed.jsonl played/*"
     ),
     "audit": _command(
         "data", "audit", "babyai:0", "--suite", "open", "--floor-samples", "0", "-o", "audited",

@@ -99,7 +99,6 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "judge label": ("run --export labels.csv", "data.jsonl --export labels.csv"),
     "judge agreement": ("run/labels/person run/judgements/toy", "simulator run/judgements/toy"),
     "judge mtbench": (),
-    "play": ("run",),
     "data agents": (),
     "data protocols list": (),
     "data protocols show": ("protocol.yaml",),

@@ -1,4 +1,4 @@
-"""`evalharness play TASKS --as NAME`: a person's run is a run like any other."""
+"""`evalharness run --model human:NAME`: a person's run is a run like any other."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 from command_line import command, evalharness
 
+from evalharness.cli import main
 from evalharness.records.store import read_episodes, read_manifest
 
 TASKS = "compass/open/000,compass/open/001"
 
 
 def play(
-    environment: dict[str, str], said: str, folder: Path, *more: str, name: str = "ann"
+    environment: dict[str, str], said: str, folder: Path, name: str = "ann"
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command("play", TASKS, "--suite", "open", "--as", name, "-o", folder, *more),
+        command(
+            "run", "--model", f"human:{name}", "--tasks", TASKS, "--suite", "open", "-o", folder
+        ),
         env=environment, input=said, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
@@ -68,7 +71,7 @@ def test_a_task_that_was_left_goes_on_where_it_was(
 
 def test_a_person_reads_what_a_model_reads_and_no_list(environment: dict[str, str], tmp_path: Path) -> None:
     plain = play(environment, "\nquit\n", tmp_path / "plain")
-    listed = play(environment, "\nquit\n", tmp_path / "listed", "--list-actions")
+    listed = play(environment, "\nquit\n", tmp_path / "listed", name="ann+list")
     assert "Goal: " in plain.stdout
     after = [done.stdout.partition("[1] > ")[2].partition("[1] > ")[0] for done in (plain, listed)]
     assert "turn left" not in after[0]
@@ -86,14 +89,8 @@ def test_people_have_folders_of_their_own(environment: dict[str, str], tmp_path:
     assert "holds a run of another" in other.stderr
 
 
-def test_what_is_only_for_a_recorded_play_and_a_name_that_is_none(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
-    done = evalharness(environment, "play", "compass/open/000", "--list-actions")
-    assert "--list-actions needs --as NAME" in done.stderr
-    done = evalharness(environment, "play", "compass/open/000", "--as", "../ann")
-    assert done.returncode == 2
-    assert "--as ../ann: a name of letters" in done.stderr
-    done = evalharness(environment, "run", "--model", "human:ann", "--suite", "open", "--tasks", "compass:0")
-    assert done.returncode == 2
-    assert "evalharness play TASKS --as ann" in done.stderr
+def test_what_is_no_name_of_a_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--suite", "open", "--tasks", "babyai:0", "-o", str(tmp_path / "run")]
+    assert main(["run", "--model", "human:../ann", *words]) == 2
+    assert "a name of letters" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

@@ -1,15 +1,13 @@
-"""`evalharness play TASKS --as NAME`: a person's episodes in a run folder, beside those of models."""
+"""`evalharness run --model human:NAME`: a person's episodes in a run folder, beside those of models."""
 
 from __future__ import annotations
 
-import argparse
 import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -18,9 +16,8 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_object
 from evalharness.base.terminal import complete_lines
 from evalharness.base.text import printable
-from evalharness.cli.common import chosen_suite, data_folder, titles
 from evalharness.cli.output import make_console
-from evalharness.config import HUMAN, make_config
+from evalharness.config import HUMAN
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Policy, PolicyStoppedError, Reply, RequestForm
 from evalharness.models.tries import AbortedError
@@ -29,8 +26,6 @@ from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode
 from evalharness.records.lines import LineFile, read_lines
 from evalharness.records.stored import Stored
-from evalharness.results.report.table import print_summary
-from evalharness.runs.evaluation import evaluate
 
 _HELP = "type an action; 'give up' ends the task, 'quit' (or Ctrl-D) leaves: the same command continues"
 TYPED = "typed.jsonl"
@@ -157,38 +152,9 @@ class _AtTheTerminal(Player):
         return Reply("Action: " + await self.person.action(self.task, turn, self.environment))
 
 
-def play_recorded(args: argparse.Namespace) -> int:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", args.person):
-        raise UserError(f"--as {args.person}: a name of letters, digits, '.', '_' and '-', at most 40")
-    options: dict[str, Any] = {
-        "model": f"{HUMAN}{args.person}{_LISTED if args.list_actions else ''}",
-        "tasks": args.task,
-        "suite": _suite_of(args),
-        "suite_seed": args.suite_seed,
-        "max_turns": args.max_turns,
-        "perturb": args.perturb,
-        "output": args.output,
-        "concurrency": 1,
-    }
-    console = make_console()
-    person = Person(console, args.list_actions)
-    outcome = evaluate(
-        make_config(options),
-        data=data_folder(args),
-        watch=person.watch,
-        person=person,
-        on_folder=person.open,
-    )
-    print_summary(console, outcome.summary.model_copy(update={"stopped": None}), titles())
-    if outcome.nothing_to_play:
-        console.print(outcome.nothing_to_play, soft_wrap=True)
-    console.print(f"run folder: {outcome.folder}", soft_wrap=True)
-    return 0 if outcome.stopped in (None, "you left") else outcome.exit_status
-
-
-def _suite_of(args: argparse.Namespace) -> str:
-    """`--suite`, else that of a task id, else as `run` chooses."""
-    parts = args.task.split("/")
-    if args.suite is None and len(parts) == 3 and "," not in args.task:
-        return str(parts[1].partition("-")[0])
-    return chosen_suite(args, data_folder(args))
+def person_of(model: str) -> Person:
+    """Of `human:NAME`, or `human:NAME+list`, who sees the valid actions at each turn. Raises UserError."""
+    name = model.removeprefix(HUMAN)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", name.removesuffix(_LISTED)):
+        raise UserError(f"--model {model}: a name of letters, digits, '.', '_' and '-', at most 40")
+    return Person(make_console(), name.endswith(_LISTED))
