@@ -185,7 +185,7 @@ def test_p_over_tasks_and_p_over_kinds_stand_beside_each_other(
     assert f"<.001 <.001 {success.p_by_kind:.3f}" in out
     assert (row["p_by_kind"], row["kinds"]) == (success.p_by_kind, 28)
     assert "BabyAI 28 kinds, <.001" in " ".join(out.split())
-    [first, _] = csv.DictReader(Path("out.csv").read_text().splitlines())
+    first, *_ = csv.DictReader(Path("out.csv").read_text().splitlines())
     assert float(first["ci95_by_kind_low"]) == row["ci95_by_kind"][0]
 
 
