@@ -69,6 +69,14 @@ def add_mode(parser: argparse._ActionsContainer) -> None:
     argument(parser, "--mode", f"what is trained; {meanings} (default: full)", choices=_MODES, default="full")
 
 
+def add_chat_template(parser: argparse._ActionsContainer) -> None:
+    argument(
+        parser,
+        "--chat-template NAME|FILE",
+        "llama3, mistral, chatml, or a Jinja file; for base models (default: the model's own)",
+    )
+
+
 def add_bad_order(parser: argparse._ActionsContainer) -> None:
     argument(
         parser,

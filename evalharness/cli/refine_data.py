@@ -13,6 +13,7 @@ from evalharness.cli.output import note, results_console, write_json, write_pict
 from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.cli.refine_common import (
     add_bad_order,
+    add_chat_template,
     add_exclusion,
     add_mode,
     add_output,
@@ -78,6 +79,7 @@ def register(commands: Commands) -> None:
     add_mode(parser)
     argument(parser, "-o --output DIR", "folder for the files", required=True)
     argument(parser, "--model DIR", "checkpoint folder whose template makes the tokens")
+    add_chat_template(parser)
     argument(
         parser,
         "--max-length N",
@@ -89,6 +91,7 @@ def register(commands: Commands) -> None:
     parser = subcommand(commands, "stats", _stats, "errors, decisions and tokens")
     argument(parser, "file FILE", "data set")
     argument(parser, "--model BASE", "whose tokens are counted, by family, as in `tune`")
+    add_chat_template(parser)
     argument(parser, "--max-length N", "say what a limit of N tokens leaves out", default=0)
     argument(parser, "-o --output DIR", "also a figure, in this folder")
     add_json_option(parser)
@@ -216,7 +219,7 @@ def _export(args: argparse.Namespace) -> int:
     broken: dict[Path, list[BrokenLine]] = {}
     done = export(
         args.files, args.format, args.mode, args.output,
-        model=args.model, max_length=args.max_length, broken=broken,
+        model=args.model, template=args.chat_template, max_length=args.max_length, broken=broken,
         on_line=note,
     )  # fmt: skip
     out = results_console(args)
@@ -236,6 +239,8 @@ def _export(args: argparse.Namespace) -> int:
         )
         for reason, count in sorted(tokens.refused.items()):
             say_on(out, f"  {count:,} left out: {reason}")
+        for line in tokens.lines():
+            say_on(out, line)
     say_on(out, f"wrote {', '.join(str(path) for path in done.files)}")
     write_json(args.json, done.to_json())
     return 0
@@ -277,7 +282,7 @@ def _stats(args: argparse.Namespace) -> int:
         from evalharness.training.tune.start import start_of
 
         base = start_of(args.model, note).base
-        counted = lengths_of(conversations, base, args.max_length)
+        counted = lengths_of(conversations, base, args.max_length, args.chat_template)
         tokens = {family: row.to_json() for family, row in counted.items()}
         for line in length_lines(tokens, args.max_length):
             say_on(out, line)

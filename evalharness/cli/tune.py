@@ -17,7 +17,13 @@ from evalharness.base.text import duration
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import note, results_console, say, write_json
 from evalharness.cli.parser import CommandParser, argument, number, subcommand
-from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
+from evalharness.cli.refine_common import (
+    add_bad_order,
+    add_chat_template,
+    add_mode,
+    name_broken_lines,
+    say_on,
+)
 
 if TYPE_CHECKING:
     from evalharness.training.tune.data import Made
@@ -49,11 +55,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     argument(what, "--data FILE", "data sets (evalharness refine)", nargs="+")
     argument(what, "-o --output DIR", "folder of the training")
     add_mode(what)
-    argument(
-        what,
-        "--chat-template NAME|FILE",
-        "llama3, mistral, chatml, or a Jinja file; for base models (default: the model's own)",
-    )
+    add_chat_template(what)
     add_bad_order(what)
     argument(what, "--max-length N", "tokens of a conversation (default: 4096)")
     argument(
@@ -278,7 +280,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
     lines = [
         _size(made),
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
-        *(f"  {line}" for line in (*made.losses(), *made.order.lines())),
+        *(f"  {line}" for line in (*made.losses(), *made.order.lines(), *made.counts.lines())),
         f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
         f"chat template: {settings.chat_template or 'of the base model'}",

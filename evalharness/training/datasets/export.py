@@ -52,6 +52,7 @@ def export(
     folder: Path,
     *,
     model: Path | None = None,
+    template: str | None = None,
     max_length: int = 0,
     python: Path | None = None,
     broken: dict[Path, list[BrokenLine]] | None = None,
@@ -75,7 +76,10 @@ def export(
             else:
                 assert model is not None
                 found = done.tokens = TokenCounts()
-                rows = tokenize(chosen, model, found, max_length=max_length, python=python, on_line=on_line)
+                rows = tokenize(
+                    chosen, model, found,
+                    max_length=max_length, template=template, python=python, on_line=on_line,
+                )  # fmt: skip
                 write_parquet(part, rows)
                 done.records, done.trained_turns = found.conversations, found.trained_turns
             if not done.conversations:

@@ -7,16 +7,19 @@ TEMPLATE is a file with a chat template, instead of the model's own.
 
 IN has a line a conversation, `{"id", "messages": [{"role", "content", "loss"}]}`, OUT gets a line each:
 `{"id", "input_ids", "spans": [[first token, token after the last], ...], "cut": turns that did not fit, "ended": spans
-that end with an end-of-turn token, "end_ids": those tokens}` or `{"id", "refused": why}`. Each conversation is rendered
-once, whole, and turns are found in the text by their content: tokenised message by message, Qwen3's template gives
-other tokens than it does in use. A trained turn's end-of-turn token is trained.
+that end with an end-of-turn token, "end_ids": those tokens, "special_texts": {special token in a text: times}}` or
+`{"id", "refused": why}`. Each conversation is rendered once, whole, and turns are found in the text by their content:
+tokenised message by message, Qwen3's template gives other tokens than it does in use. A trained turn's end-of-turn
+token is trained. A special token that stands in a message's content is encoded as text.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,10 @@ _TURN_ENDS = (
 
 
 _PROBE = "[[evalharness]]"
+_APART = "\ufdd0\ufdd1"
+"""Stands inside a special token that a text holds, so that the tokenizer does not see it; the normalizer takes it out.
+No text holds it: Unicode has no characters for these numbers."""
+_NO_TOKENS = re.compile("(?!)")
 
 Render = Callable[[list[dict[str, str]]], str]
 Encode = Callable[[str], tuple[list[int], list[tuple[int, int]]]]
@@ -42,55 +49,48 @@ def places(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tupl
     """(start, end) of each message's content in the rendered text, in order.
 
     `gaps` is what the template puts around the contents, read off a rendering of other contents: it tells a reply
-    "a" from the letter in "assistant". Where the template changes with the content, contents are looked for.
+    "a" from the letter in "assistant". Where the template changes with the content, a long content is looked for.
     Templates strip: so is the content.
     """
-    return _walked(text, contents, gaps) or _searched(text, contents)
-
-
-def _walked(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
-    found = []
-    cursor = 0
-    for gap, content, after in zip(gaps, contents, gaps[1:]):  # noqa: B905  (Python 3.9 runs this, too)
-        if not text.startswith(gap, cursor):
-            return []
-        cursor += len(gap)
-        # With what follows: a blank that the template adds could be the last of a content that it has stripped.
-        there = next(
-            (form for form in (content, content.strip()) if text.startswith(form + after, cursor)), None
-        )
-        if there is None:
-            return []
-        found.append((cursor, cursor + len(there)))
-        cursor += len(there)
-    return found if len(found) == len(contents) and text[cursor:] == gaps[-1] else []
-
-
-def _searched(text: str, contents: Sequence[str]) -> list[tuple[int, int]]:
-    found = []
+    spans = []
     cursor = 0
     for number, content in enumerate(contents):
-        wanted = content.strip()
-        start = text.find(wanted, cursor)
-        if start < 0 or len(wanted) < 20:
-            raise NotTokenizedError(f"the template changes message {number + 1}")
-        cursor = start + len(wanted)
-        found.append((start, cursor))
-    return found
+        gap, after = gaps[number : number + 2]
+        start = cursor + len(gap)
+        # With what follows: a blank that the template adds could be the last of a content that it has stripped.
+        forms = (form for form in (content, content.strip()) if text.startswith(gap + form + after, cursor))
+        shown = next(forms, None)
+        if shown is None:
+            rest = text[start : text.find(after, start)].strip() if after else ""
+            if rest and rest != content.strip() and content.strip().endswith(rest):
+                raise NotTokenizedError(
+                    "the template drops the beginning of an earlier reply (its reasoning)"
+                )
+            shown = content.strip()
+            start = text.find(shown, cursor)
+            if start < 0 or len(shown) < 20:
+                raise NotTokenizedError(f"the template changes message {number + 1}")
+        cursor = start + len(shown)
+        spans.append((start, cursor))
+    return spans
 
 
-def gaps_of(render: Render, bare: Sequence[dict[str, str]]) -> list[str]:
-    """What the template puts before, between and after the messages' contents; [] where that is not known."""
-    return find_order(render, bare)[1]
+def render_or_refuse(render: Render, messages: list[dict[str, str]]) -> str:
+    """Raises NotTokenizedError."""
+    try:
+        return render(messages)
+    except Exception as error:
+        raise NotTokenizedError(f"the template refuses it: {str(error)[:200]}") from None
 
 
 def find_order(render: Render, bare: Sequence[dict[str, str]]) -> tuple[list[int], list[str]]:
-    """(the messages in the order in which the template shows them, `gaps_of` in that order): Mistral's v3 shows the
-    system text in the last user message."""
+    """(the messages in the order in which the template shows them, what it puts before, between and after their
+    contents). Mistral's v3 shows the system text in the last user message. Raises NotTokenizedError."""
     marks = [f"[[{number}-of-{len(bare)}-evalharness]]" for number in range(len(bare))]
-    text = render([{**message, "content": mark} for message, mark in zip(bare, marks)])  # noqa: B905
-    if not all(mark in text for mark in marks):
-        return list(range(len(bare))), []
+    text = render_or_refuse(render, [{**message, "content": mark} for message, mark in zip(bare, marks)])  # noqa: B905
+    for number, mark in enumerate(marks, 1):
+        if mark not in text:
+            raise NotTokenizedError(f"the template changes message {number}")
     order = sorted(range(len(bare)), key=lambda number: text.index(marks[number]))
     gaps = []
     for number in order:
@@ -176,19 +176,24 @@ def convert(
     ends: frozenset[int],
     max_length: int,
     prompt_end: str = "",
+    special: re.Pattern[str] = _NO_TOKENS,
 ) -> dict[str, Any]:
-    """One conversation as tokens. `prompt_end` is what the prompt ends with in use. Raises NotTokenizedError."""
-    messages = record["messages"]
+    """One conversation as tokens. `prompt_end` is what the prompt ends with in use; what `special` finds in a text is
+    encoded as text. Raises NotTokenizedError."""
+    special_texts: Counter[str] = Counter()
+
+    def set_apart(match: re.Match[str]) -> str:
+        special_texts[match[1]] += 1
+        return match[0] + _APART
+
+    messages = [{**m, "content": special.sub(set_apart, m["content"])} for m in record["messages"]]
     bare = [{"role": m["role"], "content": m["content"]} for m in messages]
     try:
         text = render(bare)
     except Exception:
         messages = merged_system(messages)
         bare = [{"role": m["role"], "content": m["content"]} for m in messages]
-        try:
-            text = render(bare)
-        except Exception as error:
-            raise NotTokenizedError(f"the template refuses it: {str(error)[:200]}") from None
+        text = render_or_refuse(render, bare)
     order, gaps = find_order(render, bare)
     messages = [messages[number] for number in order]
     found = places(text, [m["content"] for m in messages], gaps)
@@ -216,6 +221,7 @@ def convert(
         "cut": len(spans) - len(kept),
         "ended": sum(ids[stop - 1] in ends for _, stop in chosen),
         "end_ids": sorted({ids[stop - 1] for _, stop in chosen} & ends),
+        "special_texts": special_texts,
     }
 
 
@@ -235,22 +241,35 @@ def main(model: Path, source: Path, target: Path, max_length: int, template: Pat
         tokenizer.chat_template = template.read_text(encoding="utf-8")
     if not getattr(tokenizer, "chat_template", None):
         sys.exit(
-            "error: the model has no chat template; tune --chat-template llama3|mistral|chatml|FILE names one"
+            "error: the model has no chat template; name one with --chat-template llama3|mistral|chatml|FILE"
         )
 
     def render(messages: list[dict[str, str]], *, prompt: bool = False) -> str:
         return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompt))
 
+    special, special_ids = set_special_apart(tokenizer)
+
     def encode(text: str) -> tuple[list[int], list[tuple[int, int]]]:
         encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, truncation=False)
-        return list(encoded["input_ids"]), [tuple(pair) for pair in encoded["offset_mapping"]]
+        ids, offsets = list(encoded["input_ids"]), [tuple(pair) for pair in encoded["offset_mapping"]]
+        if _APART in text:
+            for token, (start, end) in zip(ids, offsets):  # noqa: B905  (Python 3.9 runs this, too)
+                if token in special_ids and _APART in text[start:end]:
+                    name = text[start:end].replace(_APART, "")
+                    raise NotTokenizedError(
+                        f"a text holds {name}, which this tokenizer cannot encode as text"
+                    )
+        return ids, offsets
 
     asked = [{"role": "user", "content": _PROBE}]
     try:
-        prompt_end = render(asked, prompt=True).rpartition(_PROBE)[2]
+        prompt = render(asked, prompt=True)
         whole = render([*asked, {"role": "assistant", "content": _PROBE}])
     except Exception as error:
         sys.exit(f"error: the chat template cannot be used: {str(error)[:300]}")
+    if _PROBE not in prompt or whole.count(_PROBE) < 2:
+        sys.exit("error: the chat template changes texts or leaves them out; choose another --chat-template")
+    prompt_end = prompt.rpartition(_PROBE)[2]
     ends = frozenset(end_ids(tokenizer, model))
     if template is not None:
         ends |= {required_end(whole, encode, ends | frozenset(tokenizer.get_added_vocab().values()))}
@@ -258,12 +277,27 @@ def main(model: Path, source: Path, target: Path, max_length: int, template: Pat
     with target.open("w", encoding="ascii") as file:
         for number, record in enumerate(lines(source), 1):
             try:
-                row = convert(record, render, encode, ends, max_length, prompt_end)
+                row = convert(record, render, encode, ends, max_length, prompt_end, special)
             except NotTokenizedError as reason:
                 row = {"id": record["id"], "refused": str(reason)}
             file.write(json.dumps(row) + "\n")
             if number % 500 == 0:
                 print(f"{number} conversations", flush=True)
+
+
+def set_special_apart(tokenizer: Any) -> tuple[re.Pattern[str], frozenset[int]]:
+    """Have the tokenizer drop `_APART`; (what finds the first letter of each special token, their ids)."""
+    from tokenizers import normalizers  # type: ignore[import-not-found, unused-ignore]
+
+    tokens = {
+        number: token.content for number, token in tokenizer.added_tokens_decoder.items() if token.special
+    }
+    longest_first = sorted((text for text in tokens.values() if len(text) > 1), key=len, reverse=True)
+    backend = tokenizer.backend_tokenizer
+    steps = [normalizers.Replace(_APART, ""), *filter(None, [backend.normalizer])]
+    backend.normalizer = normalizers.Sequence(steps)
+    names = "|".join(map(re.escape, longest_first)) or "(?!)"
+    return re.compile(f"(?=({names})).", re.DOTALL), frozenset(tokens)
 
 
 def required_end(text: str, encode: Encode, known: frozenset[int]) -> int:

@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.find import server_python
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.chat_templates import template_text
+from evalharness.training.datasets.chat_templates import template_file, template_text
 from evalharness.training.datasets.conversation import Conversation, Counted
 
 IGNORED = -100
@@ -53,7 +53,14 @@ class TokenCounts(Counted):
     """Turns that the length limit cut off."""
     end_ids: set[int] = field(default_factory=set)
     """The end-of-turn tokens that are trained."""
+    special_texts: Counter[str] = field(default_factory=Counter)
+    """Special tokens that stand in texts: they are encoded as text."""
     refused: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> list[str]:
+        """Notes for the terminal."""
+        tokens = ", ".join(f"{name!r} {count:,}" for name, count in sorted(self.special_texts.items()))
+        return [f"special tokens in texts, encoded as text: {tokens}"] if tokens else []
 
 
 def tokenize(
@@ -62,14 +69,14 @@ def tokenize(
     counts: TokenCounts,
     *,
     max_length: int = 0,
-    template: Path | None = None,
+    template: str | None = None,
     python: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Tokens]:
     """Tokens and labels of each conversation that can be had; `counts` says what became of the others.
 
     `model` is a checkpoint folder, `python` an interpreter with transformers (default: the private environment's).
-    `template` is a chat template's file, used instead of the model's own.
+    `template` is a chat template's name or file, used instead of the model's own.
     Longer conversations than `max_length` tokens end with the last whole turn that fits; 0: no limit.
     Raises UserError.
     """
@@ -77,6 +84,7 @@ def tokenize(
         raise UserError(
             f"--model {model}: no checkpoint folder with a tokenizer (no tokenizer_config.json in it)"
         )
+    chosen = None if template is None else template_file(template)
     interpreter = python or server_python("tokens are made")
     with tempfile.TemporaryDirectory(prefix="evalharness-tokens-") as name:
         source, target = Path(name, "in.jsonl"), Path(name, "out.jsonl")
@@ -85,9 +93,9 @@ def tokenize(
                 file.write(json.dumps(formats.messages(formats.trimmed(conversation))) + "\n")
         try:
             given = []
-            if template is not None:
+            if chosen is not None:
                 given = [Path(name, "template.jinja")]
-                given[0].write_text(template_text(template, model), encoding="utf-8")
+                given[0].write_text(template_text(chosen, model), encoding="utf-8")
             run_streaming(
                 [interpreter, "-I", _SCRIPT, model, source, target, str(max_length), *given], on_line
             )
@@ -115,6 +123,7 @@ def _read(number: int, row: dict[str, Any], counts: TokenCounts) -> Tokens | Non
     counts.ended_turns += row["ended"]
     counts.end_ids.update(row["end_ids"])
     counts.cut_turns += row["cut"]
+    counts.special_texts.update(row["special_texts"])
     return Tokens(number, row["id"], ids, labels, len(row["spans"]))
 
 
@@ -129,13 +138,15 @@ class Lengths(Counted):
     """Kind of task -> conversations over the limit."""
 
 
-def lengths_of(conversations: Sequence[Conversation], model: Path, max_length: int = 0) -> dict[str, Lengths]:
-    """Family -> lengths by the template of `model`, a checkpoint folder. `max_length` in tokens; 0: no limit.
+def lengths_of(
+    conversations: Sequence[Conversation], model: Path, max_length: int = 0, template: str | None = None
+) -> dict[str, Lengths]:
+    """Family -> lengths by `template` or that of `model`, a checkpoint folder. `max_length` in tokens; 0: no limit.
 
     Raises UserError.
     """
     found: dict[str, Lengths] = {}
-    for row in tokenize(conversations, model, TokenCounts()):
+    for row in tokenize(conversations, model, TokenCounts(), template=template):
         conversation = conversations[row.number]
         family = found.setdefault(conversation.world, Lengths())
         family.conversations += 1

@@ -12,7 +12,6 @@ from typing import Any
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import sha256_of
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.chat_templates import template_file
 from evalharness.training.datasets.conversation import BrokenLine, Conversation, read_data
 from evalharness.training.datasets.modes import Mode
 from evalharness.training.datasets.order import OrderCheck
@@ -65,6 +64,7 @@ class Made:
             "trained_turns": self.trained_turns,
             "longest_conversation_tokens": self.longest,
             "left_out": dict(sorted(self.left_out.items())),
+            "special_texts": dict(sorted(self.counts.special_texts.items())),
             "order": self.order.to_json(),
             "too_long": {_said(kind): count for kind, count in sorted(self.longer.items())},
             "broken_lines": sum(len(lines) for lines in self.broken.values()),
@@ -82,9 +82,10 @@ def make_rows(
 ) -> Made:
     """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
     made = Made(order=OrderCheck(settings.bad_order))
-    template = None if settings.chat_template is None else template_file(settings.chat_template)
     conversations = _chosen(files, settings.mode, made)
-    tokens = tokenize(conversations, model, made.counts, template=template, python=python, on_line=on_line)
+    tokens = tokenize(
+        conversations, model, made.counts, template=settings.chat_template, python=python, on_line=on_line
+    )
     write_parquet(target, _fitting(tokens, made, settings))
     made.left_out.update(made.counts.refused)
     if not made.rows:

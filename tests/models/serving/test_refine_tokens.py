@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 from refine_conversations import clean_conversation, erring_conversation
 
+from evalharness.cli import main
 from evalharness.training.datasets.conversation import write_data
 from evalharness.training.datasets.export import export
 from evalharness.training.datasets.tokens import IGNORED
@@ -78,3 +81,28 @@ def test_trained_tokens_are_the_trained_turns_and_their_ends(
         assert text.endswith("<|end|>")
         found[owner].append(text.removesuffix("<|end|>"))
     assert found == wanted
+
+
+def test_a_model_without_a_template_takes_one_that_shows_texts_as_they_are(
+    tiny_checkpoint: Path, server_python: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Special tokens that stand in a text are counted."""
+    model, data, loud = tmp_path / "model", tmp_path / "data.jsonl", tmp_path / "loud.jinja"
+    shutil.copytree(tiny_checkpoint, model, ignore=shutil.ignore_patterns("*.safetensors", "*.jinja"))
+    config = model / "tokenizer_config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "chat_template": None}))
+    plain = tmp_path / "plain.jinja"
+    plain.write_text(_THINKING)
+    loud.write_text(_THINKING.replace("trim", "upper"))
+    clean = clean_conversation()
+    messages = (replace(clean.messages[0], content="A <|end|> B"), *clean.messages[1:])
+    write_data(data, [replace(clean, messages=messages)], {})
+    words = ["refine", "export", data, "--format", "tokens", "--model", model, "-o", tmp_path / "out"]
+    for more, wanted in [
+        ([], "name one with --chat-template"),
+        (["--chat-template", loud], "changes texts or leaves them out; choose another --chat-template"),
+    ]:
+        assert main([*map(str, words), *map(str, more)]) == 2
+        assert wanted in capsys.readouterr().err
+    assert main([*map(str, words), "--chat-template", str(plain)]) == 0
+    assert "special tokens in texts, encoded as text: '<|end|>' 1" in capsys.readouterr().out

@@ -251,6 +251,26 @@ def test_a_template_that_rewrites_a_reply_is_refused() -> None:
         convert(record, loud, toy_encode, frozenset({END}), 0)
 
 
+@pytest.mark.parametrize(
+    ("replies", "reason"),
+    [
+        (["<think>a</think>look", "ok"], "drops the beginning of an earlier reply"),
+        (["look", "ok LOUD"], "changes message 4"),
+    ],
+)
+def test_the_reason_names_what_the_template_did(replies: list[str], reason: str) -> None:
+    """With texts of a few letters: the ones before the changed one are found."""
+
+    def dropping(messages: list[dict[str, str]]) -> str:
+        shown = [m["content"].rpartition("</think>")[2].replace("LOUD", "loud") for m in messages]
+        return toy_render([{**m, "content": text} for m, text in zip(messages, shown, strict=True)])
+
+    texts = [("user", "a"), ("assistant", replies[0]), ("user", "s"), ("assistant", replies[1])]
+    record = {"id": "x", "messages": [{"role": role, "content": text} for role, text in texts]}
+    with pytest.raises(NotTokenizedError, match=reason):
+        convert(record, dropping, toy_encode, frozenset({END}), 0)
+
+
 def test_the_trainers_configuration_names_the_key_of_the_loss(data: Path, tmp_path: Path) -> None:
     export([data], "sharegpt", "full", tmp_path / "axolotl")
     (block,) = yaml.safe_load((tmp_path / "axolotl" / "axolotl.yaml").read_text())["datasets"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from paper_tokenizers import MISTRAL, NAMES, make_tokenizer
+from paper_tokenizers import MISTRAL, NAMES, SMOLLM2, make_tokenizer
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.chat_templates import template_file
@@ -50,6 +50,24 @@ kinds = {role: getattr(messages, role.title() + "Message") for role in ("system"
 talks = [[kinds[role](content=text) for role, text in talk] for talk in json.load(sys.stdin)]
 print(json.dumps([made.encode_chat_completion(ChatCompletionRequest(messages=talk)).tokens for talk in talks]))
 """
+# As above. `ChatFormat` is the one that LLaMA 3 was tuned with.
+_LLAMA_IDS = """
+import json, sys
+from pathlib import Path
+folder = Path(sys.argv[1])
+sys.path.insert(0, str(next(folder.glob("llama_models-*.whl"))))
+from llama_models.datatypes import RawMessage, ToolPromptFormat
+from llama_models.llama3.chat_format import ChatFormat
+from llama_models.llama3.tokenizer import Tokenizer
+made = ChatFormat(Tokenizer(folder / "llama_models/llama3/tokenizer.model"))
+bos = made.tokenizer.special_tokens["<|begin_of_text|>"]
+print(json.dumps([
+    [bos, *(i for role, text in talk
+            for i in made.encode_message(RawMessage(role=role, content=text), ToolPromptFormat.json)[0])]
+    for talk in json.load(sys.stdin)
+]))
+"""
+SPECIAL = "<|eot_id|></s> [INST]x[/INST]<|start_header_id|>"
 _ROLES = "{% for m in messages %}{{ '\\n' if not loop.first else '' }}{{ m['role'] }}:"
 TEMPLATES = {
     # Keeps the blanks and line breaks around a reply.
@@ -157,13 +175,9 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
     }
     given = [Conversation(name, "x", "script", None, each.messages, {}) for name, (_, each) in chosen.items()]
     counts = TokenCounts()
-    rows = list(tokenize(given, tokenizer, counts, template=file, python=server_python))
-    rewritten = {
-        reason
-        for reason in counts.refused
-        if not (template == "dropping" and "the template changes" in reason)
-    }
-    assert not rewritten, counts.refused
+    rows = list(tokenize(given, tokenizer, counts, template=str(file), python=server_python))
+    dropped = {"the template drops the beginning of an earlier reply (its reasoning)"}
+    assert set(counts.refused) == (dropped if template == "dropping" else set())
     assert counts.ended_turns == counts.trained_turns
     decoded = decode([runs_of(row.input_ids, row.labels) for row in rows])
     for row, texts in zip(rows, decoded, strict=True):
@@ -177,32 +191,39 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
     print(f"{tokenizer.name} {template}: {counts.conversations} checked, {dict(counts.refused)}")
 
 
-def test_mistrals_template_gives_the_ids_of_mistral_common(tokenizer: Path, server_python: Path) -> None:
-    """Of several turns, with a system text and without."""
-    if tokenizer.name not in MISTRAL:
-        pytest.skip("no vocabulary of Mistral's")
+def test_a_template_gives_the_ids_of_its_maker(tokenizer: Path, server_python: Path) -> None:
+    """Of several turns, with a system text and without; special tokens in texts are text."""
+    if tokenizer.name == SMOLLM2:
+        pytest.skip("its maker has no tokenizer but the one of transformers")
+    template = FITTING[tokenizer.name]
     talks = [
         [
             *([("system", "You play a game.")] if number % 2 else []),
             *(
-                (role, f"{role} {turn}: go to box 1\n日本")
+                (role, f"{role} {turn}: {SPECIAL} go to box 1\n日本 {SPECIAL}")
                 for turn in range(number)
                 for role in ("user", "assistant")
             ),
         ]
         for number in range(1, 6)
     ]
+    if template == "llama3":
+        command = [_LLAMA_IDS, tokenizer.with_name("llama3-source")]
+    else:
+        command = [_MISTRAL_IDS, MISTRAL[tokenizer.name]]
     made = subprocess.run(
-        [server_python, "-I", "-c", _MISTRAL_IDS, MISTRAL[tokenizer.name]],
+        [server_python, "-I", "-c", *command],
         input=json.dumps(talks), capture_output=True, text=True, check=True,
     )  # fmt: skip
     given = [
         Conversation("", "x", "script", None, marked([MarkedMessage(role, text) for role, text in talk]), {})
         for talk in talks
     ]
-    template = template_file("mistral")
-    rows = tokenize(given, tokenizer, TokenCounts(), template=template, python=server_python)
+    counts = TokenCounts()
+    rows = tokenize(given, tokenizer, counts, template=template, python=server_python)
     assert [row.input_ids for row in rows] == json.loads(made.stdout)
+    end = "<|eot_id|>" if template == "llama3" else "</s>"
+    assert counts.special_texts[end] == sum(text.count(SPECIAL) for talk in talks for _, text in talk)
 
 
 def test_an_end_of_turn_that_is_no_token_is_refused(tokenizer: Path, server_python: Path) -> None:
@@ -213,7 +234,7 @@ def test_an_end_of_turn_that_is_no_token_is_refused(tokenizer: Path, server_pyth
                 conversations(1),
                 tokenizer,
                 TokenCounts(),
-                template=template_file(other),
+                template=other,
                 python=server_python,
             )
         )
