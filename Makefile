@@ -3,22 +3,30 @@
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What is imported is compiled then, and kept; to compile all that is installed takes minutes.
 unexport PYTHONDONTWRITEBYTECODE
-pip := .venv/bin/pip install -q --no-compile
+# uv installs in parallel; like pip it trusts what the machine trusts, and looks where pip was told to look.
+uv := UV_SYSTEM_CERTS=1 UV_FIND_LINKS="$(PIP_FIND_LINKS)" .venv/bin/uv pip install -q --python .venv
 
 help:
-	@sed -n 's/^\([a-z]*\):.*##/make \1 /p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*##/make \1 /p' Makefile
 
 demo: venv ## install everything, then a small real model plays all five families
-	$(pip) -r requirements/run.txt
-	$(pip) --no-deps .
+	$(uv) -r requirements/run.txt
+	$(uv) --no-deps --reinstall-package evalharness .
 	.venv/bin/evalharness server install
-	.venv/bin/evalharness run --model demo --suite open --tasks all --draw 4 --max-tokens 128
+	.venv/bin/evalharness run --model demo --suite open --tasks all --draw 2 --max-turns 15 --max-tokens 128
 
-test: system venv ## install everything, then run all tests
-	$(pip) -r requirements/dev.txt
-	$(pip) --no-deps -e .
+test: development ## install everything, then run the tests that take minutes
+	.venv/bin/pytest -n 3 --dist loadfile -m "not long"
+
+test-all: test rest ## also run the long tests: servers, trainings, Ray, trainers, installations, faults
+
+rest: development
+	.venv/bin/pytest -n 3 --dist loadfile -m long
+
+development: system venv
+	$(uv) -r requirements/dev.txt
+	$(uv) --no-deps -e .
 	.venv/bin/evalharness server install --cpu
-	.venv/bin/pytest -n 3 --dist loadfile --durations 40
 
 # Needs uv. The last line of each Python is a run folder; what is uploaded is what was tried.
 release: ## build sdist and wheel in dist/, check them, play with the wheel on Python 3.11, 3.12 and 3.13
@@ -30,10 +38,10 @@ release: ## build sdist and wheel in dist/, check them, play with the wheel on P
 	@echo "to publish: uvx twine upload dist/*.whl dist/*.tar.gz"
 
 venv:
-	python3 -m venv .venv
+	[ -x .venv/bin/uv ] || { python3 -m venv .venv && .venv/bin/pip install -q uv; }
 
 # Some tests use Chromium and the Inform 6 Library; on Debian and Ubuntu they come from apt.
 system:
 	-@([ -f /usr/share/inform6/library/parser.h ] && command -v chromium || ($$(command -v sudo) apt-get -qq update && $$(command -v sudo) apt-get -qq install -y chromium inform6-library)) >/dev/null
 
-.PHONY: help demo test release venv system
+.PHONY: help demo test test-all rest development release venv system

