@@ -51,7 +51,7 @@ def know_words(command: str) -> None:
         words = shlex.split(command)
     except ValueError:
         words = command.split()
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip(words, [*words[1:], ""], strict=False):
         name, equals, value = word.partition("=")
         if _NAME.search(name) and (equals or name.startswith("-")):
             know(value if equals else following)

@@ -205,8 +205,8 @@ class RecordFolder:
         self._held = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        require_no_links(self.folder)
         require_own_folder(self.folder, MANIFEST, self.lines)
+        require_no_links(self.folder)
         self._held.enter_context(held_folder(self.folder, MANIFEST))
         return self
 

@@ -49,7 +49,7 @@ def test_no_label_is_written_where_a_link_leads(
     table = tmp_path / "labels.csv"
     task, sample, turn = next(iter(load_turns(run).turns))
     table.write_text(f"task_id,sample,turn,label,kind,note\n{task},{sample},{turn},right,,\n")
-    assert main(["label", str(run), "--import", str(table)]) == 2
+    assert main(["judge", "label", str(run), "--import", str(table)]) == 2
     assert f"{run / link} is a link" in capsys.readouterr().err
     assert list(outside.iterdir()) == []
 

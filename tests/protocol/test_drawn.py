@@ -192,7 +192,6 @@ def test_an_evaluation_refuses_drawn_words(name: str, capsys: pytest.CaptureFixt
         "bon --model oracle --suite open --tasks alfworld:0 -n 2 --perturb",
         "checkpoints . --suite open --tasks alfworld:0 --perturb",
         "data prompts show alfworld --perturb",
-        "play alfworld:0 --suite open --as me --perturb",
     ):
         assert main([*command.split(), name]) == 2, command
         assert "words are drawn for training alone" in " ".join(capsys.readouterr().err.split()), command

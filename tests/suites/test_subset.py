@@ -124,7 +124,7 @@ def test_a_run_of_a_subset_states_the_estimate_everywhere(
     assert (estimate["n"], estimate["stands_for"]) == (20, 282)
     low, high = estimate["progress_rate_ci95"]
     assert low <= estimate["progress_rate"] <= high
-    assert main(["show", str(runs[0])]) == 0
+    assert main(["show", str(runs[0].parent)]) == 0
     listed = capsys.readouterr().out
     assert f"{100 * estimate['success_rate']:.1f}\u2021" in listed
     assert "\u2021 the whole held-out score, estimated" in listed

@@ -144,7 +144,17 @@ def _install_with_uv(
     # As pip does, uv is to trust what the machine trusts and to look where pip looks.
     links = os.environ.get("PIP_FIND_LINKS", "").split()
     found = [word for link in links for word in ("--find-links", link)]
-    command: list[str | Path] = ["env", "UV_SYSTEM_CERTS=1", uv, "pip", "install", "--python", python, *found, *requirements]
+    command: list[str | Path] = [
+        "env",
+        "UV_SYSTEM_CERTS=1",
+        uv,
+        "pip",
+        "install",
+        "--python",
+        python,
+        *found,
+        *requirements,
+    ]
     for more in ([], ["--torch-backend", "cpu"]) if kind == "cpu" else ([],):
         try:
             run_streaming([*command, *more], on_line)

@@ -33,7 +33,7 @@ def print_kinds(
         table.add_row(titles.get(family, family), Text(", ".join(parts)))
     console.print()
     of = f", {' -> '.join(letters)}" if letters else ""
-    console.print(Text(f"success % by kind of task{of} (tasks)", style="bold"))
+    console.print(Text(f"% solved by kind of task{of} (tasks)", style="bold"))
     console.print(table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -58,7 +59,8 @@ async def test_a_child_that_left_and_keeps_the_output_ends_with_the_episode(
     )
     await process.end()
     left = int((tmp_path / "pid").read_text())
-    assert not psutil.pid_exists(left) or psutil.Process(left).status() == psutil.STATUS_ZOMBIE
+    while psutil.pid_exists(left) and psutil.Process(left).status() != psutil.STATUS_ZOMBIE:
+        await asyncio.sleep(0.05)
     assert "== it: exit status" in (tmp_path / "log").read_text()
 
 

@@ -22,7 +22,13 @@ def outcomes(*solved: int) -> Outcomes:
 
 def make_runs(folder: Path, runs: dict[str, tuple[dict[str, str], Outcomes]], **more: Any) -> Path:
     for name, (labels, solved) in runs.items():
-        make_run(folder / name, {"alfworld": solved}, name=name, label=labels, **more)
+        make_run(
+            folder / name,
+            {"alfworld": solved},
+            name=name.removesuffix("-None").removesuffix("-P1"),
+            label=labels,
+            **more,
+        )
     return folder
 
 
