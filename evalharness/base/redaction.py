@@ -22,13 +22,15 @@ _known: dict[str, str] = {}
 """Secret, as it may be spelled -> what stands in its place."""
 _URL = re.compile(r"//([^/?#@\s]+)@([^/?#\s]+)")
 _NAME = re.compile(r"(?i)(?:^|[-_])(?:api-?key|key|token|secret|password|passwd)$")
+_NAMED = re.compile(r"""[?&"']([\w-]+)(?:=|["']\s*:\s*["'])([^&#\s"']+)""")
+"""A value in the query of a URL, or in JSON."""
 _SCHEME = re.compile(r"(?i)\b(?:bearer|basic)\s+([^\s'\"]+)")
 
 
 def know(secret: str | None) -> None:
     """From now on nothing that is written shows `secret`."""
     if secret and len(secret) >= _SHORTEST:
-        for spelled in {secret, quote(secret, safe=""), unquote(secret)}:
+        for spelled in {secret, quote(secret), quote(secret, safe=""), unquote(secret)}:
             _add(spelled, HIDDEN)
 
 
@@ -43,8 +45,12 @@ def know_url(url: str) -> None:
 
 
 def know_words(command: str) -> None:
-    """What a command line names a key, a token or a password: `--api-key K`, `--token=K`, `API_KEY=K`, `Bearer K`."""
+    """What a command line names a key, a token or a password: `--api-key K`, `--token=K`, `API_KEY=K`, `Bearer K`,
+    `http://host/v1?key=K`, `{"api_key": "K"}`."""
     know_url(command)
+    for name, value in _NAMED.findall(command):
+        if _NAME.search(name):
+            know(value)
     for match in _SCHEME.finditer(command):
         know(match[1])
     try:

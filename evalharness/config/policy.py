@@ -127,7 +127,8 @@ class PolicyConfig(Part):
         if not isinstance(values, dict):
             return values
         whole = dict(values)
-        for text in (values.get("model"), values.get("more_endpoints"), values.get("vllm_args")):
+        for name in ("model", "more_endpoints", "vllm_args", "extra_body"):
+            text = values.get(name)
             know_words(" ".join(map(str, text)) if isinstance(text, list | tuple) else str(text))
         if isinstance(values.get("model"), list):
             whole["model"], *more = values["model"] or [None]

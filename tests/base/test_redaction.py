@@ -7,6 +7,7 @@ import json
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import chat_server as cs
 import pytest
@@ -30,6 +31,8 @@ KEY = 'sk-"quoted"/0123456789'
         ("curl -H 'Authorization: Bearer K12345'", "curl -H 'Authorization: Bearer (secret)'"),
         ("agent --model http://u:p@host/v1", "agent --model http://(secret)@host/v1"),
         ("agent --key short", "agent --key short"),
+        ("http://host/v1?v=1234567&key=K12345#x", "http://host/v1?v=1234567&key=(secret)#x"),
+        ('{"user": "somebody", "api_key": "K12345"}', '{"user": "somebody", "api_key": "(secret)"}'),
     ],
 )
 def test_a_command_is_shown_without_what_it_names_a_secret(command: str, shown: str) -> None:
@@ -40,8 +43,8 @@ def test_a_command_is_shown_without_what_it_names_a_secret(command: str, shown: 
 def test_a_secret_is_found_however_it_is_spelled() -> None:
     know(KEY)
     know_url("http://user:p%40ssword@host/v1")
-    said = [KEY, json.dumps(KEY), "dXNlcjpwQHNzd29yZA==", "p%40ssword p@ssword"]
-    assert redacted(said) == ["(secret)", '"(secret)"', "(secret)", "(secret) (secret)"]
+    said = [KEY, json.dumps(KEY), quote(KEY), "dXNlcjpwQHNzd29yZA==", "p%40ssword p@ssword"]
+    assert redacted(said) == ["(secret)", '"(secret)"', "(secret)", "(secret)", "(secret) (secret)"]
 
 
 def test_a_run_whose_identity_held_a_secret_goes_on_with_another_one() -> None:
