@@ -182,7 +182,8 @@ class _Connection(asyncio.Protocol):
             self.timer.cancel()
             if _strangers.get(id(self.transport)) is self:
                 del _strangers[id(self.transport)]
-            self._inner.connection_lost(error)
+            # Later: aiohttp takes up a request that has just come, and fails once it knows that nobody waits for it.
+            asyncio.get_running_loop().call_soon(self._inner.connection_lost, error)
 
     def data_received(self, data: bytes) -> None:
         if self._is_open:

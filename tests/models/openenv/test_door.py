@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 
 import pytest
@@ -80,3 +81,21 @@ async def test_a_connection_that_is_not_let_in_is_closed_in_time(
             pass
         await socket.send_str("it stays")
         assert (await socket.receive()).type == WSMsgType.TEXT
+
+
+async def test_a_connection_that_is_closed_as_its_request_comes_leaves_no_traceback(url: str) -> None:
+    loop = asyncio.get_running_loop()
+    errors: list[dict[str, object]] = []
+    loop.set_exception_handler(lambda _, context: errors.append(context))
+    await _idle(url)
+    while not door._strangers:
+        await asyncio.sleep(0)
+    (connection,) = door._strangers.values()
+    await asyncio.sleep(0)  # aiohttp waits for the request now
+    connection.data_received(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
+    connection.close()
+    del connection
+    for _ in range(5):
+        await asyncio.sleep(0)
+    gc.collect()
+    assert errors == []
