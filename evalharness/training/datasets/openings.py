@@ -15,21 +15,35 @@ from evalharness.base.paths import ranges_folder
 
 FILE = "evaluated_openings.csv"
 _COLUMNS = ("suite", "task_id", "observation", "goal")
-_END = re.compile(r"\n|[.!?:;](?=\s|$)")
+_WORD = re.compile(r"[^\W_]+")
+_ACTIONS = re.compile(r"^available actions:", re.IGNORECASE | re.MULTILINE)
+_FIRST = 4
+"""Words by which a goal or first observation is looked for, before all its words are compared. No text has under 3."""
+_LONG = 20
+"""A text of so many words is recognised in the middle of a sentence, a shorter one only if it stands alone: "go to the
+red ball" is not "go to the red ball and open a door"."""
 
 
-def parts_of(text: str) -> list[str]:
-    """Sentences and lines without case, blanks and punctuation at their ends."""
-    return [part for piece in _END.split(text.casefold()) if (part := " ".join(piece.split()).strip(".,!? "))]
+def _words(text: str) -> tuple[list[str], list[bool]]:
+    """The words without case, and whether more than blanks stands before each and at the end: how a text is set in
+    lines, quoted or marked up does not matter."""
+    text = text.casefold().replace("\\n", "\n")
+    found = list(_WORD.finditer(text))
+    ends = [0, *(match.end() for match in found)]
+    starts = [*(match.start() for match in found), len(text)]
+    gaps = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+    alone = ["\n" in gap or bool(gap.strip()) for gap in gaps]
+    alone[0] = alone[-1] = True
+    return [match.group() for match in found], alone
 
 
-def _digest(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def _digest(words: Sequence[str]) -> str:
+    return hashlib.sha256(" ".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _key(parts: Sequence[str]) -> str:
-    """`digest of the first part-number of parts-digest of all`: the first is looked for, the others then compared."""
-    return f"{_digest(parts[:1])}-{len(parts)}-{_digest(parts)}"
+def _key(words: Sequence[str]) -> str:
+    """`digest of the first words-number of words-digest of all`: the first are looked for, all of them compared."""
+    return f"{_digest(words[:_FIRST])}-{len(words)}-{_digest(words)}"
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class Openings:
     """The openings of evaluated tasks."""
 
     lengths: dict[str, set[int]]
-    """Digest of the first part of a goal or first observation -> how many parts it may have."""
+    """Digest of the first words of a goal or first observation -> how many words it may have."""
     goals: dict[str, frozenset[str]]
     """First observation -> the goals of the tasks that begin with it."""
     suites: dict[str, str]
@@ -48,12 +62,14 @@ class Openings:
     def suite_in(self, texts: Iterable[str]) -> str | None:
         """The suite of a task whose first observation one of the texts repeats. One with which tasks of several goals
         begin (a room) tells only together with the goal."""
-        found: set[str] = set()
-        for parts in map(parts_of, texts):
+        found = {_key([])}  # of tasks without a goal
+        for words, alone in map(_words, texts):
             found.update(
-                _key(parts[at : at + length])
-                for at in range(len(parts))
-                for length in self.lengths.get(_digest(parts[at : at + 1]), ())
+                _key(words[at : at + length])
+                for at in range(len(words))
+                for first in (_FIRST - 1, _FIRST)
+                for length in self.lengths.get(_digest(words[at : at + first]), ())
+                if at + length <= len(words) and (length >= _LONG or (alone[at] and alone[at + length]))
             )
         return next(
             (
@@ -82,9 +98,12 @@ def evaluated_openings() -> Openings:
 
 
 def write_openings(path: Path, rows: Iterable[tuple[str, str, str, str]]) -> None:
-    """The table of (suite, task's id, first observation, goal)."""
+    """The table of (suite, task's id, first observation, goal). Actions that an observation lists are no part of it:
+    other wordings of the actions list others."""
     with path.open("w", newline="", encoding="ascii") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for suite, task_id, observation, goal in rows:
-            writer.writerow([suite, task_id, _key(parts_of(observation)), _key(parts_of(goal))])
+            writer.writerow(
+                [suite, task_id, _key(_words(_ACTIONS.split(observation)[0])[0]), _key(_words(goal)[0])]
+            )

@@ -160,12 +160,13 @@ class Exclusion:
     def _named(self, conversation: Conversation) -> str | None:
         """The suite of a task that the conversation names: by our id, or by a path of published data."""
         values = [value for value in _within(conversation.metadata) if isinstance(value, str)]
-        text = "\n".join((conversation.id, *values, *_opening(conversation))).replace("\\", "/")
+        texts = (message.content for message in conversation.messages)
+        text = "\n".join((conversation.id, *values, *texts)).replace("\\", "/")
         said = next(
             (v for k, v in conversation.metadata.items() if k.rpartition(".")[2] == "suite_seed"), None
         )
         for match in _task_names().finditer(text):
-            if match["suite"] != "open":
+            if match["suite"].lower() != "open":
                 if not self.evaluated:
                     return PUBLISHED
                 continue
@@ -244,12 +245,15 @@ def _within(value: object) -> Iterator[object]:
 
 @cache
 def _task_names() -> re.Pattern[str]:
-    """Our ids: `babyai/agentboard/000`, `babyai/open/000`, `babyai/open-1/000`."""
+    """Our ids: `babyai/agentboard/000`, `babyai/open/000`, `babyai/open-1/000`, in file names `babyai-open-000`."""
     families = "|".join(map(re.escape, specs()))
     suites = "|".join(
         sorted({re.escape(suite) for spec in specs().values() for suite in spec.suites.expected})
     )
-    return re.compile(rf"\b(?:{families})/(?P<suite>{suites})(?:-(?P<seed>\d{{1,9}}))?/\d{{3,}}\b")
+    return re.compile(
+        rf"(?<![a-z0-9])(?:{families})[/_-](?P<suite>{suites})(?:-(?P<seed>\d{{1,9}}))?[/_-]\d{{3,}}(?![a-z0-9])",
+        re.IGNORECASE,
+    )
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,14 @@ NAMED = {
     "an id of ours": record(id="babyai/agentboard/000"),
     "an id of suite seed 0": record(info={"task_id": "pddl/open/003"}),
     "an id with its seed": record(info={"task_id": "pddl/open/003", "suite_seed": 0}),
+    "an id as a file's name": record(file="BabyAI-open-000-0.json"),
+    "an id in a later answer": {
+        "messages": [
+            *[{"role": role, "content": "x"} for role in ("user", "assistant") * 4],
+            {"role": "user", "content": "pddl/open/003 loaded"},
+            {"role": "assistant", "content": "x"},
+        ]
+    },
     "a game's path": record(game_file=GAME),
     "a game's path in a list": record(files=[GAME]),
     "a game's path in the text": record(f"Load {GAME}."),
@@ -79,10 +88,16 @@ def test_named_suites_that_cannot_be_compared_are_said(
 
 @pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
 def test_the_first_observation_of_an_evaluated_task_is_recognised(family: str) -> None:
-    """Among other words, and its lines joined."""
+    """Among other words, and set, quoted and marked up in any way."""
     goal, observation = opening(family, 12)
     known = evaluated_openings()
     flat = " ".join(observation.split())
-    for text in (f"Goal: {goal}\nObservation: {observation}", f"Welcome! {goal}. {flat}\nBegin."):
+    for text in (
+        f"Goal: {goal}\nObservation: {observation}",
+        f"Welcome! {goal}. {flat}\nBegin.",
+        f"{textwrap.fill(observation, 50)}\nTask: {goal.upper()}",
+        f'- **{observation}**\n> "{goal}"',
+        f"<obs>{observation}</obs>\\nGoal: {goal}".replace(" ", "  "),
+    ):
         assert known.suite_in([text]) == "suite seed 0"
     assert known.suite_in([f"Goal: {goal}\nObservation: You see nothing."]) is None
