@@ -19,9 +19,9 @@ from evalharness.training.datasets.conversation import Role, UnfitError, parse_j
 Fields = Mapping[str, Any]
 _ROLES: Mapping[str, Role] = {
     "system": "system", "developer": "system",
-    "user": "user", "human": "user", "observation": "user", "environment": "user", "dm": "user",
+    "user": "user", "human": "user", "observation": "user", "environment": "user", "dm": "user", "prompter": "user",
     "assistant": "assistant", "gpt": "assistant", "chatgpt": "assistant", "model": "assistant", "bot": "assistant",
-    "agent": "assistant", "player": "assistant", "bing": "assistant", "bard": "assistant",
+    "agent": "assistant", "player": "assistant", "bing": "assistant", "bard": "assistant", "ai": "assistant",
     "tool": "user", "function": "user", "function_response": "user", "function_result": "user",
     "tool_response": "user", "ipython": "user", "function_call": "assistant", "tool_call": "assistant",
 }  # fmt: skip
@@ -30,6 +30,8 @@ _TOOLS = ("tool", "function", "function_response", "function_result", "tool_resp
 """Speakers that stand for a call of a tool, or for what it answered."""
 _LISTS = ("messages", "conversations", "conversation", "dialog", "trajectory", "steps")
 _PROMPTS = ("prompt", "instruction", "question", "query", "input")
+_OPENINGS = (*_PROMPTS, "task", "goal")
+"""They may hold what a trajectory that begins with an action answers."""
 _ANSWERS = ("completion", "response", "output", "answer")
 _PREFERRED = {"chosen": "rejected", "preferred_output": "non_preferred_output"}
 """The better answer -> the worse one, of TRL and LLaMA-Factory, and of OpenAI."""
@@ -42,16 +44,23 @@ _REASONING = ("reasoning_content", "reasoning", "thinking")
 _STEP = ("thought", "action", "observation")
 """On the turns of AgentRefine's trajectories and of agents' logs; the case differs."""
 _MEDIA = tuple(f"{medium}{s}" for medium in ("image", "video", "audio") for s in ("", "s"))
-_UNREADABLE = (*_MEDIA, "train_detail", "segments", "input_ids", "completions")
+_UNREADABLE = (
+    *_MEDIA, "train_detail", "training_detail", "segments", "input_ids", "completions",
+    "mask", "masks", "masked", "train_mask", "no_loss", "ignore_loss", "ignore", "ignore_turns", "skip",
+    "weights", "turn_weights", "loss_weights",
+)  # fmt: skip
 """Fields that change what is said or trained, and cannot be read here."""
 _VERDICTS = ("label", "kto_tag", "success", "successful", "is_success", "task_success", "succeeded", "resolved",
-             "is_resolved", "passed", "correct", "is_correct", "accepted", "desirable")  # fmt: skip
-_REWARDS = ("reward", "rewards", "final_reward", "total_reward")
+             "is_resolved", "passed", "correct", "is_correct", "accepted", "desirable", "solved", "is_solved", "won",
+             "valid", "is_valid", "good", "is_good")  # fmt: skip
+_FAULTS = ("failed", "failure", "is_failure", "undesirable", "bad", "is_bad", "invalid", "error", "has_error")
+_REWARDS = ("reward", "rewards", "final_reward", "total_reward", "return", "success_rate", "progress")
 _OUTCOMES = ("outcome", "result", "status", "verdict", "quality")
 """They can say in a word of `_NO` that a record is a bad example, and other things."""
-_NO = ("false", "0", "no", "bad", "fail", "failed", "failure", "incorrect", "wrong", "rejected")
+_NO = ("false", "no", "bad", "fail", "failed", "failure", "incorrect", "wrong", "rejected", "undesirable", "negative",
+       "unsuccessful", "unresolved", "unsolved", "invalid", "error", "timeout", "max_steps")  # fmt: skip
 _NO_TEXT = f"a message has no text (looked for: {', '.join(_TEXTS)})"
-READ_OF_MESSAGES = frozenset(
+_READ_OF_MESSAGES = frozenset(
     (*_TEXTS, *_NAMES, *_REASONING, *_STEP, "tool_calls", "function_call", "tool_call_id", "turn", "step_id")
 )
 """Fields of messages that are read here, or that only say which message it is."""
@@ -122,6 +131,10 @@ def raw_messages(record: Fields, read: set[str]) -> list[Fields]:
     name, listed = _list_of(record)
     read.add(name)
     messages = _objects(listed) if listed else _prompt(record, read)
+    if listed and role_of(messages[0]) == "assistant":
+        texts = [key for key in _OPENINGS if _is_text(record.get(key)) and " " in record[key].strip()]
+        messages = [*({"role": "user", "content": record[key]} for key in texts[:1]), *messages]
+        read.update(texts[:1])
     messages = _with_answer(record, messages, read)
     if not messages:
         raise UnfitError(
@@ -187,7 +200,9 @@ def _tools(record: Fields, read: set[str]) -> list[str]:
 
 
 def _refuse_unreadable(fields: Fields) -> None:
-    if (key := next((key for key in _UNREADABLE if fields.get(key)), None)) is not None:
+    if (
+        key := next((key for key in _UNREADABLE if fields.get(key) not in (None, "", [], {})), None)
+    ) is not None:
         raise UnfitError(f"its field {key!r} cannot be read here")
 
 
@@ -202,27 +217,50 @@ def nested_fields(fields: Fields, before: str = "", room: int = 4) -> Iterator[t
 
 def _refuse_bad(record: Fields) -> None:
     """Raises UnfitError for what its own fields call a failure, an undesired answer, or not to be trained."""
-    for name, value in nested_fields({key: value for key, value in record.items() if key not in _LISTS}):
-        match name.lower().rpartition(".")[2]:
-            case key if key in _VERDICTS or name in ("train", "weight", "loss_weight"):
+    fields = {key: value for key, value in record.items() if key not in _LISTS}
+    for key in _ABOUT:  # parquet has them as JSON in a text
+        if isinstance(value := fields.get(key), str) and value.lstrip().startswith("{"):
+            fields[key] = parse_json(value)
+    for name, value in nested_fields(fields):
+        match _CAMEL.sub("_", _WHOLE.sub("", name)).lower().rpartition(".")[2]:
+            case key if key in _VERDICTS or name in ("train", "loss"):
                 bad = says_no(value)
-            case key if key in _REWARDS or name == "score":
+            case key if key in _FAULTS:
+                bad = value is True or (
+                    isinstance(value, str) and value.strip().lower() in ("true", "yes", "1")
+                )
+            case key if key in _REWARDS or _WHOLE.sub("", name) in (
+                "score",
+                "weight",
+                "loss_weight",
+                "sample_weight",
+            ):
                 bad = _is_no_reward(value)
             case key:
-                bad = (name == "loss" and value is False) or (key in _OUTCOMES and value in _NO)
+                bad = key in _OUTCOMES and isinstance(value, str) and says_no(value)
         if bad:
             raise UnfitError(f"its field {name!r} says that it is no good example")
 
 
+_ABOUT = ("metadata", "meta", "info", "extra_info")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_WHOLE = re.compile(r"\.(?:value|total|overall|final|mean)$", re.IGNORECASE)
+"""`reward.total` is the reward."""
+
+
 def says_no(value: object) -> bool:
-    if isinstance(value, str):
-        return value.strip().lower() in _NO
-    return isinstance(value, bool | int | float) and value == 0
+    """Also a list of nothing else."""
+    if isinstance(value, str) and value.strip().lower() in _NO:
+        return True
+    return _is_no_reward(value)
 
 
 def _is_no_reward(value: object) -> bool:
+    """0 or less, also as a text, or a list of nothing else."""
     if isinstance(value, list):
-        return bool(value) and all(map(_is_no_reward, value))
+        return bool(value) and all(map(says_no, value))
+    if isinstance(value, str):
+        return re.fullmatch(r"\s*(-\s*\d+(\.\d*)?|0+(\.0*)?)\s*", value) is not None
     return isinstance(value, bool | int | float) and value <= 0
 
 
@@ -267,7 +305,9 @@ def _with_answer(record: Fields, context: list[Fields], read: set[str]) -> list[
     name, answer = answers[0], record[answers[0]]
     read.add(name)
     if isinstance(answer, str):
-        answer = [{"role": "assistant", "content": answer}]
+        thoughts = {key: record[key] for key in _REASONING if record.get(key)}
+        answer = [{"role": "assistant", "content": answer, **thoughts}]
+        read.update(thoughts)
     whole = _objects(answer if isinstance(answer, list) else [answer])
     before, after = ([(role_of(each), _first(each, _TEXTS)) for each in part] for part in (context, whole))
     if after[-1:] == before[-1:]:
@@ -288,15 +328,27 @@ def _with_answer(record: Fields, context: list[Fields], read: set[str]) -> list[
 # --- one message -------------------------------------------------------------------------------------------------
 
 
+def unread_fields(message: Fields) -> list[str]:
+    """The names of fields that `parts_of` does not read: also a second text, and what the world thought."""
+    used = [next((key for key in keys if message.get(key) is not None), "") for keys in (_TEXTS, _NAMES)]
+    inner = () if role_of(message) == "assistant" else (*_REASONING, "thought")
+    return [
+        str(key)
+        for key in message
+        if (name := str(key).lower()) not in _READ_OF_MESSAGES
+        or name in inner
+        or (name in (*_TEXTS, *_NAMES) and key not in used)
+    ]
+
+
 def _parts(message: Fields) -> Iterator[Part]:
     """What the speaker says and, if it stands on the same message, what the world answers."""
     _refuse_unreadable(message)
     role, speaker = role_of(message), _speaker(message)
     step = {str(key).lower(): value for key, value in message.items() if str(key).lower() in _STEP}
-    calls, reasoning = (
-        _calls(message),
-        [str(message[key]) for key in _REASONING if _is_text(message.get(key))],
-    )
+    calls, reasoning = _calls(message), [message[key] for key in _REASONING if message.get(key)]
+    if role == "assistant" and not all(isinstance(text, str) for text in reasoning):
+        raise UnfitError("its reasoning is no text")
     content = _first(message, _TEXTS)
     if isinstance(content, list):
         content = _text_of(content, calls, reasoning)
@@ -308,7 +360,7 @@ def _parts(message: Fields) -> Iterator[Part]:
     if isinstance(action := step.get("action"), dict):
         calls.append(action)
     actions = [*([action] if isinstance(action, str) else []), *map(_action_of, calls)]
-    if len(set(actions)) > 1:
+    if len(set(actions)) > 1 or len(calls) > 1 + bool(message.get("function_call")):
         raise UnfitError("a turn calls several tools at once")
     if actions and role != "assistant":
         raise UnfitError(f"a message of role {role} acts")
@@ -406,6 +458,8 @@ def _reply(text: str, thought: object, reasoning: str, action: str | None) -> st
     if action is not None:
         action = _LABEL.sub("", action, count=1) if _LABEL.match(action) else action
         if react.parse(text).action != action.strip():
+            if react.parse(text).action is not None:
+                raise UnfitError("a turn acts in its text and beside it")
             said = text if not text.strip() or _LABEL.match(text) else f"Thought: {text}"
             text = "\n".join(filter(None, (said, f"Action: {action.strip()}")))
     beside = [part for part in reasoning.split("\n\n") if part.strip() and part.strip() not in text]

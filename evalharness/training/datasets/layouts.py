@@ -181,6 +181,8 @@ def to_conversation(
     messages = marks.with_marks([part.marks for part in parts], plain, by_mask)
     if not any(message.role == "assistant" for message in messages):
         raise UnfitError("no message is the assistant's")
+    if marks.has_share(record):
+        unfit.shares += sum(message.role == "assistant" for message in messages)
     _count(unfit, raw, plain, messages, by_mask, masked == "errors" and not marks.has_marks(record))
     return Conversation(
         name, source, str(record.get("world", "")), None, messages, _kept(record, read, unfit)
@@ -208,12 +210,9 @@ def _count(
     by_mask: bool,
     may_be_alone: bool,
 ) -> None:
-    read = foreign.READ_OF_MESSAGES | marks.READ_OF_MESSAGES
     for message in raw:
-        names = [
-            str(key) for key, value in message.items() if str(key).lower() not in read and value not in _EMPTY
-        ]
-        unfit.unread_of_messages.update(names)
+        unread = [key for key in foreign.unread_fields(message) if message[key] not in _EMPTY]
+        unfit.unread_of_messages.update(key for key in unread if key.lower() not in marks.READ_OF_MESSAGES)
         unfit.shares += foreign.role_of(message) == "assistant" and marks.has_share(message)
     if by_mask:
         unfit.masked_errors += sum(bool(message.error) for message in messages)

@@ -15,7 +15,8 @@ from evalharness.training.datasets.conversation import MarkedMessage, UnfitError
 from evalharness.training.datasets.foreign import listed_messages, role_of, says_no
 from evalharness.training.datasets.modes import marked
 
-_LOSSES = ("loss", "train", "weight", "loss_weight", "training", "loss_mask")
+_LOSSES = ("loss", "train", "weight", "loss_weight", "training", "loss_mask", "loss_scale", "trainable", "trained",
+           "is_trained", "is_train", "train_on", "train_on_turn")  # fmt: skip
 _ERRORS = ("error", "errors")
 _ERROR_FLAGS = ("parameter_error", "place_error", "logic_error")
 """As AgentRefine's Dungeon Master says them of the turn before its own."""

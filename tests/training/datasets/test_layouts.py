@@ -108,6 +108,17 @@ READ: dict[str, tuple[Any, str]] = {
     "a turn judged wrong": (
         {"messages": [USER, {**AGENT, "valid": False}, USER, AGENT]}, f"u:{ASKED}|-:{ANSWER}|{TALK}",
     ),
+    "a goal beside a trajectory that begins with an action": (
+        {"task": ASKED, "steps": [{"thought": "I go.", "action": "go to chest 1", "observation": "A lamp."}]},
+        f"{TALK}|u:Observation: A lamp.",
+    ),
+    "reasoning beside an answer": (
+        {"prompt": ASKED, "completion": ANSWER, "reasoning": "Where?"},
+        f"u:{ASKED}|a:<think>\nWhere?\n</think>\n\n{ANSWER}",
+    ),
+    "a mask by another name": (
+        {"messages": [USER, {**AGENT, "trainable": False}, USER, AGENT]}, f"u:{ASKED}|-:{ANSWER}|{TALK}",
+    ),
     "a success": ({"messages": [USER, AGENT], "metadata": {"success": True, "reward": 0.5}}, TALK),
 }  # fmt: skip
 
@@ -135,6 +146,19 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "no reward": (CHAT | {"reward": 0.0}, "'reward'"),
     "rewards of nothing": (CHAT | {"rewards": [0, 0]}, "'rewards'"),
     "a bad outcome": (CHAT | {"outcome": "failed"}, "'outcome'"),
+    "an unwanted label": (CHAT | {"label": "undesirable"}, "'label'"),
+    "a label below 0": (CHAT | {"label": -1}, "'label'"),
+    "a list of bad labels": (CHAT | {"label": [False]}, "'label'"),
+    "no reward as a text": (CHAT | {"reward": "0.0"}, "'reward'"),
+    "no reward in all": (CHAT | {"reward": {"total": 0, "steps": 9}}, "'reward.total'"),
+    "a failure, in camel case": (CHAT | {"isSuccess": False}, "'isSuccess'"),
+    "a failure, in a text of JSON": (CHAT | {"metadata": '{"success": false}'}, "'metadata.success'"),
+    "a fault": (CHAT | {"failed": True}, "'failed'"),
+    "a weight below 0": (CHAT | {"weight": -1}, "'weight'"),
+    "a mask that may mean either": ({"messages": [USER, {**AGENT, "mask": 0}]}, "'mask'"),
+    "reasoning in parts": ({"messages": [USER, {**AGENT, "reasoning_content": ["a"]}]}, "reasoning is no text"),
+    "the same call twice": ({"messages": [USER, acting("", ACT, ACT)]}, "several tools"),
+    "another action in the text": ({"messages": [USER, acting(OTHER, ACT)]}, "in its text and beside it"),
     "a weight of nothing": (CHAT | {"weight": 0}, "'weight'"),
     "worse without better": (CHAT | {"rejected": OTHER}, "'rejected'"),
     "two endings": (CHAT | {"chosen": OTHER}, "'chosen' does not go on"),
@@ -179,7 +203,7 @@ def test_a_preferred_answer_goes_on_from_its_prompt(chosen: list[Any], more: str
 
 def test_what_is_not_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = {
-        "messages": [{**USER, "time": 3}, {**AGENT, "weight": 0.5}],
+        "messages": [{**USER, "time": 3, "reasoning": "a"}, {**AGENT, "weight": 0.5, "text": "b"}],
         "rejected": OTHER, "chosen": [AGENT], "about": {"steps": [1], "level": 2}, "score": float("nan"),
     }  # fmt: skip
     (tmp_path / "x.jsonl").write_text(json.dumps(record))
@@ -187,7 +211,7 @@ def test_what_is_not_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["refine", "read", str(tmp_path / "x.jsonl"), "-o", str(out)]) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert "fields not read: rejected (1), about.steps (1)" in said
-    assert "fields of messages not read: time (1)" in said
+    assert "fields of messages not read: time (1), reasoning (1), text (1)" in said
     assert "1 turns have weights between 0 and 1" in said
     assert "1 values are NaN" in said
     (conversation,) = read_data(out, [])
