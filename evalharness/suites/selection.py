@@ -186,6 +186,7 @@ def select(
                 if matching:
                     chosen.setdefault(each, set()).update(drawn[each][position] for position in matching)
         elif "/" in item:
+            item = item.replace(f"/open-{suite_seed}/", "/open/")  # as the environment server names it
             family = item.split("/")[0]
             positions = {task.id: position for position, task in enumerate(table(family))}
             if item not in positions:
@@ -204,16 +205,3 @@ def select(
     if not tasks:
         raise UserError(f"--tasks {selection!r} names no task of the {suite!r} suite")
     return tasks
-
-
-def find_task(specs: Mapping[str, EnvSpec], task_id: str, data: Path | None, suite_seed: int = 0) -> Task:
-    """The task of that id; the suite is read off the id."""
-    parts = task_id.split("/")
-    if len(parts) != 3:
-        raise UserError(
-            f"{task_id!r} is no task id; ids look like babyai/open/017 (see: evalharness show --tasks)"
-        )
-    suite = parts[1]
-    if suite not in (known := suites_of(specs)):
-        raise UserError(f"unknown suite {suite!r}{nearest(suite, known)}")
-    return select(specs, task_id, suite, data=data, suite_seed=suite_seed)[0]

@@ -107,3 +107,10 @@ def test_a_very_long_name_of_a_family_is_answered_in_a_short_line() -> None:
     with pytest.raises(UserError, match=r"unknown family") as error:
         select(specs(), "x" * 100_000, "open", data=None)
     assert len(str(error.value)) < 400
+
+
+def test_a_task_is_selected_by_the_name_that_the_environment_server_gives_it() -> None:
+    (task,) = select(specs(), "babyai/open-0/017", "open", data=None, suite_seed=0)
+    assert task.id == "babyai/open/017"
+    with pytest.raises(UserError, match="unknown task"):
+        select(specs(), "babyai/open-1/017", "open", data=None, suite_seed=0)
