@@ -21,7 +21,7 @@ test: development ## install everything, then run the tests that take minutes
 test-all: test rest ## also run the long tests: servers, trainings, Ray, trainers, installations, faults
 
 rest: development
-	.venv/bin/pytest -n 3 --dist loadfile -m long
+	EVALHARNESS_TEST_EXAMPLES=150 .venv/bin/pytest -n 3 --dist loadfile -m "long or property"
 
 development: system venv
 	$(uv) -r requirements/dev.txt

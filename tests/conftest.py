@@ -31,7 +31,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 # A busy machine is slow at drawing, too, which says nothing of what is tested.
-settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "ours",
+    deadline=None,
+    max_examples=int(os.environ.get("EVALHARNESS_TEST_EXAMPLES", "20")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("ours")
 
 # Threads that wait for their next sum keep a core busy by default: good for one server on a machine of its own, not for
@@ -150,6 +155,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "environment" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("property")
         if any(map(item.get_closest_marker, _ONE)) and not item.get_closest_marker("smoke"):
             item.add_marker("long")
     if "PYTEST_XDIST_WORKER" in os.environ:

@@ -294,6 +294,7 @@ _PLACES: Mapping[str, tuple[str, str, Callable[[Sequence[str]], Callable[[Any], 
 """What is changed -> (its files, what a command that reads it is given, how)."""
 
 
+@pytest.mark.smoke
 @pytest.mark.slow(60)
 @pytest.mark.parametrize("place", _PLACES)
 def test_no_command_opens_what_a_strangers_file_names(

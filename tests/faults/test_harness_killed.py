@@ -15,8 +15,8 @@ from evalharness.records.store import EPISODES, read_episodes
 
 from .runs import answer, asked, assert_equal_runs, begin, options, play
 
-KILLS = 30
-AT_START, AT_TABLES = 6, 3
+KILLS = 8
+AT_START, AT_TABLES = 2, 1
 
 
 def _tables_begun(folder: Path) -> bool:
@@ -35,8 +35,9 @@ async def _starting(server: ChatServer, seconds: float) -> None:
         await asyncio.wait_for(server.after(5), seconds)
 
 
-@pytest.mark.slow(120)
-async def test_thirty_kills_at_random_points_leave_the_run_as_if_nothing_had_been(
+@pytest.mark.smoke
+@pytest.mark.slow(40)
+async def test_eight_kills_at_random_points_leave_the_run_as_if_nothing_had_been(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     """SIGKILL in the midst of 600 episodes, while starting, and while the tables are written. Every process of the

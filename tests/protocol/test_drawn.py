@@ -27,7 +27,7 @@ SOME = [draw_name(7, f"episode {number}") for number in range(12)]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None)
 @given(data=st.data(), name=DRAWS)
 def test_every_action_is_read_back_as_it_was_worded_and_in_no_other_words(
     family: str, name: str, data: st.DataObject

@@ -19,6 +19,8 @@ from command_line import assert_same_results, command, evalharness, run_compass,
 
 from evalharness.records.store import read_episodes
 
+pytestmark = pytest.mark.smoke
+
 
 def summary_of(folder: Path) -> dict[str, object]:
     result: dict[str, object] = json.loads((folder / "summary.json").read_text())
@@ -33,7 +35,9 @@ def test_the_oracle_solves_every_task_and_the_table_says_so(
     assert "Compass" in done.stdout
     assert "100.0 [84,100]" in done.stdout
     assert str(tmp_path / "run") in done.stdout
-    assert json.loads((tmp_path / "out.json").read_text()) == summary_of(tmp_path / "run")
+    summary = summary_of(tmp_path / "run")
+    del summary["made_from"]  # of the file alone: what it was made from
+    assert json.loads((tmp_path / "out.json").read_text()) == summary
     shown = evalharness(environment, "show", tmp_path / "run")
     assert "100.0 [84,100]" in shown.stdout
 
@@ -305,19 +309,6 @@ def test_help_imports_nothing_heavy() -> None:
     heavy = {"numpy", "pandas", "pyarrow", "pydantic", "aiohttp", "rich", "gymnasium", "yaml", "asyncio"}
     imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
     assert not heavy & imported
-
-
-def test_a_person_can_play(environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        command("play", "compass/open/001"),
-        input="\nturn right\n",
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0
-    assert "check valid actions\nturn left\nturn right" in done.stdout
-    assert "solved, progress 100 %, 1 turns" in done.stdout
 
 
 def test_show_escapes_what_a_model_wrote(environment: dict[str, str], tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def play(env: TextEnv, task: Task, actions: list[str]) -> list[Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=75, deadline=None)
+@settings(deadline=None)
 @given(st.integers(0, 133), st.lists(odd_text, max_size=4))
 def test_any_text_survives_and_leaks_into_no_later_episode(index: int, texts: list[str]) -> None:
     task = TASKS[index]

@@ -87,7 +87,7 @@ def is_true(condition: Tree, facts: FactBase, values: Mapping[str, str]) -> bool
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(deadline=None)
 @given(conditions, worlds, st.sampled_from(["object", "person", "thing"]))
 def test_a_query_finds_exactly_the_bindings_that_make_its_condition_true(
     condition: Tree, world: list[tuple[str, tuple[str, ...]]], type_name: str

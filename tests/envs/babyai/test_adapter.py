@@ -107,7 +107,7 @@ _hostile = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(st.one_of(st.text(), st.sampled_from(_foreign + _hostile)), max_size=12), st.sampled_from(LEVELS)
 )

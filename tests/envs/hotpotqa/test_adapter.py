@@ -225,7 +225,7 @@ QUERY_SYNTAX = st.lists(
 ).map(" ".join)  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(text=QUERY_SYNTAX)
 def test_query_syntax_in_a_search_stays_text(store: PageStore, text: str) -> None:
     """It finds what its words find, in any order of punctuation, and raises nothing."""

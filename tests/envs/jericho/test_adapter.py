@@ -94,7 +94,7 @@ def test_no_game_can_save_record_or_transcribe(
 
 
 @pytest.mark.data
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=st.lists(st.text(max_size=300), max_size=4))
 def test_random_unicode_is_survived(published_data: Path, actions: list[str]) -> None:
     task = _task(published_data, "acorncourt")

@@ -199,7 +199,7 @@ anything = st.one_of(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(deadline=None)
 @given(st.sampled_from(TASKS), st.lists(anything, min_size=1, max_size=5))
 def test_any_text_is_survived_and_nothing_leaks_into_the_next_episode(of: Any, texts: list[str]) -> None:
     used = start(of)

@@ -115,7 +115,7 @@ def test_our_domain_files_say_the_same_as_the_published_ones(published_data: Pat
         assert meaning(domain_text(kind)) == meaning(published)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(deadline=None)
 @given(st.sampled_from(sorted(EXAMPLES)), st.randoms(use_true_random=False))
 def test_a_form_does_not_depend_on_names_and_does_on_facts(kind: str, rng: random.Random) -> None:
     domain = parse_domain(domain_text(kind))

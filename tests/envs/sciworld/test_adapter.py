@@ -218,7 +218,7 @@ def test_every_action_template_is_understood(env: ScienceWorldEnv) -> None:
     )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.one_of(
         st.text(max_size=200),

@@ -12,7 +12,7 @@ from command_line import evalharness
 
 from .served_run import begin, go_on
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.smoke]
 
 
 async def test_a_checkpoint_is_served_killed_resumed_restarted_and_scored(
