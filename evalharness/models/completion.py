@@ -141,7 +141,12 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         body = _joined(raw) if raw.lstrip().startswith((b"data:", b"event:", b":")) else json.loads(raw)
         if error := _error_in(body):
             raise ErrorInsteadError(ServerError.of(200, json.dumps(error).encode()))
-        choice = body["choices"][0]
+        choice: dict[str, Any] = {"finish_reason": "content_filter"}
+        if body["choices"] or not _blocks(body):
+            choice = body["choices"][0]
+        finish_reason = _word(choice.get("finish_reason")) or "stop"
+        if said := filtered(finish_reason):  # some send no message then
+            raise ErrorInsteadError(said)
         message = choice["message"]
         text, beside = _parts(message.get("content"))
         text = text or message.get("refusal") or ""  # the model's own words, which OpenAI sends apart
@@ -154,11 +159,8 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             raise TypeError("content is not text")
         # JSON can spell half a surrogate pair; nothing downstream could write it as UTF-8.
         text, reasoning = (part.encode("utf-8", "replace").decode() for part in (text, reasoning))
-        finish_reason = _word(choice.get("finish_reason")) or "stop"
         if finish_reason in _BROKEN_OFF:
             raise TryFailedError("server_error", f"the server broke its reply off ({finish_reason})")
-        if said := filtered(finish_reason):
-            raise ErrorInsteadError(said)
         stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
         return {
             "text": text,
@@ -213,12 +215,16 @@ def _join_call(call: dict[str, Any], part: Mapping[str, Any]) -> None:
         function[key] = function.get(key, "") + (value or "")
 
 
+_ANSWER_KINDS = ("text", "output_text", "refusal")
+"""Types of a part that are read; nothing in other ones is carried out."""
 _TEXT_KEYS = ("text", "thinking", "reasoning", "summary", "refusal", "content")
 
 
 def _parts(content: Any) -> tuple[str, str]:
     """(text, reasoning) of a message's content: a text, or a list of parts (Mistral, Anthropic, OpenRouter). Raises
     what `read_completion` catches."""
+    if isinstance(content, dict):
+        content = [content]
     if not isinstance(content, list):
         return content or "", ""
     found = {True: "", False: ""}
@@ -228,17 +234,23 @@ def _parts(content: Any) -> tuple[str, str]:
             continue
         kind = str(part.get("type", "text"))
         inside = next((part[key] for key in _TEXT_KEYS if part.get(key)), "")
-        found["think" in kind or "reason" in kind] += "".join(_parts(inside))
+        found[kind not in _ANSWER_KINDS] += "".join(_parts(inside))
     return found[False], found[True]
 
 
 def _error_in(body: Any) -> Any:
-    """The error in an answer with status 200: instead of a reply, or (OpenRouter) beside half of one."""
+    """The error in an answer with status 200: instead of a reply, or (OpenRouter, streams) beside half of one."""
     if isinstance(body, list):
         return next(filter(None, map(_error_in, body[:1])), None)
     choices = body.get("choices")
-    part = choices[0] if choices else body
-    return {"error": part["error"]} if part.get("error") else None
+    error = (choices[0].get("error") if choices else None) or body.get("error")
+    return {"error": error} if error else None
+
+
+def _blocks(body: Mapping[str, Any]) -> bool:
+    """Whether an answer without a choice says that a filter took the prompt (Gemini)."""
+    feedback = body.get("promptFeedback") or body.get("prompt_feedback") or {}
+    return bool(feedback.get("blockReason") or feedback.get("block_reason"))
 
 
 def _source(body: Mapping[str, Any]) -> dict[str, str | None]:

@@ -23,7 +23,8 @@ _LONGEST = 4000
 _FULL_CODES = (
     "contextlengthexceeded", "contextsizeexceeded", "contextwindowexceeded", "contextlimitexceeded", "contextoverflow",
     "exceedcontext", "exceedscontext", "inputtoolong", "prompttoolong", "requesttoolarge", "tokenslimitreached",
-    "tokenlimitexceeded", "maxtokensexceeded",
+    "tokenlimitexceeded", "maxtokensexceeded", "texttoolong", "contextwindowfull", "contextlengtherror",
+    "inputlengthexceeded", "prompttokensexceeded", "stringabovemaxlength",
 )  # fmt: skip
 """In a code, type or exception name, in small letters and digits alone."""
 _TOKENS = r"(?:tokens?|characters)"
@@ -47,7 +48,8 @@ _FULL_WORDS = re.compile(
         r"max(?:imum)?[\w ]{0,20} (?:input|prompt)[\w ]{0,20}(?: is| of|:)? ?\(?\d",
         r"max_(?:new_|completion_|output_)?tokens\b.{0,60}(?:got|\() ?-\d",
         r"(?:reduce|shorten|trim) (?:the |your |its )?(?:length|size|number|prompt|input|messages|conversation)",
-        r"expected maxlength",
+        r"expected maxlength|context[ -]?shift|shifting is disabled|(?:context|kv.?cache) (?:is )?full",
+        rf"(?:prompt|sequence) (?:\S+ ){{0,3}}{_OVER}",
         r"超长|过长|(?:长度|上下文|tokens?).{0,20}超(?:过|出|限)|超(?:过|出).{0,20}(?:长度|上下文|tokens?)",
     )),
     re.DOTALL,
@@ -62,17 +64,20 @@ _BUDGET_WORDS = re.compile(r"max_\w*tokens|(?:completion|output) tokens")
 _CHAT_WORDS = re.compile(r"context|prompt|input|messages|-\d")
 _SIZES = re.compile(rf"\d[\d,]* (?:\w+ )?{_TOKENS}|{_TOKENS} \d|\b(?:got|\() ?-\d")
 _RATE_WORDS = re.compile(
-    r"rate.?limit|per (?:minute|hour|day|second)|too many requests|throttl|quota|please wait|\b[tr]p[md]\b"
+    r"rate.?limit|per (?:minute|hour|day|second)|too many requests|throttl|quota|please wait|queue|in flight|"
+    r"time[d -]{0,2}out|took too long|overloaded|concurren|\b[tr]p[md]\b"
 )
 _FILTER_CODES = (
     "contentfilter", "contentpolicy", "responsibleai", "datainspection", "moderation", "sensitive", "guardrail",
-    "prohibitedcontent", "safety", "blocklist", "recitation", "refusal", "policyviolation",
+    "prohibitedcontent", "safety", "blocklist", "recitation", "refusal", "policyviolation", "unsafecontent",
+    "promptblocked", "jailbreak",
 )  # fmt: skip
 """In a code or a reason why a reply ended, in small letters and digits alone."""
 _FILTER_WORDS = re.compile(
     r"content (?:filter|management policy|policy|moderation|inspection)|filtered due to|inappropriate content|"
     r"(?:was|been|is) (?:flagged|blocked by)|safety (?:system|filter|polic|reasons|setting)|moderation|"
-    r"prohibited content|guardrail|usage polic|敏感|违规|content risk|high risk"
+    r"prohibited content|guardrail|usage (?:polic|guideline)|敏感|违规|content (?:exists )?risk|high risk|jailbreak|"
+    r"prompt shield|put_sensitive|new_sensitive|unsafe content"
 )
 
 _USED_UP = frozenset({"insufficientquota", "billinghardlimitreached", "insufficientbalance"})
@@ -119,10 +124,10 @@ class ServerError:
             "request too large" in self.words
         ):  # also with 429: more tokens than the account may send in a minute
             return True
-        if self.status in (401, 402, 408, 425, 429):
-            return False
         if _names_full(self.codes):
             return True
+        if self.status in (401, 402, 408, 425, 429):
+            return False
         if _RATE_WORDS.search(self.words) or (self._is_about_form and not _SIZES.search(self.words)):
             return False
         if _BUDGET_WORDS.search(self.words) and not _CHAT_WORDS.search(self.words):
@@ -133,7 +138,9 @@ class ServerError:
     def is_filtered(self) -> bool:
         """A filter of contents took the request or the reply; the model has not refused anything."""
         named = any(code in said for code in _FILTER_CODES for said in self.codes)
-        return self.status in (400, 403, 422, 451) and (named or _FILTER_WORDS.search(self.words) is not None)
+        if named:
+            return self.status >= 400 and self.status not in (401, 402, 408, 425, 429)
+        return self.status in (400, 403, 422, 446, 451) and _FILTER_WORDS.search(self.words) is not None
 
     @property
     def may_be_length(self) -> bool:

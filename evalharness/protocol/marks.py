@@ -3,36 +3,45 @@ Pure."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 
 _SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-_UNSEEN = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
-_PLAIN = str.maketrans(dict.fromkeys(_SPACES, " ") | dict.fromkeys(_UNSEEN, ""))
+_UNSEEN = (
+    "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+)
+_PLAIN = str.maketrans(dict.fromkeys(_UNSEEN, ""))
+_OTHER_SPACES = re.compile(rf"(?<! ) *+[\t{_SPACES}][ \t{_SPACES}]*+")
 
 _TOKEN = (
     r"(?:<[|｜](?!tool|python_tag)[\w▁./ -]{1,40}[|｜]>|\[\|[\w ]{1,40}\|\]|<\|turn>|<turn\|>"
-    r"|</?s>|<(?:start|end)_of_(?:turn|utterance|text|image)>|<(?:bos|eos|eot|eod|eom|pad|sop|eop)>|<0x[0-9A-F]{2}>"
-    r"|<(?:extra_id|reserved|unused)_?\d{1,5}>|</?<?/?SYS>>|\[/?INST\]|\[(?:BOS|EOS|PAD|gMASK|end of text)\])"
+    r"|</?s>|<(?:start|end)_of_(?:turn|utterance|text|image)>|(?i:<(?:bos|eos|eot|eod|eom|eoa|eoh|pad|unk|sep|sop|eop)(?:_token)?>)|<0x[0-9A-F]{2}>"
+    r"|<(?:extra_id|reserved|unused|SPECIAL)_?\d{1,5}>|</?<?/?SYS>>|\[/?INST\]|\[(?:BOS|EOS|PAD|gMASK|end of text)\])"
 )
 """Of the chat templates of Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and their kind."""
 _TOKENS = re.compile(_TOKEN)
 _TOKENS_AHEAD = re.compile(rf"\s*+(?:{_TOKEN}\s*+(?:(?:assistant|model)\b\s*+)?)+")
 _TAG = r"<[A-Za-z][\w-]{0,30}>"
-_CLOSING_TAG = r"</[A-Za-z][\w-]{0,30}>"
+_CLOSING_TAG = r"(?:</[A-Za-z][\w-]{0,30}>|<br ?/?>)"
 
-OPENING = rf"""(?:[*_`~"'“‘„«「『(\[{{$]|\\boxed\{{|{_TAG})"""
+OPENING = rf"""(?:[*_`~"'“‘„‚«»‹›「『《〈【⟨（［(\[{{$]|\\(?:boxed|text)\{{|{_TAG})"""
 """A regular expression: one mark that may open before a label."""
 _PAIRS = (
     ("**", "**"), ("__", "__"), ("~~", "~~"), ("``", "``"), ("`", "`"), ("*", "*"), ("_", "_"), ("$", "$"),
     ('"', '"'), ("'", "'"), ("“", "”"), ("‘", "’"), ("„", "“"), ("«", "»"), ("「", "」"), ("『", "』"),
-    ("\\boxed{", "}"), ("(", ")"), ("[", "]"), ("{", "}"), ("<", ">"),
+    ("„", "”"), ("‚", "‘"), ("‚", "’"), ("»", "«"), ("‹", "›"), ("›", "‹"), ("《", "》"), ("〈", "〉"), ("【", "】"),
+    ("⟨", "⟩"), ("（", "）"), ("［", "］"), ("´", "´"), ("\\boxed{", "}"), ("(", ")"), ("[", "]"), ("{", "}"),
+    ("<", ">"),
 )  # fmt: skip
 _NO_WORDS = ("**", "__", "~~", "``", "`")
 """No word of an action begins or ends with one of them alone."""
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _EMPHASIS = re.compile(r"(?<!\w)(\*\*|`)(?=[^\s*`])(.+?)(?<=[^\s*`])\1(?!\w)")
-_BULLET = re.compile(r"(?:[>#•-]+[ \t]+)*")
+_LATEX = re.compile(r"\\text(?:tt|bf|it)?\{([^{}]*)\}")
+_BULLET = re.compile(r"(?:[>#•→:-]+[ \t]+)*")
+_JSON_ACTIONS = ("action", "command")
+_JSON_INSIDE = ("arguments", "parameters", "function")
 _BEHIND = ".,;! "
 """May follow a closing mark."""
 _MOST = 16
@@ -49,7 +58,7 @@ MARKS_ALONE = re.compile(
 
 def plain_spaces(text: str) -> str:
     """Every space as the usual one, and no characters without width."""
-    return text.translate(_PLAIN)
+    return _OTHER_SPACES.sub(" ", text.translate(_PLAIN))
 
 
 def cut_template_tokens(text: str) -> tuple[str, str]:
@@ -81,13 +90,35 @@ def bare(text: str, openings: Iterable[str] = ()) -> str:
     text = text.strip()
     if len(text) > _LONGEST:
         return text
-    text = _EMPHASIS.sub(r"\2", _enclosed(_BULLET.sub("", text, count=1), openings))
+    text = _enclosed(_BULLET.sub("", text, count=1), openings)
+    if '"' in text and (action := _json_action(text.strip("` "))):
+        return action
+    ended = text.rstrip(_BEHIND)
+    text = _EMPHASIS.sub(r"\2", _LATEX.sub(r"\1", ended if ended.endswith(("**", "`")) else text))
     for _ in range(_MOST):
         shorter = _unwrapped(text) or _unwrapped(text.rstrip(_BEHIND)) or _one_closing_less(text, openings)
         if shorter is None:
             break
         text = shorter
     return text
+
+
+def _json_action(text: str) -> str | None:
+    """The action in `{"action": ...}` or in a call of `act`; None in JSON of another form."""
+    try:
+        value = json.loads(text)
+        for _ in range(_MOST):
+            value = value[0] if isinstance(value, list) else value
+            value = json.loads(value) if isinstance(value, str) else value
+            if value.get("name", "act") != "act":
+                return None
+            if (action := next((value[key] for key in _JSON_ACTIONS if key in value), None)) is not None:
+                return " ".join(action.split()) or None
+            value = next(value[key] for key in _JSON_INSIDE if key in value)
+    # RecursionError: brackets nested some thousand deep.
+    except (ValueError, LookupError, AttributeError, StopIteration, RecursionError):
+        pass
+    return None
 
 
 def _open(opening: str, closing: str, text: str) -> int:

@@ -85,6 +85,8 @@ _MOST_LABELS = 4
 """Of one action: `Action: Action: look` has two."""
 _MARKS = "*_`\"'~ \t"
 """Alone they are no action."""
+_BETWEEN = ",;|→-> \t"
+"""May stand between an action and the next label on its line."""
 STOP_SEQUENCES = ("\nObservation:",)
 """Sent with every request, so that a model does not spend tokens on the world's side of the conversation."""
 
@@ -193,7 +195,8 @@ def parse(
     line_end = inner.start() if inner else line_end
     if inner and inner["label"].lower() == "observation" and FormatError.INVENTED_OBSERVATION not in errors:
         errors.append(FormatError.INVENTED_OBSERVATION)
-    action = bare(text[line_start:line_end], openings)
+    line = text[line_start:line_end]
+    action = bare(line.rstrip(_BETWEEN) if inner else line, openings)
     if not action.strip(_MARKS):
         kind = FormatError.TRUNCATED if truncated else FormatError.NO_ACTION
         return ParsedReply(thought, None, text.strip(), (*errors, kind), reasoning)

@@ -18,15 +18,18 @@ _CHANNEL = r"(?:analysis|commentary|thought|thinking)\b[^\n<]{0,40}(?:<\|message
 _OPENED = re.compile(
     rf"^[ \t]*<{_NAME}(?: [^<>\n]{{0,80}})?>|^[ \t]*(?-i:\[THINK\])|◁{_NAME}▷|"
     rf"<\|(?:begin_of_|start_)?{_NAME}(?:_start)?\|>|"
-    rf"(?:<\|start\|>assistant)?<\|channel\|?>[ \t]*{_CHANNEL}|<unused94>(?:thought)?|\A(?-i:analysis(?=[A-Z]))|"
+    rf"(?:<\|start\|>assistant)?<\|channel\|?>[ \t]*{_CHANNEL}|<unused94>(?:thought)?|"
+    r"<\|im_start\|>think\b|\A(?-i:analysis(?=[A-Z]))|"
     r"\A\s*here (?:is my thought process|are my reasoning steps):",
     re.IGNORECASE | re.MULTILINE,
 )
 """In this order: tags (DeepSeek, Qwen, Seed, EXAONE, MiniMax, and prompts that ask for some), Mistral, Kimi, tokens of
-Sky-T1 and Cohere, channels of harmony (gpt-oss) and Gemma, MedGemma, harmony without its tokens, Granite and Apriel."""
+Sky-T1 and Cohere, channels of harmony (gpt-oss) and Gemma, MedGemma, s1, harmony without its tokens, Granite and
+Apriel."""
 _CLOSED = re.compile(
     rf"</{_NAME}>|\[/{_NAME}\]|◁/{_NAME}▷|<\|(?:/{_NAME}|end_(?:of_)?{_NAME}|{_NAME}_end)\|>|<unused95>|<channel\|>|"
-    r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final\b[^\n<]{0,40}<\|message\|>|\[BEGIN FINAL RESPONSE\]",
+    r"(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final\b[^\n<]{0,40}(?:<\|constrain\|>\w{0,20})?<\|message\|>|"
+    r"(?:<\|im_end\|>\s{0,4})?<\|im_start\|>answer\b|\[BEGIN FINAL RESPONSE\]",
     re.IGNORECASE,
 )
 _IN_WORDS = re.compile(
@@ -39,14 +42,17 @@ _ANSWER_MARKS = re.compile("|".join(_ANSWER.format(end) for end in ("START", "BE
 """Around the answer, beside marks of reasoning."""
 
 _MARK = re.compile(
-    r"<(?P<end1>/?)(?P<angle>[a-z][\w:|-]{1,30})>|\[(?P<end2>/?)(?P<square>[a-z][\w:-]{1,30})\]|"
-    r"◁(?P<end3>/?)(?P<triangle>\w{1,30})▷|<\|(?:begin_of_|start_|(?P<end4>end_of_|end_))(?P<token>\w{1,30})\|>",
+    r"[<＜⟨〈«](?P<end1> ?/? ?)(?P<angle>[^\W\d_][\w:|-]{1,30})(?: [^<>\n]{0,80})?[ ]?[>＞⟩〉»]|"
+    r"[\[【](?P<end2>/?)(?P<square>[^\W\d_][\w:-]{1,30})[\]】]|◁(?P<end3>/?)(?P<triangle>\w{1,30})▷|"
+    r"<\|(?:begin_(?:of_)?|start_|(?P<end4>end_(?:of_)?|/))?(?P<token>\w{1,30}?)(?:_(?:start|(?P<end5>end)))?\|>|"
+    r"&lt;(?P<end6>/?)(?P<escaped>[a-z][\w:-]{1,30})&gt;|[({]{1,2}(?P<end7>/?)(?P<round>[a-z][\w:-]{1,30})[)}]{1,2}",
     re.IGNORECASE,
 )
+_KINDS = ("angle", "square", "triangle", "token", "escaped", "round")
 _OF_ANSWERS = re.compile(
     r"(?:final_?)?(?:answer|final|response|reply|output|result|solution|conclusion|actions?|act|command|move|step|turn|"
     r"react|assistant|model|user|system|tools?|tool_calls?|functions?|code|message|text|pre|strong|em|span|div|li|ul|ol|"
-    r"observation|inst|turn|header_id)",
+    r"observation|inst|turn|header_id|im)",
     re.IGNORECASE,
 )
 _ACTION = re.compile(r"\baction[ \t]*+\d*+[*_`]*+[ \t]*+[:：]", re.IGNORECASE)
@@ -104,16 +110,16 @@ def _unknown(text: str) -> Iterator[tuple[str, int, int]]:
     closing: dict[tuple[str, str], int] = {}
     blocks: list[tuple[str, int, int]] = []
     for match in reversed([*_MARK.finditer(text)]):
-        kind = next(kind for kind in ("angle", "square", "triangle", "token") if match[kind])
+        kind = next(kind for kind in _KINDS if match[kind])
         name = match[kind].lower()
         if _OF_ANSWERS.fullmatch(name):
             continue
-        if any(match[f"end{number}"] for number in (1, 2, 3, 4)):
+        if any((match[f"end{number}"] or "").strip() for number in range(1, 8)):
             closing[kind, name] = match.end()
             continue
         begins = match.start() <= first
         end = closing.pop((kind, name), None)
-        if end is None and (kind == "token" or not begins):
+        if end is None and (kind in ("token", "round") or not begins):
             continue
         end = end or len(text)
         wraps = begins and end >= last and _LABEL_AHEAD.match(text, match.end())

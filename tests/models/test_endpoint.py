@@ -23,6 +23,7 @@ from evalharness.config import RunConfig, endpoint_url
 from evalharness.envs.base import Task
 from evalharness.models.base import RequestForm
 from evalharness.models.completion import (
+    ErrorInsteadError,
     RequestRefusedError,
     TryFailedError,
     read_completion,
@@ -270,12 +271,38 @@ async def test_a_name_that_only_chat_knows_is_played_and_known_by_its_url(
         ({"content": "a", "reasoning_details": [{"type": "reasoning.text", "text": "Hm."}]}, "a", "Hm."),
         ({"content": None, "refusal": "I will not."}, "I will not.", ""),
         ({"content": ["a", "b"], "reasoning": "Hm."}, "ab", "Hm."),
+        ({"content": [{"type": "summary", "text": "Hm."}, {"type": "text", "text": "a"}]}, "a", "Hm."),
+        ({"content": {"type": "text", "text": "a"}, "reasoning": {"content": "Hm."}}, "a", "Hm."),
         ({"content": []}, "", ""),
     ],
 )  # fmt: skip
 def test_content_in_parts_is_text_and_reasoning(message: dict[str, Any], text: str, reasoning: str) -> None:
     fields = read_completion(json.dumps({"choices": [{"message": message}]}).encode())
     assert (fields["text"], fields["reasoning"]) == (text, reasoning)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"choices": [{"index": 0, "finish_reason": "content_filter"}]},
+        {"choices": [{"index": 0, "finish_reason": "content_filter: PROHIBITED_CONTENT"}]},
+        {"choices": [], "promptFeedback": {"blockReason": "SAFETY"}},
+    ],
+)
+def test_a_filter_that_leaves_no_message_is_told_by_its_reason(answer: dict[str, Any]) -> None:
+    with pytest.raises(ErrorInsteadError) as raised:
+        read_completion(json.dumps(answer).encode())
+    assert raised.value.said.is_filtered
+
+
+def test_an_error_in_the_middle_of_a_stream_is_no_reply() -> None:
+    parts = [
+        {"choices": [{"delta": {"content": "Thought: "}}]},
+        {"error": {"message": "prompt is too long", "code": "context_length_exceeded"}},
+    ]
+    with pytest.raises(ErrorInsteadError) as raised:
+        read_completion(b"".join(b"data: " + json.dumps(part).encode() + b"\n\n" for part in parts))
+    assert raised.value.said.is_context_full
 
 
 async def test_a_server_that_only_streams_is_asked_for_a_stream() -> None:

@@ -158,6 +158,12 @@ FULL: dict[str, tuple[int, Any]] = {
     "Perplexity": (400, openai("The total length of all messages is too long.")),
     "Databricks": (400, {"error_code": "BAD_REQUEST", "message": "Input tokens exceeded: 9001 > 8192"}),
     "a gateway in front": (400, {"detail": json.dumps(openai("no", code="context_length_exceeded"))}),
+    "DashScope, by its code": (400, openai("Bad request", code="text_too_long")),
+    "a code beside another status": (429, openai("No.", code="context_length_exceeded")),
+    "Ollama's runner": (500, {"error": "an error was encountered while running the model: context limit hit - shifting "
+        "is disabled"}),
+    "Zhipu, in English": (500, openai("Prompt exceeds max length")),
+    "KoboldCpp": (500, openai("The model's context is full")),
     "nginx": (413, b"<html><title>413 Request Entity Too Large</title></html>"),
     "a text alone": (400, b"Conversation is too long."),
 }  # fmt: skip
@@ -184,6 +190,9 @@ OTHER: dict[str, tuple[int, Any]] = {
     "a key": (401, openai("Incorrect API key provided; the context length exceeds it")),
     "a rate": (429, openai("Rate limit reached: 9001 tokens exceed the limit of 8000 tokens per minute")),
     "a busy server": (503, {"error": "Model is overloaded: too many requests"}),
+    "a queue": (503, openai("Server queue is full, request queue length exceeded")),
+    "many at once": (503, openai("Too many tokens in flight, please try again later")),
+    "a slow one": (504, openai("The request took too long")),
     "a throttled one": (
         400,
         {"message": "ThrottlingException: Too many tokens, please wait before trying again."},
@@ -224,6 +233,12 @@ FILTERED: dict[str, tuple[int, Any]] = {
         "Your chosen model requires moderation and your input was flagged for violence"}}}),
     "Bedrock": (400, {"message": "The request was blocked by a guardrail."}),
     "status 200": (200, {"error": {"code": 400, "message": "x", "type": "content_policy_violation"}}),
+    "status 200, its code alone": (200, {"error": {"message": "blocked", "code": "content_filter"}}),
+    "status 500": (500, openai("Output blocked by content filtering policy", code="content_filter")),
+    "DeepSeek, its own words": (400, openai("Content Exists Risk")),
+    "xAI": (403, {"error": "Content violates usage guidelines. Failed check: SAFETY_CHECK"}),
+    "Azure's shield": (446, openai("blocked by Prompt Shield", code="prompt_blocked")),
+    "MiniMax": (400, openai("invalid params, input new_sensitive (1026)")),
 }  # fmt: skip
 
 

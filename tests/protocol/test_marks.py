@@ -12,12 +12,14 @@ LINE_MARKS = (
     "**{}**", "__{}__", "*{}*", "***{}***", "~~{}~~", "`{}`", "``{}``", "```{}```", '"{}"', "'{}'", "“{}”", "‘{}’",
     "«{}»", "({})", "[{}]", "<answer>{}</answer>", "<response><b>{}</b></response>", "\\boxed{{{}}}", "{}</answer>",
     "**`{}`**", "<answer>**{}**</answer>", "\u200b{}\ufeff",
+    "„{}”", "‚{}‘", "‹{}›", "»{}«", "《{}》", "【{}】", "（{}）", "⟨{}⟩", "\\text{{{}}}", "\u2066{}\u2069",
 )  # fmt: skip
 """Around all of the reply, each of its lines, its last line or its action."""
 REPLY_MARKS = (
     "```\n{}\n```", "<answer>\n{}\n</answer>", "<|im_start|>assistant\n{}<|im_end|>", "<s>{}</s>", "{}<|eot_id|>",
     "{}</s></s>", "{}<end_of_turn>\n<start_of_turn>user\nGo", "{}<｜end▁of▁sentence｜>", "{}[|endofturn|]",
-    "[/INST] {} [INST] x", "{} Observation: You see a door.", "{} **Observation:** You see", "{} Thought: and then",
+    "[/INST] {} [INST] x", "{} Observation: You see a door.", "{} **Observation:** You see",
+    "{} | Observation: You see", "{} Thought: and then",
     '**{}** ("as planned")',
 )  # fmt: skip
 """Around all of the reply."""
@@ -71,6 +73,8 @@ def test_what_an_action_says_in_quotes_or_stars_stays(action: str, mark: str) ->
     [
         ("Action: look<|eot_id|>", "look", "<|eot_id|>"),
         ("Action: look<eos>\nAction: wait", "look", "<eos>"),
+        ("Action: look<EOS_TOKEN>", "look", "<EOS_TOKEN>"),
+        ("Action: look<unk>", "look", "<unk>"),
         ("Action: look", "look", ""),
         ("<|tool_call|>look", None, ""),
         ("<think>The token </s> ends it.</think>\nAction: look", "look", ""),
@@ -80,6 +84,30 @@ def test_the_text_ends_at_a_token_of_the_template(reply: str, action: str | None
     parsed = parse(reply, truncated=bool(token))
     assert (parsed.action, template_token_in(reply)) == (action, token)
     assert not token or (parsed.errors == () and token not in parsed.kept)
+
+
+@pytest.mark.parametrize(
+    ("line", "action"),
+    [
+        ('{"action": "turn left"}', "turn left"),
+        ('{"name": "act", "arguments": {"command": "turn left"}}', "turn left"),
+        ('`{"name": "act", "arguments": "{\\"command\\": \\"turn left\\"}"}`', "turn left"),
+        (
+            '[{"type": "function", "function": {"name": "act", "arguments": {"command": "turn left"}}}]',
+            "turn left",
+        ),
+        (
+            '{"name": "go", "arguments": {"command": "left"}}',
+            '"name": "go", "arguments": {"command": "left"}',
+        ),
+        ("`turn left`.", "turn left"),
+        ("\\boxed{\\text{turn left}}", "turn left"),
+        ("turn \u00a0left", "turn left"),
+        ("turn\tleft", "turn left"),
+    ],
+)
+def test_what_an_action_is_written_in(line: str, action: str) -> None:
+    assert parse(f"Thought: x\nAction: {line}").action == action
 
 
 def test_words_of_an_action_may_stand_in_marks() -> None:

@@ -29,6 +29,11 @@ PAIRS = [
     ("<|START_THINKING|>", "<|END_THINKING|><|START_RESPONSE|>"),
     ("<|thinking_start|>", "<|thinking_end|>"),
     ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+    (
+        "<|channel|>analysis<|message|>",
+        "<|end|><|start|>assistant<|channel|>final <|constrain|>text<|message|>",
+    ),
+    ("<|im_start|>think\n", "<|im_end|>\n<|im_start|>answer\n"),
     ("<|channel>thought\n", "<channel|>"),
     ("<unused94>thought\n", "<unused95>"),
     ("analysisWe have it. ", "assistantfinal"),
@@ -40,6 +45,16 @@ UNKNOWN = [
     ("[MULL]", "[/MULL]\n"),
     ("◁mull▷", "◁/mull▷"),
     ("<|begin_of_x|>", "<|end_of_x|>"),
+    ("<|begin_mull|>", "<|end_mull|>"),
+    ("<|mull_start|>", "<|mull_end|>"),
+    ("<|mull|>", "<|/mull|>"),
+    ("<思考>", "</思考>\n"),
+    ("【思考】", "【/思考】\n"),
+    ('<ponder type="x">', "</ponder>\n"),
+    ("＜mull＞", "＜/mull＞\n"),
+    ("&lt;mull&gt;", "&lt;/mull&gt;\n"),
+    ("(mull)", "(/mull)\n"),
+    ("{{mull}}", "{{/mull}}\n"),
 ]
 
 
@@ -78,6 +93,8 @@ def test_an_action_in_marks_of_unknown_names_is_not_played_and_the_marks_are_nam
         (f"<ponder>Hm.</ponder>{SAID}", []),
         (f"<answer>{SAID}</answer>", []),
         (f"<response>\n{SAID}\n</response>", []),
+        (f"<|im_start|>assistant\n{SAID}<|im_end|>", []),
+        (f"(sighs) {SAID}", []),
         ("Thought: the door <red> is [open].\nAction: turn left", []),
     ],
 )
