@@ -231,7 +231,7 @@ def test_an_unreadable_file_of_the_data(environment: dict[str, str], tmp_path: P
         assert "Permission denied" in line
 
 
-@pytest.mark.parametrize("unreadable", ["data", "prompts", "prompts/babyai.yaml"])
+@pytest.mark.parametrize("unreadable", ["prompts", "prompts/babyai.yaml"])
 def test_unreadable_prompts(environment: dict[str, str], tmp_path: Path, unreadable: str) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts" / "babyai.yaml").write_text("x")

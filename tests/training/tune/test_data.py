@@ -79,7 +79,7 @@ def test_data_that_cannot_be_trained_is_refused(
             replace(m, loss=False if m.role == "assistant" else None) for m in conversation.messages
         ),
     )
-    with pytest.raises(UserError, match=r"no conversation to train on.*no turn is trained"):
+    with pytest.raises(UserError, match=r"leaves none of 1 conversations.*no turn is trained"):
         rows_of([masked], tiny_checkpoint, server_python, tmp_path)
     with pytest.raises(UserError, match="no conversation to train on"):
         rows_of([], tiny_checkpoint, server_python, tmp_path)
