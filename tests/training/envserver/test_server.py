@@ -358,7 +358,7 @@ async def test_no_process_is_left_when_it_is_killed(tmp_path: Path, client: Clie
         (("compass", "--train-seeds", "1"), "no task is left for"),
         (("compas",), "did you mean 'compass'"),
         (("compass", "--train-seeds", "x"), "give seeds as in 1-4,9"),
-        (("compass", "--train-seeds", "9-1"), "no range of suite seeds"),
+        (("compass", "--train-seeds", "9-1"), "no range of seeds"),
         (("compass", "--sessions", "0"), "--sessions is at least 1"),
         (("compass", "--port", "70000"), "up to 65535"),
         ((*COMPASS, "--host", "203.0.113.1"), "cannot listen on 203.0.113.1:8000"),
