@@ -141,23 +141,15 @@ def _install_with_uv(
     uv = str(beside) if beside.exists() else shutil.which("uv")
     if uv is None:
         return False
-    # As pip does, uv is to trust what the machine trusts and to look where pip looks.
-    links = os.environ.get("PIP_FIND_LINKS", "").split()
-    found = [word for link in links for word in ("--find-links", link)]
-    command: list[str | Path] = [
-        "env",
-        "UV_SYSTEM_CERTS=1",
-        uv,
-        "pip",
-        "install",
-        "--python",
-        python,
-        *found,
-        *requirements,
-    ]
+    # As pip does, uv is to trust what the machine trusts and to look where pip is told to look.
+    where = ["--no-index"] if os.environ.get("PIP_NO_INDEX") else []
+    for option in ("find-links", "index-url", "extra-index-url"):
+        places = os.environ.get(f"PIP_{option.replace('-', '_').upper()}", "").split()
+        where += [word for place in places for word in (f"--{option}", place)]
+    install: list[str | Path] = ["env", "UV_SYSTEM_CERTS=1", uv, "pip", "install", "--python", python]
     for more in ([], ["--torch-backend", "cpu"]) if kind == "cpu" else ([],):
         try:
-            run_streaming([*command, *more], on_line)
+            run_streaming([*install, *where, *requirements, *more], on_line)
             return True
         except ToolError as failed:
             on_line(f"{STEP}uv failed: {failed.output[-1] if failed.output else failed}")

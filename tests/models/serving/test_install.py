@@ -220,6 +220,10 @@ def test_the_gpu_build_is_installed_with_uv_where_there_is_one(
         if shutil.which("uv", path=OUR_PATH) is None:
             pytest.skip("uv is not installed")
         monkeypatch.setenv("PATH", OUR_PATH)
+    else:  # an environment without uv beside its Python
+        bare = tmp_path / "bare"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
+        monkeypatch.setattr(sys, "executable", str(bare / "bin" / "python"))
     lines: list[str] = []
     install = install_server(cpu=False, version="0.32.0", on_line=lines.append)
     assert install.kind == "gpu"

@@ -240,7 +240,7 @@ def test_a_file_says_it_for_runs_without_a_label(tmp_path: Path) -> None:
     made = runs(tmp_path)
     values = tmp_path / "epochs.json"
     values.write_text(json.dumps({run.name: i for i, run in enumerate(made)}))
-    arguments = ["plot", *map(str, made), "--x", f"epochs={values}", "-o", str(tmp_path / "plots")]
+    arguments = ["report", *map(str, made), "--x", f"epochs={values}", "--figure", str(tmp_path / "plots")]
     assert main(arguments) == 0
     places = [row["x"] for row in drawn(tmp_path) if row["measure"] == "success"]
     assert places == ["0.0", "1.0", "2.0"]
