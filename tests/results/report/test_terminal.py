@@ -72,7 +72,7 @@ def test_in_a_pipe_a_row_is_one_line(
 ) -> None:
     """However long: what greps for a task gets all of it."""
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert main(["show", "--tasks", "--suite", "open", "pddl:0-9"]) == 0
+    assert main(["show", "--tasks", "pddl:0-9", "--suite", "open"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 11
     assert max(map(len, lines)) > 100
