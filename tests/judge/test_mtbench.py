@@ -58,6 +58,7 @@ async def mtbench(
     environment: dict[str, str], server: ChatServer, out: Path, *more: object
 ) -> tuple[int, str]:
     words = (
+        "judge",
         "mtbench",
         "--model",
         server.url,

@@ -42,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], Pat
 def test_two_builds_write_the_same_bytes(built: tuple[dict[str, str], Path], tmp_path: Path) -> None:
     environment, file = built
     done = evalharness(
-        {**environment, "PYTHONHASHSEED": "2"}, "suite", "build", "--suite-seed", SEED, "--tasks", "alfworld",
+        {**environment, "PYTHONHASHSEED": "2"}, "data", "suite", "build", "--suite-seed", SEED, "--tasks", "alfworld",
         "-o", tmp_path, "--proofs", tmp_path / "proofs.csv", "--json", tmp_path / "report.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
