@@ -294,7 +294,7 @@ def test_the_trackers_keep_the_scores(tmp_path: Path) -> None:
         "MLFLOW_ALLOW_FILE_STORE": "true",
     }
     code = "import sys; from evalharness.cli import main; sys.exit(any([main(a.split('|')) for a in sys.argv[1:]]))"
-    commands = [f"track|{run}|--to|{tracker}|--project|tests" for tracker in kept]
+    commands = [f"export|{run}|--format|{tracker}|--project|tests" for tracker in kept]
     done = subprocess.run(
         [sys.executable, "-c", code, *commands], env=environment, capture_output=True, text=True, check=False
     )
