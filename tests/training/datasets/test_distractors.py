@@ -291,8 +291,7 @@ def test_they_are_refused_with_tasks_of_evaluations(clean_home: Path) -> None:
         "run --model oracle --suite open --tasks alfworld:0",
         "sweep --model oracle --suite open --tasks alfworld",
         "bon --model oracle --suite open --tasks alfworld:0 -n 2",
-        "suite build --suite-seed 3 --tasks alfworld",
-        "play alfworld:0 --suite open",
+        "data suite build --suite-seed 3 --tasks alfworld",
     ],
 )
 def test_no_evaluation_has_the_option(command: str, capsys: pytest.CaptureFixture[str]) -> None:
