@@ -121,9 +121,9 @@ def test_runs_with_other_turn_limits_are_not_compared(
     longer = tmp_path / "longer"
     command = [*RUN, "--data", str(data), "-o", str(longer)]
     assert main([*command, "--max-turns", "30"]) == 0
-    for again in ("compare", "analyze"):
+    for again in (["compare"], ["show", "--behaviour"]):
         capsys.readouterr()
-        assert main([again, str(run_folder), str(longer)]) == 2, again
+        assert main([*again, str(run_folder), str(longer)]) == 2, again
         assert "turn limit" in capsys.readouterr().err
     assert main(command) == 2  # the folder holds a run of another limit
     with pytest.raises(UserError, match="table of its own"):
