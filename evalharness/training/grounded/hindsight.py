@@ -48,14 +48,14 @@ def usable(reply: str, turn: DraftedTurn, conversation: str = "") -> str | None:
 
     `conversation` is all that was said so far, errors included: a numbered thing that is not in it is invented.
     """
+    # Checked before it is parsed: the parser takes marks out that steer a terminal.
+    if not " ".join(reply.split()).isprintable():
+        return None
     parsed = react.parse(f"{reply}\nAction: {turn.said}")
     text = " ".join(parsed.thought.split())
     if not text or len(text.split()) > MOST_WORDS or "action:" in text.lower():
         return None
-    if (
-        not text.isprintable()
-        or react.parse(f"Thought: {text}\nAction: {turn.said}").action != turn.said.strip()
-    ):
+    if react.parse(f"Thought: {text}\nAction: {turn.said}").action != turn.said.strip():
         return None
     known = f"{conversation}\n{turn.scene.seen}\n{turn.said}"
     if any(not mentions(known, name) for name in NUMBERED.findall(text.lower())):
