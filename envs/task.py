@@ -80,16 +80,26 @@ class Task:
     """Who wrote the subgoals that progress is measured by."""
     subgoals: tuple[str, ...] = ()
     payload: Mapping[str, Any] = field(default_factory=dict)
+    suite_seed: int | None = field(default=None, compare=False)
+    """Of the open suite that the task was loaded from. Neither stored with the task nor hashed: runs store it once."""
+
+    @property
+    def name(self) -> str:
+        """`babyai/open-3/017`: the id with the suite seed, since the suites of all seeds have the same ids."""
+        if self.suite_seed is None:
+            return self.id
+        return f"{self.family}/{self.suite}-{self.suite_seed}/{self.id.rpartition('/')[2]}"
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the canonical JSON of every field: changes whenever the task does. Made once: a run asks five
+        """SHA-256 over the canonical JSON of `to_json`: changes whenever the task does. Made once: a run asks five
         times, and a task's payload may be long."""
-        text = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        text = json.dumps(self.to_json(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """What a run stores: every field but the suite seed."""
+        return {name: value for name, value in asdict(self).items() if name != "suite_seed"}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:

@@ -11,7 +11,7 @@ import csv
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -242,10 +242,15 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
 
 
 def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
-    """A family's tasks of an open suite. One that is not frozen yet is built now, which `making` reports.
+    """A family's tasks of an open suite, with its seed. One that is not frozen yet is built now, which `making`
+    reports.
 
     Raises UserError and InvalidTaskError.
     """
+    return [replace(task, suite_seed=suite_seed) for task in _load_open(spec, suite_seed, making)]
+
+
+def _load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
     if suite_seed == FROZEN_SEED:
         tasks = spec.suites.load_tasks("open", None, suite_seed)
         check_frozen(spec, tasks)

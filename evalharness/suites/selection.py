@@ -186,12 +186,12 @@ def select(
                 if matching:
                     chosen.setdefault(each, set()).update(drawn[each][position] for position in matching)
         elif "/" in item:
-            item = item.replace(f"/open-{suite_seed}/", "/open/")  # as the environment server names it
             family = item.split("/")[0]
-            positions = {task.id: position for position, task in enumerate(table(family))}
-            if item not in positions:
-                raise UserError(f"unknown task {item!r}{nearest(item, list(positions)[:500])}")
-            chosen.setdefault(family, set()).add(positions[item])
+            matching = [i for i, task in enumerate(table(family)) if item in (task.id, task.name)]
+            if not matching:
+                known = [task.id for task in table(family)[:500]]
+                raise UserError(f"unknown task {item!r}{nearest(item, known)}")
+            chosen.setdefault(family, set()).update(matching)
         else:
             family, _, span = item.partition(":")
             table(family)

@@ -22,7 +22,6 @@ from evalharness.envs.alfworld.tasks import KINDS, game_path
 from evalharness.envs.base import Task
 from evalharness.protocol.importer import import_texts
 from evalharness.protocol.prompt import Adaptation, load_prompt
-from evalharness.training.envserver.tasks import Served
 from tests.clients.test_trainers import ROOT, carry_out, lines_of
 from tests.conform.protocol_transcripts import RecordedGame, read_recording
 from tests.conform.protocols import ProtocolResult, follow
@@ -208,13 +207,13 @@ def _write_games(folder: Path, suite: str, data: Path | None) -> None:
     spec, types, plans = specs()["alfworld"], {short: name for name, short in KINDS.items()}, {}
     env = spec.make(data)
     for task in spec.suites.load_tasks(suite, data, 1):
-        task_id = Served(task, 1 if suite == "open" else None).id
-        place = folder / task_id.replace("/", "_") / "json_2.1.1" / "train" / "game"
+        name = replace(task, suite_seed=1 if suite == "open" else None).name
+        place = folder / name.replace("/", "_") / "json_2.1.1" / "train" / "game"
         place.mkdir(parents=True)
         (place / "game.tw-pddl").write_text(json.dumps({**_game(task, data), "solvable": True}))
         (place / "traj_data.json").write_text(json.dumps({"task_type": types[task.kind]}))
         env.reset(options={"task": task})
-        plans[task_id] = env.oracle()
+        plans[name] = env.oracle()
     (folder / "plans.json").write_text(json.dumps(plans))
 
 

@@ -54,7 +54,7 @@ def test_the_lines_of_the_page(clean_home: Path, capsys: pytest.CaptureFixture[s
     (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
     assert code.count("SEED = 1") == 1
     exec(code.replace("SEED = 1", "SEED = 0"), {})
-    assert capsys.readouterr().out == "[0. 0. 0. 0.] [0. 0. 0. 0.]\n"
+    assert capsys.readouterr().out == "pddl/open-0/000 [0. 0. 0. 0.] [0. 0. 0. 0.]\n"
 
 
 @pytest.mark.parametrize(("mode", "how"), [("sync", {}), ("async", {"shared_memory": False})])

@@ -57,7 +57,7 @@ def with_distractors(
         base = known[row.task.payload["without_distractors"]]
         # So that the task is known again by what it was made of, too.
         payload = {**row.task.payload, "forms_without_distractors": task_forms(world, base)}
-        found.append(replace(row.task, payload=payload))
+        found.append(replace(row.task, payload=payload, suite_seed=base.suite_seed))
     return found
 
 

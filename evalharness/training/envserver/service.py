@@ -56,12 +56,12 @@ class Service:
         surface = self.rules.surfaces[task.family]
         prompt = surface.prompt(self.rules.prompts[task.family].for_kind(task.kind))
         return {
-            "id": served.id,
+            "id": task.name,
             "index": index,
             "family": task.family,
             "kind": task.kind,
             "difficulty": task.difficulty,
-            "suite_seed": served.suite_seed,
+            "suite_seed": task.suite_seed,
             "goal": surface.names(task.goal),
             "system_prompt": prompt.system.strip(),
             "max_turns": self.rules.turn_limits[task.family],
@@ -88,7 +88,7 @@ class ClientSession:
         served = self._chosen(asked)
         if asked.bare and self.service.rules.specs[served.task.family].suites.own_words is None:
             raise UnknownTaskError(
-                f"{served.id}: its engine has no words of its own, which a bare episode needs"
+                f"{served.task.name}: its engine has no words of its own, which a bare episode needs"
             )
         await self.close()
         reward, name = asked.reward or self.service.reward, asked.episode_id or uuid.uuid4().hex
@@ -149,7 +149,7 @@ class ClientSession:
         seen = [turn.observation for turn in failed.turns]
         if seen != [turn.observation for turn in episode.turns[: len(seen)]]:
             raise WorkerError(
-                f"the simulator of {failed.served.id} failed, and another one says something else"
+                f"the simulator of {failed.served.task.name} failed, and another one says something else"
             )
         return answer
 
@@ -163,7 +163,7 @@ class ClientSession:
         return EpisodeState(
             episode_id=episode.episode_id,
             step_count=len(turns),
-            task_id=episode.served.id,
+            task_id=task.name,
             family=task.family,
             split=episode.served.split,
             done=result is not None,
@@ -197,7 +197,7 @@ class ClientSession:
             found = table.named(asked.split, asked.task_id)
         if found is not None:
             if asked.family not in (None, found.task.family):
-                raise UnknownTaskError(f"{found.id} is not of {asked.family!r}; leave the family out")
+                raise UnknownTaskError(f"{found.task.name} is not of {asked.family!r}; leave the family out")
             return found
         if asked.seed is not None:
             return table.drawn(asked.split, asked.seed, asked.family)

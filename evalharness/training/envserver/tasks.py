@@ -29,15 +29,7 @@ class Served:
     """One task of a split."""
 
     task: Task
-    suite_seed: int | None
-    """None for a suite that is not made from a seed."""
     split: Split = "train"
-
-    @property
-    def id(self) -> str:
-        """`babyai/open-3/017`: a task's own id is the same in the suites of all seeds."""
-        family, suite, index = self.task.id.split("/")
-        return self.task.id if self.suite_seed is None else f"{family}/{suite}-{self.suite_seed}/{index}"
 
 
 @dataclass(frozen=True)
@@ -76,13 +68,13 @@ class TaskTable:
         return tasks[index]
 
     def named(self, split: str, task_id: str) -> Served:
-        """By its id here, or by the task's own id if only one suite of the split has such a task."""
+        """By its name, or by its id if only one suite of the split has such a task."""
         tasks = self.split(split)
-        found = [served for served in tasks if served.id == task_id]
+        found = [served for served in tasks if served.task.name == task_id]
         found = found or [served for served in tasks if served.task.id == task_id]
         if len(found) > 1:
             raise UnknownTaskError(
-                f"several tasks {task_id!r} in {split!r}: {', '.join(each.id for each in found)}"
+                f"several tasks {task_id!r} in {split!r}: {', '.join(each.task.name for each in found)}"
             )
         if not found:
             raise UnknownTaskError(f"no task {task_id!r} in {split!r}")
@@ -148,19 +140,17 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
                 "only those of suite seed 0 are kept out (give its folder with --data DIR)"
             )
         for seed in wanted.validation_seeds:
-            splits["validation"] += _fresh(
-                spec, seed, "validation", family_tasks(spec, "open", data, seed), barred
-            )
+            splits["validation"] += _fresh("validation", family_tasks(spec, "open", data, seed), barred)
         if wanted.suite == "open":
             for seed in wanted.train_seeds:
                 tasks = family_tasks(spec, "open", data, seed)
                 varied = with_distractors(spec, seed, tasks, wanted.distractors, note)
                 if barred is not None and (lost := len(tasks) - len(varied)):
                     barred.refused[LEFT_OUT] += lost
-                splits["train"] += _fresh(spec, seed, "train", varied, barred)
+                splits["train"] += _fresh("train", varied, barred)
         else:
             tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
-            splits["train"] += [Served(task, None) for task in tasks]
+            splits["train"] += [Served(task) for task in tasks]
         counts = ", ".join(
             f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
             for split, tasks in splits.items()
@@ -179,7 +169,5 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
     return TaskTable(splits, bool(evaluated))
 
 
-def _fresh(
-    spec: EnvSpec, seed: int, split: Split, tasks: Sequence[Task], barred: Excluded | None
-) -> list[Served]:
-    return [Served(task, seed, split) for task in tasks if barred is None or barred.why_not(task) is None]
+def _fresh(split: Split, tasks: Sequence[Task], barred: Excluded | None) -> list[Served]:
+    return [Served(task, split) for task in tasks if barred is None or barred.why_not(task) is None]

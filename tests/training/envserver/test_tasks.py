@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from evalharness.envs import specs
-from evalharness.envs.base import EnvSpec, teaching_of
+from evalharness.envs.base import EnvSpec, Task, teaching_of
 from evalharness.envs.teaching import content_form
 from evalharness.suites.open import load_open
-from evalharness.suites.selection import parse_seeds
+from evalharness.suites.selection import family_tasks, parse_seeds
 from evalharness.training.envserver.tasks import UnknownTaskError, Wanted, load_table
 
 HEAD = 4
@@ -52,8 +52,8 @@ def test_no_task_of_an_evaluation_and_none_of_the_other_split_is_served(clean_ho
     validated = set().union(*of["validation"])
     assert all(not each & (evaluated | validated) for each in of["train"])
     assert all(not each & evaluated for each in of["validation"])
-    assert {each.suite_seed for each in table.split("train")} == {1, 2}
-    assert len({each.id for each in table.split("train")}) == len(table.split("train"))
+    assert {each.task.suite_seed for each in table.split("train")} == {1, 2}
+    assert len({each.task.name for each in table.split("train")}) == len(table.split("train"))
     left_out = 3 * HEAD - len(table.split("train")) - len(table.split("validation"))
     assert f"PDDL: {len(table.split('train'))} for train" in notes[-1]
     assert left_out == 0 or "left out" in notes[-1]
@@ -75,11 +75,24 @@ def test_a_suite_made_of_evaluated_tasks_leaves_nothing(clean_home: Path) -> Non
 def test_tasks_are_found_by_index_and_by_name(clean_home: Path) -> None:
     table = load_table(Wanted([short("pddl")], [1], [1001]), None, lambda _: None)
     first = table.at("train", 0)
-    assert first.id.startswith("pddl/open-1/")
-    assert table.named("train", first.id) is table.named("train", first.task.id) is first
-    for wrong in (lambda: table.at("train", -1), lambda: table.named("validation", first.id)):
+    name = first.task.name
+    assert name.startswith("pddl/open-1/")
+    assert table.named("train", name) is table.named("train", first.task.id) is first
+    for wrong in (lambda: table.at("train", -1), lambda: table.named("validation", name)):
         with pytest.raises(UnknownTaskError):
             wrong()
+
+
+def test_a_task_has_the_same_name_in_process_and_on_the_server(clean_home: Path) -> None:
+    spec = short("pddl")
+    in_process = {task.name: task for task in family_tasks(spec, "open", None, 1)}
+    for served in load_table(Wanted([spec], [1], []), None, lambda _: None).split("train"):
+        task = in_process[served.task.name]
+        assert task == served.task
+        # What runs store and draw their seeds from does not depend on the suite seed.
+        assert task.id.startswith("pddl/open/")
+        assert Task.from_json(task.to_json()).content_hash == task.content_hash
+        assert "suite_seed" not in task.to_json()
 
 
 @pytest.mark.parametrize(("text", "seeds"), [("1", [1]), ("1-3, 9", [1, 2, 3, 9]), ("4,4,2", [2, 4])])
