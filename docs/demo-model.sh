@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Closing the circle: grounded data -> tuning -> checkpoints -> base against tuned, with this package's commands alone.
+# The demo model: grounded data -> tuning -> checkpoints -> base against tuned, with this package's commands alone.
 # Every command continues or skips what is there: start it again after anything.
-#     bash closing-the-circle.sh FOLDER          (about three hours on two CPU cores)
+#     bash demo-model.sh FOLDER          (about three hours on two CPU cores)
 set -euo pipefail
 
-folder=${1:-circle}
+folder=${1:-demo-model}
 percent=${PERCENT:-100} steps=${STEPS:-330} limit=${LIMIT:-134} tokens=${TOKENS:-128}
 mkdir -p "$folder"
 evalharness server install
