@@ -22,8 +22,8 @@ from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
-from evalharness.clients.session import tasks
-from evalharness.clients.trl import data_set, episode_reward, rollout
+from evalharness.rl.clients.session import tasks
+from evalharness.rl.clients.trl import data_set, episode_reward, rollout
 
 
 def served(url: str) -> dict[str, float]:

@@ -22,6 +22,8 @@ from evalharness.envs.task import OptionalInfo as OptionalInfo
 from evalharness.envs.task import Suite as Suite
 from evalharness.envs.task import SuiteExhaustedError as SuiteExhaustedError
 from evalharness.envs.task import Task as Task
+from evalharness.envs.task import content_form as content_form
+from evalharness.envs.task import digest as digest
 from evalharness.envs.task import task_of as task_of
 from evalharness.envs.task import tasks_hash as tasks_hash
 
@@ -170,6 +172,13 @@ class TaskSuites:
     earlier version is made again."""
     own_words: Callable[[Task], Task] | None = None
     """A task of any suite as its engine words and scores it; None: no task has such words."""
+    forms: Callable[[Task], list[str]] = content_form
+    """Digests; two tasks that share one are the same task up to renaming. Training data and served tasks are kept apart
+    from evaluated ones by them."""
+    published_forms: Callable[[], Iterable[str]] = tuple
+    """Forms of the published tasks, as far as they are known without their data."""
+    evaluated_names: Callable[[], Iterable[str]] = tuple
+    """Parts of paths and names by which texts of others name published tasks and the splits they are from."""
     few_tasks: Mapping[str, int] = field(default_factory=dict)
     """Kind -> how many different tasks of it there are for the open suites of all seeds, where these are few: two seeds
     other than 0 can share some. For people to read."""

@@ -140,6 +140,16 @@ class Info(OptionalInfo):
     """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
 
 
+def content_form(task: Task) -> list[str]:
+    """Equal for tasks that differ in their number alone."""
+    data = [task.family, task.kind, task.goal, list(task.subgoals), dict(task.payload)]
+    return [digest(json.dumps(data, sort_keys=True))]
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def task_of(options: Mapping[str, Any] | None) -> Task:
     """The task in gymnasium's reset options, or a clear error."""
     task = (options or {}).get("task")

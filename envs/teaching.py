@@ -1,14 +1,12 @@
-"""What making training data needs to know of each family: words for thoughts, ways to err, what makes tasks equal.
+"""What making training data needs to know of each family: words for thoughts, ways to err, a player.
 
-A family says it in its own folder and names it in `EnvSpec.teaching`. One that does not gets short thoughts, errors in
-the action's words, and equality of content.
+A family says it in its own folder and names it in `EnvSpec.teaching`. One that does not gets short thoughts and errors
+in the action's words.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -58,16 +56,6 @@ def _plain_thoughts(scene: Scene) -> list[str]:
     ]
 
 
-def content_form(task: Task) -> list[str]:
-    """Equal for tasks that differ in their number alone."""
-    data = [task.family, task.kind, task.goal, list(task.subgoals), dict(task.payload)]
-    return [digest(json.dumps(data, sort_keys=True))]
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 @dataclass(frozen=True)
 class Teaching:
     """A family, as the maker of trajectories sees it. All texts are in the environment's own words."""
@@ -93,11 +81,5 @@ class Teaching:
     """Time passes by itself, so that a later observation may differ (a temperature) although nothing was changed."""
     synonyms: bool = True
     """A verb that is in no template is refused; false where the world knows more verbs than its list."""
-    forms: Callable[[Task], list[str]] = content_form
-    """Digests; two tasks that share one are the same task up to renaming."""
-    published_forms: Callable[[], Iterable[str]] = tuple
-    """Forms of the published tasks, as far as they are known without their data."""
-    evaluated_names: Callable[[], Iterable[str]] = tuple
-    """Parts of paths and names, by which texts of others speak of published tasks and of the splits they are from."""
     per_task: int = 4
     """Trajectories of one task by default: more where finding tasks is slow."""

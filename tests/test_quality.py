@@ -66,7 +66,7 @@ def test_the_contracts_about_environments_name_every_room_and_every_environment(
     }
     families = {f"evalharness.envs.{folder.parent.name}" for folder in (ROOT / "envs").glob("*/__init__.py")}
     by_name = contracts["The harness knows no environment by name"]
-    assert set(by_name["source_modules"]) == rooms - {"evalharness.envs", "evalharness.clients"}
+    assert set(by_name["source_modules"]) == rooms - {"evalharness.envs"}
     assert set(by_name["forbidden_modules"]) == families
     few = contracts["What the harness knows of environments is in few modules"]
     known = {"__init__", "base", "task", "surface", "scene", "teaching", "picture"}
@@ -74,8 +74,10 @@ def test_the_contracts_about_environments_name_every_room_and_every_environment(
     assert few["source_modules"] == by_name["source_modules"]
     assert set(few["forbidden_modules"]) == {f"evalharness.envs.{name}" for name in beside}
     ground = contracts["An environment knows the ground and nothing else of the harness"]
-    above = rooms - {"evalharness.envs", "evalharness.base", "evalharness.clients"}
+    above = rooms - {"evalharness.envs", "evalharness.base"}
     assert (ground["source_modules"], set(ground["forbidden_modules"])) == (["evalharness.envs"], above)
+    beside_a_trainer = set(contracts["Clients import nothing of the harness"]["forbidden_modules"])
+    assert rooms - beside_a_trainer == {"evalharness.rl"}
     assert set(contracts["Environments do not know each other"]["modules"]) == families
 
 

@@ -27,6 +27,8 @@ SPEC = EnvSpec(
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.generator:generate"),
         distract=lazily(f"{__name__}.generator:distract"),
+        forms=lazily(f"{__name__}.forms:forms"),
+        evaluated_names=lazily(f"{__name__}.forms:evaluated_names"),
         open_version=2,
         own_words=lazily(f"{__name__}.tasks:unwrapped"),
     ),

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from evalharness.envs.alfworld.households import household_of
 from evalharness.envs.alfworld.oracle import kind_in
 from evalharness.envs.alfworld.searching import Searcher, places_in
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene, mentions
-from evalharness.envs.teaching import Detour, Teaching, content_form, digest
+from evalharness.envs.teaching import Detour, Teaching
 
 _MOVES = frozenset({"go", "open"})
 _DOES = {"clean": "cleans", "heat": "heats", "cool": "cools"}
@@ -237,30 +234,16 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     return found
 
 
-def _forms(task: Task) -> list[str]:
-    if "household" not in task.payload:
-        return content_form(task)
-    return [digest(json.dumps(household_of(task).shape()))]
-
-
 def _seeker(task: Task) -> Searcher:
     return Searcher(task.kind, str(task.payload["object"]), str(task.payload["target"]))
 
 
-def _evaluated_names() -> list[str]:
-    files = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))["files"]
-    trials = {name.split("/")[-2] for name in files if "/trial_" in name}
-    return ["valid_unseen/", "valid_seen/", *sorted(trials)]
-
-
 TEACHING = Teaching(
-    evaluated_names=_evaluated_names,
     thoughts=_thoughts,
     moves=_MOVES,
     idle=_idle,
     detours=_detours,
     seeker=_seeker,
     lists_valid=True,
-    forms=_forms,
     per_task=2,
 )

@@ -22,6 +22,8 @@ SPEC = EnvSpec(
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.generator:generate"),
         distract=lazily(f"{__name__}.world:distract"),
+        forms=lazily(f"{__name__}.forms:forms"),
+        published_forms=lazily(f"{__name__}.forms:published_forms"),
         open_version=OPEN_VERSION,
         few_tasks=FEW_STARTS,
     ),

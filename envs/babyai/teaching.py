@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from evalharness.envs.babyai.levels import LEVELS, SEEDS
-from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.seeking import (
     Seeker,
     Wanted,
@@ -21,10 +19,8 @@ from evalharness.envs.babyai.seeking import (
     unnumbered,
     wall_ahead,
 )
-from evalharness.envs.babyai.world import World as Grid
-from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene, mentions
-from evalharness.envs.teaching import Detour, Teaching, content_form, digest
+from evalharness.envs.teaching import Detour, Teaching
 
 _MOVES = frozenset({"turn_left", "turn_right", "move_forward"})
 
@@ -199,34 +195,9 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     return [Detour(action, back) for action, back in pairs if action != scene.action]
 
 
-def _start_form(goal: str, observation_sha256: str) -> str:
-    return digest(f"{goal}\n{observation_sha256}")
-
-
-def _forms(task: Task) -> list[str]:
-    """Of the same goal and first observation; of the same level and seed."""
-    level, seed = str(task.payload["level"]), int(task.payload["seed"])
-    grid = Grid(level, seed, task.payload.get("parameters"), task.payload.get("distractors", 0))
-    return [
-        *content_form(task),
-        _start_form(grid.mission, digest(describe(grid.view))),
-        digest(f"{level}/{seed}"),
-    ]
-
-
-def _published() -> Iterator[str]:
-    for level in LEVELS:
-        for seed in SEEDS:
-            grid = Grid(level, seed)
-            yield _start_form(grid.mission, digest(describe(grid.view)))
-            yield digest(f"{level}/{seed}")
-
-
 TEACHING = Teaching(
     thoughts=_thoughts,
     moves=_MOVES,
     detours=_detours,
     seeker=lambda task: Seeker(task.subgoals),
-    forms=_forms,
-    published_forms=_published,
 )

@@ -22,6 +22,7 @@ SPEC = EnvSpec(
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.generator:generate"),
         distract=lazily(f"{__name__}.distractors:distract"),
+        forms=lazily(f"{__name__}.forms:forms"),
         open_version=2,
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),

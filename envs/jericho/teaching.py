@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evalharness.envs.base import Task
 from evalharness.envs.jericho.exploring import Explorer
 from evalharness.envs.jericho.observation import understood
 from evalharness.envs.scene import Scene, mentions
-from evalharness.envs.teaching import Detour, Teaching, digest
+from evalharness.envs.teaching import Detour, Teaching
 
 _BACK = {
     "north": "south", "south": "north", "east": "west", "west": "east", "up": "down", "down": "up",
@@ -131,10 +130,6 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     return [Detour(way, back) for way, back in _BACK.items() if way != planned and mentions(scene.last, way)]
 
 
-def _forms(task: Task) -> list[str]:
-    return [digest("\n".join([task.goal, *task.subgoals, "", *map(str, task.payload.get("plan", ()))]))]
-
-
 TEACHING = Teaching(
     thoughts=_thoughts,
     seeker=lambda task: Explorer(),
@@ -142,5 +137,4 @@ TEACHING = Teaching(
     detours=_detours,
     refused=lambda valid, observation: not valid or not understood(observation),
     synonyms=False,
-    forms=_forms,
 )

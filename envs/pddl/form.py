@@ -5,7 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 
-from evalharness.envs.pddl.syntax import Domain, Problem
+from evalharness.envs.base import Task
+from evalharness.envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
+
+
+def forms(task: Task) -> list[str]:
+    domain = parse_domain(task.payload["domain"])
+    return [form(domain, parse_problem(task.payload["problem"], domain))]
 
 
 def form(domain: Domain, problem: Problem) -> str:

@@ -10,10 +10,7 @@ from evalharness.envs.pddl.actions import Reader
 from evalharness.envs.pddl.adapter import world_of
 from evalharness.envs.pddl.building import Builder
 from evalharness.envs.pddl.carrying import Carrier
-from evalharness.envs.pddl.form import form
-from evalharness.envs.pddl.generator import excluded_forms
 from evalharness.envs.pddl.serving import Barman
-from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from evalharness.envs.pddl.wheels import Mechanic
 from evalharness.envs.pddl.wording import SENTENCES
 from evalharness.envs.scene import Scene
@@ -165,11 +162,6 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     return found
 
 
-def _forms(task: Task) -> list[str]:
-    domain = parse_domain(task.payload["domain"])
-    return [form(domain, parse_problem(task.payload["problem"], domain))]
-
-
 def _seeker(task: Task) -> Seeker:
     if task.kind == "gripper":
         return Carrier(task.subgoals)
@@ -185,6 +177,4 @@ TEACHING = Teaching(
     moves=_MOVES,
     detours=_detours,
     lists_valid=True,
-    forms=_forms,
-    published_forms=excluded_forms,
 )

@@ -36,6 +36,8 @@ SPEC = EnvSpec(
         generate=lazily(f"{__name__}.generator:generate"),
         generate_kinds=lazily(f"{__name__}.generator:generate"),
         whole=frozenset({AGENTGYM}),
+        forms=lazily(f"{__name__}.forms:forms"),
+        published_forms=lazily(f"{__name__}.forms:published_forms"),
         open_version=OPEN_VERSION,
         few_tasks=FEW_VARIATIONS,
     ),

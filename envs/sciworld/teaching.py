@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene
 from evalharness.envs.sciworld import place
 from evalharness.envs.sciworld.finding import FIND, LIFESPAN, Finder
-from evalharness.envs.sciworld.generator import shape
-from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED
-from evalharness.envs.teaching import Detour, Teaching, digest
+from evalharness.envs.teaching import Detour, Teaching
 
 _MOVES = frozenset({"go", "look_around"})
 _TASK = re.compile(r"Your task is to (.+?)[.\n]")
@@ -122,20 +119,6 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     return [Detour(f"go to {room}", f"go to {here}") for room in doors if here and room != planned]
 
 
-def _forms(task: Task) -> list[str]:
-    return [digest(shape(task)), _variation(str(task.payload["task"]), int(task.payload["variation"]))]
-
-
-def _variation(task: str, variation: int) -> str:
-    return digest(f"{task}/{variation}")
-
-
-def _published() -> Iterator[str]:
-    for task, variations in PUBLISHED.items():
-        yield from (_variation(task, variation) for variation in variations)
-    yield from (_variation(task, variation) for task, variation in EXAMPLE)
-
-
 TEACHING = Teaching(
     thoughts=_thoughts,
     moves=_MOVES,
@@ -144,7 +127,5 @@ TEACHING = Teaching(
     detours=_detours,
     look="look around",
     clock=True,
-    forms=_forms,
-    published_forms=_published,
     per_task=8,
 )

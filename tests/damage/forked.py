@@ -33,7 +33,7 @@ MEMORY = 3 << 30
 """Beyond what the process has when it begins."""
 _APART = (
     "evalharness.training.tune.trainer",
-    "evalharness.clients",
+    "evalharness.rl.clients",
     "evalharness.models.serving.demo",
     "evalharness.models.serving.ray",
     "evalharness.models.serving.server_resources",

@@ -14,8 +14,9 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import MANIFEST, read_manifest
 from evalharness.results.exports.conversation import Protocol, opening
 from evalharness.results.tables import sorted_episodes
+from evalharness.suites.excluded import PUBLISHED
 from evalharness.training.datasets.conversation import Conversation, Counted
-from evalharness.training.datasets.overlap import PUBLISHED, REASON, Exclusion, PlayedTasks
+from evalharness.training.datasets.overlap import REASON, Exclusion, PlayedTasks
 from evalharness.training.datasets.played import played_conversation
 
 _KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")

@@ -1,12 +1,11 @@
-"""Tasks that must not be trained on: suite seed 0 and the published suite, other suite seeds that the user names, and
-whatever is the same up to renaming. Every way into training data asks here."""
+"""Conversations of tasks that must not be trained on (`evalharness.suites.excluded`). Every way into training data asks
+here."""
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -14,111 +13,14 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
-from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, Task, teaching_of
-from evalharness.envs.teaching import Teaching, content_form
-from evalharness.suites.open import FROZEN_SEED, frozen_proofs
-from evalharness.suites.selection import family_tasks
+from evalharness.envs.base import InvalidTaskError, Task
+from evalharness.suites.excluded import PUBLISHED, Excluded, excluded, task_forms
+from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.temporary import NO_SUITES, NotMadeError
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.openings import evaluated_openings
 
-EVALUATED = "suite seed 0"
-PUBLISHED = "published suite"
 REASON = "of a task that models are evaluated on ({})"
-
-
-@dataclass
-class Excluded:
-    """What a family's tasks are compared with. Counts what was refused."""
-
-    hashes: dict[str, str]
-    """Content hash -> the suite that it is of."""
-    forms: dict[str, str]
-    compared: dict[str, Any]
-    """Suite -> how it was compared, for the manifest."""
-    world: Teaching
-    refused: Counter[str] = field(default_factory=Counter)
-    taken: set[str] = field(default_factory=set)
-    """Forms of the tasks that were let through: nothing is used twice under two seeds."""
-
-    def reason(self, content_hash: str | None, forms: Iterable[str]) -> str | None:
-        """The suite that a task is of, or one that is the same up to renaming; None where it is of none."""
-        found = self.hashes.get(content_hash or "")
-        return found or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
-
-    def why_not(self, task: Task) -> str | None:
-        """The reason why a task is refused, counted; None when it may be used, and is then taken."""
-        known = set(task_forms(self.world, task))
-        reason = self.reason(task.content_hash, known)
-        if reason is None and known & self.taken:
-            reason = "taken already"
-        if reason is not None:
-            self.refused[reason] += 1
-            return reason
-        self.taken |= known
-        return None
-
-
-def excluded(
-    spec: EnvSpec, world: Teaching, data: Path | None, seeds: Sequence[int] = (), *, evaluated: bool = False
-) -> Excluded:
-    """The tasks of suite seed 0 and of the published suite as far as they are at hand (`evaluated`: these may be used),
-    and those of the open suites of `seeds`.
-
-    Without the published data its tasks are known by what the environment itself keeps of them. A suite of `seeds`
-    that was never made is made now, which is reported and can take minutes. Raises UserError.
-    """
-    hashes: dict[str, str] = {}
-    forms: dict[str, str] = {}
-
-    def add(tasks: Iterable[Task], suite: str) -> int:
-        count = 0
-        for task in tasks:
-            count += 1
-            hashes[task.content_hash] = suite
-            forms.update(dict.fromkeys(task_forms(world, task), suite))
-        return count
-
-    compared: dict[str, Any] = {}
-    if not evaluated:
-        hashes |= {
-            row.task_hash: EVALUATED
-            for task_id, row in frozen_proofs().items()
-            if task_id.startswith(f"{spec.family}/")
-        }
-        known = set(world.published_forms())
-        forms.update(dict.fromkeys(known, PUBLISHED))
-        published: int | None = None
-        for suite in sorted(spec.suites.expected.keys() - {"open"} - spec.suites.whole):
-            with contextlib.suppress(MissingDataError, InvalidTaskError, KeyError, ValueError):
-                # An engine's own words for the same tasks add none to the number.
-                published = max(
-                    published or 0, add(spec.suites.load_tasks(suite, data, FROZEN_SEED), PUBLISHED)
-                )
-        compared[PUBLISHED] = {"tasks": published, "forms_kept": len(known)}
-    if spec.suites.expected.get("open"):
-        for seed in sorted({*seeds} | (set() if evaluated else {FROZEN_SEED})):
-            name = f"suite seed {seed}"
-            frozen = seed == FROZEN_SEED  # these are known without being made and checked
-            tasks = (
-                spec.suites.load_tasks("open", None, seed)
-                if frozen
-                else family_tasks(spec, "open", data, seed)
-            )
-            compared[name] = {"tasks": add(tasks, name)}
-    return Excluded(hashes, forms, compared, world)
-
-
-def task_forms(world: Teaching, task: Task) -> list[str]:
-    """What a task is known by again: digests, of which equal tasks share one. A published task can lack what a form of
-    its family is made of; its content is compared all the same."""
-    try:
-        own = world.forms(task)
-    except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):
-        own = []
-    # Those of the task that one with distractors was made of: where that is refused, so is this.
-    base = task.payload.get("forms_without_distractors", ())
-    return sorted({*own, *content_form(task), *base})
 
 
 @dataclass
@@ -180,9 +82,7 @@ class Exclusion:
         if family not in self._families:
             spec = specs().get(family)
             self._families[family] = (
-                None
-                if spec is None
-                else excluded(spec, teaching_of(spec), self.data, self.seeds, evaluated=self.evaluated)
+                None if spec is None else excluded(spec, self.data, self.seeds, evaluated=self.evaluated)
             )
         return self._families[family]
 
@@ -258,7 +158,7 @@ def _task_names() -> re.Pattern[str]:
 
 @cache
 def _evaluated_names() -> tuple[str, ...]:
-    return tuple(name for spec in specs().values() for name in teaching_of(spec).evaluated_names())
+    return tuple(name for spec in specs().values() for name in spec.suites.evaluated_names())
 
 
 @dataclass
@@ -287,4 +187,4 @@ class PlayedTasks:
         except (UserError, InvalidTaskError, KeyError):
             self._known[family, suite, suite_seed] = {}  # nobody looks again
             return []
-        return [] if task is None else task_forms(teaching_of(specs()[family]), task)
+        return [] if task is None else task_forms(specs()[family], task)

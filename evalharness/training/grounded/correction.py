@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.envs.base import MAX_TURNS, EnvSpec, Task, teaching_of
+from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.models.base import Environment
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
 from evalharness.results.tables import sorted_episodes
+from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation, MarkedMessage, write_data
 from evalharness.training.datasets.from_runs import run_folder
-from evalharness.training.datasets.overlap import Exclusion, PlayedTasks, task_forms
+from evalharness.training.datasets.overlap import Exclusion, PlayedTasks
 from evalharness.training.grounded.draft import NoTrajectoryError
 from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
 from evalharness.training.grounded.takeover import Correction, Taught, corrected, faults, takeovers
@@ -94,8 +95,7 @@ def _require_react(folder: Path, manifest: Manifest) -> None:
 
 
 def _evaluated(task: Task, spec: EnvSpec, exclusion: Exclusion) -> str | None:
-    world = teaching_of(spec)
-    probe = Conversation("", "", task.family, task.content_hash, (), {"task_forms": task_forms(world, task)})
+    probe = Conversation("", "", task.family, task.content_hash, (), {"task_forms": task_forms(spec, task)})
     return exclusion.why_not(probe)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from evalharness.envs.base import Task
+from evalharness.envs.base import EnvSpec, Task
 from evalharness.envs.scene import Scene, Step
 from evalharness.envs.teaching import Decision, Seeker, Teaching
 from evalharness.models.base import Environment
@@ -86,6 +86,7 @@ def step_of(decision: Decision, observation: str, info: Mapping[str, Any]) -> St
 class Stage:
     """A task, the environment it is played in, and what is known of the family."""
 
+    spec: EnvSpec
     task: Task
     environment: Environment
     world: Teaching

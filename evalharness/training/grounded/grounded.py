@@ -24,11 +24,11 @@ from evalharness.models.base import Environment
 from evalharness.protocol.drawn import draw_name, fixed_name, surface_named
 from evalharness.protocol.perturb import RANDOM, PlayedSurface
 from evalharness.protocol.prompt import load_prompt
+from evalharness.suites.distractors import check_distractors
+from evalharness.suites.excluded import excluded
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.conversation import Conversation, manifest_path, read_manifest, write_data
 from evalharness.training.datasets.decisions import balanced, decisions_of
-from evalharness.training.datasets.distractors import check_distractors
-from evalharness.training.datasets.overlap import excluded
 from evalharness.training.grounded.draft import ErrorPlan, NoTrajectoryError
 from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
 from evalharness.training.grounded.replayed import Recipe, Thinker, make_conversation
@@ -163,7 +163,7 @@ class _Family(FamilyMaking):
         self.order, self.think = order, think
         self.most = count.wanted * (_POOL if order.balance else 1)
         self.per_task = order.per_task or self.world.per_task
-        self.excluded = excluded(spec, self.world, data, order.exclude_suite_seeds)
+        self.excluded = excluded(spec, data, order.exclude_suite_seeds)
         self.source = TaskSource(
             spec,
             order.suite_seed,

@@ -127,7 +127,7 @@ class FamilyMaking(ABC):
     def stage(self, environment: Environment, task: Task, max_turns: int) -> Stage:
         prompt = self.prompt.for_kind(task.kind)
         rules = f"{prompt.system}\n{prompt.instruction}"
-        return Stage(task, environment, self.world, self.surface, rules, max_turns)
+        return Stage(self.spec, task, environment, self.world, self.surface, rules, max_turns)
 
     async def close(self) -> None:
         await self.pool.close()

@@ -16,8 +16,8 @@ from evalharness.play.loop import play
 from evalharness.protocol.drawn import words_of
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
+from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.overlap import task_forms
 from evalharness.training.datasets.played import played_conversation
 from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
 from evalharness.training.grounded.thoughts import Thought, thoughts
@@ -132,7 +132,7 @@ def _conversation(
         episode,
         errors,
         suite_seed=recipe.suite_seed,
-        task_forms=task_forms(stage.world, task),
+        task_forms=task_forms(stage.spec, task),
         variant=variant,
         perturbation=episode.perturbation,
         distractors=task.payload.get("distractors", 0),

@@ -11,9 +11,9 @@ from random import Random
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Task
+from evalharness.suites.distractors import LEFT_OUT, with_distractors
+from evalharness.suites.excluded import Excluded
 from evalharness.suites.open import FROZEN_SEED, load_open, read_frozen
-from evalharness.training.datasets.distractors import LEFT_OUT, with_distractors
-from evalharness.training.datasets.overlap import Excluded
 
 _AHEAD = 16
 """Suites that are made while an earlier one is in use, at most."""

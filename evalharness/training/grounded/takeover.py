@@ -20,8 +20,8 @@ from evalharness.play.loop import play
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
 from evalharness.results.behaviour.turns import moves
+from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.overlap import task_forms
 from evalharness.training.datasets.played import played_conversation
 from evalharness.training.grounded.draft import Clean, NoTrajectoryError, Stage, step_of
 from evalharness.training.grounded.replayed import Script
@@ -158,7 +158,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
         replayed,
         errors,
         suite_seed=taught.suite_seed,
-        task_forms=task_forms(stage.world, stage.task),
+        task_forms=task_forms(stage.spec, stage.task),
         untrained=after,
         model=taught.model,
         sample=episode.sample,

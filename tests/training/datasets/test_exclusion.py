@@ -16,13 +16,13 @@ from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.envs.base import Task
 from evalharness.suites import open as suites
+from evalharness.suites.excluded import EVALUATED
 from evalharness.training.datasets.conversation import (
     Conversation,
     read_data,
     read_manifest,
     write_data,
 )
-from evalharness.training.datasets.overlap import EVALUATED
 from evalharness.training.grounded.grounded import Order, check, make
 
 pytestmark = pytest.mark.slow

@@ -25,6 +25,7 @@ from evalharness.protocol.drawn import surface_named, words_of
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites import open as suites
+from evalharness.suites.excluded import EVALUATED, task_forms
 from evalharness.training.datasets.conversation import (
     Conversation,
     MarkedMessage,
@@ -33,7 +34,6 @@ from evalharness.training.datasets.conversation import (
 )
 from evalharness.training.datasets.decisions import decisions_of, rules_of
 from evalharness.training.datasets.modes import in_mode
-from evalharness.training.datasets.overlap import EVALUATED, task_forms
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
 
@@ -304,7 +304,7 @@ def test_drawn_words_and_distractors_make_trajectories_that_succeed(home: Path, 
             assert conversation.metadata["distractors"] == 2
             (task,) = [row.task for row in rows if row.task.id == conversation.metadata["task_id"]]
             (base,) = [t for t in suites.load_open(spec, SEED, print) if t.id == task.id]
-            assert set(task_forms(teaching_of(spec), base)) <= set(conversation.metadata["task_forms"])
+            assert set(task_forms(spec, base)) <= set(conversation.metadata["task_forms"])
             environment.reset(options={"task": task})
             said = [str(react.parse(turn.content).action) for turn in conversation.player_turns]
             ends = [environment.step(surface.to_world(action)) for action in said]

@@ -34,7 +34,7 @@ async def test_no_family_trains_an_action_that_the_world_refused(family: str) ->
     try:
         async with pool.environment() as environment:
             for task in (tasks[at] for at in TASKS[family]):
-                stage = Stage(task, environment, world, PlayedSurface(spec), prompt.system, 30)
+                stage = Stage(spec, task, environment, world, PlayedSurface(spec), prompt.system, 30)
                 seeker = world.seeker(task)
                 clean = await (stage.clean() if seeker is None else stage.sought(seeker))
                 conversation = await make_conversation(stage, clean, Recipe(prompt, ErrorPlan(), 0, 0), 0)

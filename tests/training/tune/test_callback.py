@@ -29,7 +29,7 @@ sys.exit(int(sys.argv[-1]))
 _TRAINING = """
 import sys
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
-from evalharness.clients.callback import EvaluateCheckpoints
+from evalharness.rl.clients.callback import EvaluateCheckpoints
 
 model, output, command = sys.argv[1], sys.argv[2], sys.argv[3:-1]
 rows = [{"input_ids": [1, 2, 3, 4], "labels": [1, 2, 3, 4]}] * 8

@@ -1,0 +1,247 @@
+"""TRL's GRPOTrainer, in either of two ways: `rollout_func=rollout(url), reward_funcs=episode_reward,
+train_dataset=data_set(url)`, or, for models that call tools, `environment_factory=environment(url),
+train_dataset=tool_data_set(url)`.
+
+With `rollout_func` the ids that are trained on are those that were sampled: a conversation's text is never tokenized
+again. Only what the environment says between two replies is, and those tokens are masked (`env_mask`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalharness.rl.clients.session import Session, all_results, tasks
+
+Ids = list[int]
+_REPLY, _OBSERVATION = "REPLY", "OBSERVATION"
+
+
+class TemplateError(ValueError):
+    """The chat template rewrites what came before, so that sampled ids cannot be continued."""
+
+
+@dataclass
+class _Rollout:
+    """One episode as the trainer gets it."""
+
+    prompt_ids: Ids
+    completion_ids: Ids = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    env_mask: list[int] = field(default_factory=list)
+    """1: sampled by the model; 0: said by the environment."""
+    reward: float = 0.0
+    done: bool = False
+
+    @property
+    def ids(self) -> Ids:
+        return self.prompt_ids + self.completion_ids
+
+    def add(self, ids: Ids, logprobs: Sequence[float] | None, *, sampled: bool) -> None:
+        self.completion_ids += ids
+        self.logprobs += logprobs if logprobs is not None else [0.0] * len(ids)
+        self.env_mask += [int(sampled)] * len(ids)
+
+
+def data_set(url: str, split: str = "train") -> Any:
+    """A data set whose prompts are the ids of tasks: the text of the prompt is the server's."""
+    from datasets import Dataset
+
+    return Dataset.from_list([{"prompt": task["id"]} for task in tasks(url, split)])
+
+
+def episode_reward(completions: Sequence[Any], episode_reward: Sequence[float], **_: Any) -> list[float]:
+    """What the server gave, summed over the turns."""
+    return list(episode_reward)
+
+
+def rollout(
+    url: str,
+    *,
+    split: str = "train",
+    reward: str | None = None,
+    context: int | None = None,
+    template: dict[str, Any] | None = None,
+) -> Callable[[list[str], Any], dict[str, Any]]:
+    """A `rollout_func`. A reply's length is the trainer's `max_completion_length`.
+
+    `context`: tokens after which an episode is cut off (the model's own limit). `template`: keywords for the chat
+    template, as `{"enable_thinking": False}`.
+    """
+
+    def play(prompts: list[str], trainer: Any) -> dict[str, Any]:
+        tokenizer = trainer.processing_class
+        limit = context or int(trainer.model.config.max_position_embeddings)
+        between = _Between(tokenizer, template or {})
+        step = trainer.state.global_step
+        with Session(url) as session:
+            # The rollouts of a prompt have the same words (`--perturb random`), in every process of the trainer.
+            named = [(task, f"{step}/{task}") for task in prompts]
+            episodes = [
+                {"split": split, "task_id": t, "reward": reward, "episode_id": name} for t, name in named
+            ]
+            turns = all_results(session.reset_many(episodes))
+            rollouts = [_Rollout(between.opening(turn.messages)) for turn in turns]
+            room = trainer.args.max_completion_length
+            while running := [i for i, r in enumerate(rollouts) if not r.done]:
+                fits = [i for i in running if len(rollouts[i].ids) + room <= limit]
+                for i in set(running) - set(fits):
+                    if not rollouts[i].completion_ids:
+                        raise ValueError(
+                            f"{prompts[i]}: {len(rollouts[i].ids)} tokens of prompt and {room} of a reply are more "
+                            f"than the context of {limit}"
+                        )
+                    rollouts[i].done = True  # the context is full: the episode ends unsolved
+                if not fits:
+                    break
+                # One reply of each, by whatever engine the trainer has: transformers, or vLLM with its logprobs.
+                sampled, logprobs = trainer._generate_single_turn(
+                    [rollouts[i].ids for i in fits], None, {}, 1
+                )
+                turn_ids = [between.cut_after_end(list(ids)) for ids in sampled]
+                replies = [between.read_reply(ids) for ids in turn_ids]
+                for i, turn in enumerate(all_results(session.step_many(replies, fits))):
+                    rolled, ids = rollouts[fits[i]], turn_ids[i]
+                    rolled.add(ids, None if logprobs is None else logprobs[i][: len(ids)], sampled=True)
+                    rolled.reward += turn.reward
+                    rolled.done = turn.done
+                    if not turn.done:
+                        rolled.add(between.encode_observation(turn.text, reply=ids), None, sampled=False)
+        with_logprobs = trainer.use_vllm
+        return {
+            "prompt_ids": [r.prompt_ids for r in rollouts],
+            "completion_ids": [r.completion_ids for r in rollouts],
+            "logprobs": [r.logprobs for r in rollouts] if with_logprobs else None,
+            "env_mask": [r.env_mask for r in rollouts],
+            "episode_reward": [r.reward for r in rollouts],
+        }
+
+    return play
+
+
+def tool_data_set(url: str, split: str = "train") -> Any:
+    """For `environment`: a row a task. What the world says first is appended to the prompt."""
+    from datasets import Dataset
+
+    prompt = [{"role": "user", "content": _CALL_ACT}]
+    return Dataset.from_list([{"prompt": prompt, "task": task["id"]} for task in tasks(url, split)])
+
+
+_CALL_ACT = "Call the tool `act` for each of your actions, one at a time, until the goal is reached.\n\n"
+
+
+def environment(url: str, *, split: str = "train", reward: str | None = None) -> Callable[[], ActEnvironment]:
+    """An `environment_factory`: the model acts through a tool, and the environment has the reward."""
+    return lambda: ActEnvironment(url, split, reward)
+
+
+class ActEnvironment:
+    """One episode at a time. TRL makes a tool of every public method but `reset` and `get_reward`."""
+
+    def __init__(self, url: str, split: str = "train", reward: str | None = None) -> None:
+        self._url, self._split, self._kind = url, split, reward
+        self._session: Session | None = None
+        self._reward, self._done = 0.0, True
+
+    def reset(self, task: str, **_: Any) -> str:
+        """Begin the task of a row of `tool_data_set`; the session of the episode before is given back."""
+        self._close()
+        self._session = Session(self._url)
+        turn = self._session.reset(split=self._split, task_id=task, reward=self._kind)
+        self._reward, self._done = 0.0, turn.done
+        return "\n\n".join(message["content"] for message in turn.messages)
+
+    def act(self, command: str) -> str:
+        """
+        Do one action in the environment.
+
+        Args:
+            command: The action, worded as in the list of actions.
+
+        Returns:
+            What you observe then.
+        """
+        if self._done or self._session is None:
+            return "The episode is over."
+        turn = self._session.step("Action: " + " ".join(str(command).split()))
+        self._reward, self._done = self._reward + turn.reward, turn.done
+        if turn.done:
+            self._close()
+        return str(turn.text)
+
+    def get_reward(self) -> float:
+        """Summed over the turns; an episode that goes on ends here."""
+        self._close()
+        self._done = True
+        return self._reward
+
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+class _Between:
+    """What the chat template puts around texts, as ids.
+
+    The template decides which token ends a reply; the tokenizer's `eos_token` can be another one (LLaMA 3: replies
+    end with `<|eot_id|>`, `eos_token` can be `<|end_of_text|>`).
+    """
+
+    def __init__(self, tokenizer: Any, keywords: dict[str, Any]) -> None:
+        self._tokenizer, self._keywords = tokenizer, keywords
+        start = [{"role": "user", "content": "."}, {"role": "assistant", "content": _REPLY}]
+        before = self._rendered(start, prompt=False)
+        after = self._rendered([*start, {"role": "user", "content": _OBSERVATION}], prompt=True)
+        if not after.startswith(before) or after.count(_OBSERVATION) != 1:
+            raise TemplateError(
+                "this chat template changes earlier messages when one is appended; give a template that only appends"
+            )
+        self._head, self._tail = after[len(before) :].split(_OBSERVATION)
+        self._closing = before[before.rindex(_REPLY) + len(_REPLY) :]
+        self._end = self._find_end()
+        eos = tokenizer.eos_token_id
+        self._ends = {self._end, *(eos if isinstance(eos, list) else [eos])}
+
+    def _find_end(self) -> int:
+        """The token with which the template ends a reply."""
+        added = {*self._tokenizer.all_special_ids, *self._tokenizer.get_added_vocab().values()}
+        for number in self._encoded(self._closing):
+            if number in added:
+                return number
+            if self._tokenizer.decode([number]).strip():
+                break
+        raise TemplateError(
+            f"this chat template ends a reply with {self._closing!r}, not with a special token, so no one can tell "
+            "where a reply ends; give a template that ends each reply with a special token"
+        )
+
+    def opening(self, messages: list[dict[str, str]]) -> Ids:
+        return self._encoded(self._rendered(messages, prompt=True))
+
+    def cut_after_end(self, ids: Ids) -> Ids:
+        """A reply without what a trainer appends (padding) or still samples after the token that ends it."""
+        ends = [place for place, number in enumerate(ids) if number in self._ends]
+        return ids[: ends[0] + 1] if ends else ids
+
+    def read_reply(self, ids: Ids) -> dict[str, str]:
+        ended = bool(ids) and ids[-1] in self._ends
+        text = self._tokenizer.decode(ids[:-1] if ended else ids, skip_special_tokens=True)
+        return {"text": text, "finish_reason": "stop" if ended else "length"}
+
+    def encode_observation(self, observation: str, *, reply: Ids) -> Ids:
+        """From the end of a reply to the beginning of the next one."""
+        closing = self._closing
+        if reply and reply[-1] == self._end:
+            closing = closing.partition(self._tokenizer.convert_ids_to_tokens(self._end))[2]
+        return self._encoded(closing + self._head + observation + self._tail)
+
+    def _rendered(self, messages: list[dict[str, str]], *, prompt: bool) -> str:
+        text = self._tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=prompt, **self._keywords
+        )
+        return str(text)
+
+    def _encoded(self, text: str) -> Ids:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])

@@ -1,0 +1,79 @@
+"""verifiers: the tasks as a taskset, episodes as an environment. The module `evalharness_worlds` is its plugin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import verifiers.v1 as vf
+from verifiers.v1.harnesses.null import NullHarness
+from verifiers.v1.runtimes import SubprocessConfig
+
+from evalharness.rl.clients.session import AsyncSession, tasks
+
+__all__ = ["NullHarness", "WorldEnv", "WorldTaskset"]
+
+
+class WorldData(vf.TaskData):  # type: ignore[misc]
+    url: str
+    split: str
+    task_id: str
+    reward: str | None
+
+
+class WorldConfig(vf.TasksetConfig):  # type: ignore[misc]
+    url: str = "http://127.0.0.1:8000"
+    """What `evalharness env serve` printed; its token, where it has one, is read from $EVALHARNESS_ENV_TOKEN."""
+    split: Literal["train", "validation"] = "train"
+    reward: Literal["success", "progress_gain"] | None = None
+    """None: the server's."""
+
+
+class WorldTask(vf.Task[WorldData]):  # type: ignore[misc]
+    pass
+
+
+class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):  # type: ignore[misc]
+    def load(self) -> Iterator[WorldTask]:
+        config = self.config
+        for task in tasks(config.url, config.split):
+            yield WorldTask(
+                WorldData(
+                    id=task["id"],
+                    name=task["id"],
+                    description=task["goal"],
+                    system_prompt=task["system_prompt"],
+                    url=config.url,
+                    split=config.split,
+                    task_id=task["id"],
+                    reward=config.reward,
+                ),
+                config.task,
+            )
+
+
+class WorldEnvConfig(vf.EnvConfig):  # type: ignore[misc]
+    # The harness only talks to the model and runs no code of its: a process here is enough.
+    player: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
+
+
+class WorldEnv(vf.Env[WorldEnvConfig]):  # type: ignore[misc]
+    """The server plays the user: the opening is the first user turn, each observation the next one."""
+
+    async def run(self, task: WorldTask, agents: Any) -> None:
+        data, total = task.data, 0.0
+        async with AsyncSession(data.url) as session:
+            turn = await session.reset(split=data.split, task_id=data.task_id, reward=data.reward)
+            async with agents.player.interaction(task) as interaction:
+                segment = await interaction.turn(turn.text)
+                while not segment.terminated:
+                    turn = await session.step(segment.last_reply)
+                    total += turn.reward
+                    if turn.done:
+                        break
+                    segment = await interaction.turn(turn.text)
+            state = await session.state()
+        trace = interaction.trace
+        trace.record_reward("reward", total)
+        for name in ("success", "progress", "step_count"):
+            trace.record_metric(name, float(state[name]))

@@ -1,0 +1,142 @@
+"""The server's life: from the options to Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.openenv.door import (
+    Door,
+    Gate,
+    is_loopback,
+    is_one_of,
+    listening,
+    require_address,
+    token_of,
+)
+from evalharness.play.cluster import WorkerSite, worker_site
+from evalharness.protocol.drawn import fixed_name
+from evalharness.protocol.perturb import RANDOM, surfaces
+from evalharness.protocol.prompt import load_prompts
+from evalharness.rl.server.application import application
+from evalharness.rl.server.pools import Pools
+from evalharness.rl.server.service import Service
+from evalharness.rl.server.session import Reward, Rules
+from evalharness.rl.server.tasks import Note, TaskTable, Wanted, load_table
+from evalharness.suites.selection import families_of_all
+
+TOKEN = "EVALHARNESS_ENV_TOKEN"
+"""Variable with the token; without it one is made where one is needed."""
+_FLAGS = "--port or --host"
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """What `evalharness env serve` can be given."""
+
+    name: str
+    """What the environment is called in the paths of the task API."""
+    tasks: Wanted
+    reward: Reward = "success"
+    max_turns: int | None = None
+    perturb: str | None = None
+    """`random`: drawn for each episode of `train`."""
+    seed: int = 0
+    """Of the words that are drawn."""
+    prompts: Path | None = None
+    keep_thinking: bool = False
+    sessions: int = 256
+    waiting: int = 64
+    host: str = "127.0.0.1"
+    port: int = 8000
+    cluster: str | None = None
+    """Ray cluster whose nodes hold the environments; None: this machine does."""
+    cluster_install: bool = False
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What a client needs."""
+
+    url: str
+    token: str | None
+    table: TaskTable
+
+
+def chosen_families(specs: Mapping[str, EnvSpec], name: str, suite: Suite) -> list[EnvSpec]:
+    """Those that a name or `all` means. Raises UserError."""
+    known = {family: spec for family, spec in specs.items() if spec.suites.expected.get("open")}
+    if name == "all":
+        return [known[family] for family in families_of_all(known, suite)]
+    if name not in known:
+        raise UserError(f"unknown family {name!r}{nearest(name, [*sorted(known), 'all'])}")
+    return [known[name]]
+
+
+def serve(
+    options: ServeOptions,
+    specs: Mapping[str, EnvSpec],
+    data: Path,
+    note: Note,
+    ready: Callable[[Ready], None],
+) -> None:
+    """Until Ctrl-C; `ready` hears of the address. Raises UserError, KeyboardInterrupt."""
+    token = token_of(TOKEN, needed=not is_loopback(options.host))
+    require_address(options.host, options.port, _FLAGS)
+    with worker_site(options.cluster, install=options.cluster_install, on_status=note) as site:
+        run_to_end(_serve(_service(options, specs, data, note, site), options, token, ready))
+
+
+def _service(
+    options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note, site: WorkerSite
+) -> Service:
+    """Everything that can be wrong is found here, before any environment is started. Raises UserError."""
+    families = options.tasks.families
+    if options.tasks.allow_eval_tasks and options.perturb == RANDOM:
+        raise UserError("--perturb random is for training tasks alone; leave --allow-eval-tasks out")
+    names = [spec.family for spec in families]
+    prompts = load_prompts(families, options.prompts)
+    spoken = surfaces(specs, names, fixed_name(options.perturb))
+    table = load_table(options.tasks, data, note)
+    rules = Rules(
+        {spec.family: spec for spec in families},
+        prompts,
+        spoken,
+        {spec.family: options.max_turns or min(spec.own.max_turns, MAX_TURNS) for spec in families},
+        options.keep_thinking,
+        options.seed if options.perturb == RANDOM else None,
+    )
+    pools = Pools(families, options.sessions, data, site)
+    return Service(options.name, table, pools, rules, options.reward)
+
+
+async def _serve(
+    service: Service, options: ServeOptions, token: str | None, ready: Callable[[Ready], None]
+) -> None:
+    """Until cancelled. Raises UserError when the port is taken."""
+    door = Door() if token is None else Door(lambda given: is_one_of(given, [token]))
+    gate = Gate(options.sessions, options.waiting)
+    # As many as may wait may also knock at the same moment.
+    backlog = options.sessions + options.waiting
+    try:
+        async with listening(
+            application(service, door, gate),
+            options.host,
+            options.port,
+            backlog=backlog,
+            flags=_FLAGS,
+            cancel_when_gone=True,
+        ) as url:
+            warming = asyncio.ensure_future(service.pools.warm_up())
+            ready(Ready(url, token, service.table))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                warming.cancel()
+    finally:
+        await service.pools.close()

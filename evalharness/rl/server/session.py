@@ -1,0 +1,254 @@
+"""One client's episode, played by the harness's own loop with the client's replies.
+
+`play.loop.play` is the whole of it: prompt, parser, corrections and scores are those of an evaluation because they
+are the same code. The client is the player; what the loop would send to a model goes to the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, TypeVar
+
+from evalharness.agents.base import Agent, EpisodeStart, Request, Said
+from evalharness.base.timing import CallTimes
+from evalharness.envs.base import EnvSpec, Task
+from evalharness.models.base import Environment, Player, Reply, RequestForm
+from evalharness.play import loop
+from evalharness.play.workers.process import RemoteEnvironment
+from evalharness.protocol.drawn import draw_name, surface_named
+from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.protocol.react import ParsedReply
+from evalharness.records.episode import Episode, Turn
+from evalharness.rl.server.pools import Pools
+from evalharness.rl.server.tasks import Served
+
+Reward = Literal["success", "progress_gain"]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How episodes are played, the same for all sessions."""
+
+    specs: Mapping[str, EnvSpec]
+    prompts: Mapping[str, PromptFile]
+    surfaces: Mapping[str, PlayedSurface]
+    turn_limits: Mapping[str, int]
+    """Family -> turns of an episode."""
+    keep_thinking: bool = False
+    words_seed: int | None = None
+    """Each episode of `train` draws its words from it and its id; None: all speak as `surfaces` do."""
+
+    def surface(self, served: Served, episode_id: str) -> PlayedSurface:
+        family = served.task.family
+        if self.words_seed is None or served.split != "train":
+            return self.surfaces[family]
+        return surface_named(self.specs[family], draw_name(self.words_seed, episode_id))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a client gets for a reset or a reply."""
+
+    messages: tuple[Message, ...]
+    """What to append to the conversation before the next reply: system and user message, or the observation."""
+    kept: str | None = None
+    """The client's own last reply as an evaluation's conversation goes on with it; None after a reset."""
+    done: bool = False
+    reward: float | None = None
+    """None after a reset."""
+    admissible: tuple[str, ...] | None = None
+    """In a bare episode."""
+
+
+class _Watched:
+    """The environment as the loop sees it. A call that has begun is carried out to its end: a cancelled one would end
+    the worker process, and with it the episodes of other sessions."""
+
+    def __init__(self, environment: RemoteEnvironment) -> None:
+        self.environment = environment
+        self.progress = 0.0
+        """Progress right after the reset."""
+
+    @property
+    def last_call(self) -> CallTimes:
+        return self.environment.last_call
+
+    async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
+        goal, observation, info = await _whole(self.environment.reset(task))
+        self.progress = info["progress"]
+        return goal, observation, info
+
+    async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
+        return await _whole(self.environment.step(action))
+
+    async def valid_actions(self) -> list[str]:
+        return await _whole(self.environment.valid_actions())
+
+    async def oracle(self) -> list[str]:
+        return await _whole(self.environment.oracle())
+
+    async def reference_plans(self) -> dict[str, list[str]]:
+        return await _whole(self.environment.reference_plans())
+
+
+async def _whole(call: Awaitable[Result]) -> Result:
+    """Cancelled, it waits for the call's end first."""
+    inner = asyncio.ensure_future(call)
+    try:
+        return await asyncio.shield(inner)
+    except asyncio.CancelledError:
+        with contextlib.suppress(Exception):
+            await inner
+        raise
+
+
+@dataclass
+class _Client(Player):
+    """The player of the loop: says what the client sends."""
+
+    messages: list[Message] = field(default_factory=list)
+    """The loop's own list: it grows as the loop appends."""
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    replies: asyncio.Queue[Reply] = field(default_factory=lambda: asyncio.Queue(1))
+
+    def begin(self, environment: Environment) -> _Client:
+        return self
+
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
+        self.messages = messages
+        self.asked.set()
+        return await self.replies.get()
+
+
+class Bare(Agent):
+    """No prompt, for trainers that word, remember and read by themselves: nothing but observations; a reply is the
+    action, whatever it says."""
+
+    name: ClassVar[str] = "bare"
+    needs_valid_actions: ClassVar[bool] = True
+    admissible: tuple[str, ...] = ()
+    """None at the end of an episode."""
+
+    def start(self, episode: EpisodeStart) -> None:
+        self._messages: list[Message] = []
+        self._hear(episode.observation, episode.valid_actions)
+
+    def request(self) -> Request:
+        return Request(self._messages)
+
+    def read(self, said: Said) -> ParsedReply:
+        self._messages.append({"role": "assistant", "content": said.text})
+        return ParsedReply("", said.text, said.text, ())
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        self._hear(observation, valid_actions)
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return ""  # every reply is an action
+
+    def _hear(self, observation: str, valid_actions: tuple[str, ...] | None) -> None:
+        self._messages.append({"role": "user", "content": observation})
+        self.admissible = valid_actions or ()
+
+
+class RunningEpisode:
+    """From the reset to the end."""
+
+    def __init__(
+        self,
+        served: Served,
+        reward: Reward,
+        episode_id: str,
+        surface: PlayedSurface,
+        bare: Bare | None = None,
+    ) -> None:
+        self.served = served
+        self.surface = surface
+        self.reward: Reward = reward
+        self.episode_id = episode_id
+        self.bare = bare
+        self.replies: list[Reply] = []
+        self.turns: list[Turn] = []
+        self.result: Episode | None = None
+        self.world: _Watched | None = None
+        self._client = _Client()
+        self._said = 0
+        self._play: asyncio.Task[None] | None = None
+
+    @property
+    def over(self) -> bool:
+        return self._play is not None and self._play.done()
+
+    @property
+    def progress(self) -> float:
+        if self.turns:
+            return self.turns[-1].progress
+        return 0.0 if self.world is None else self.world.progress
+
+    async def begin(self, pools: Pools, rules: Rules) -> Answer:
+        """Raises InfrastructureError, UserError, BusyError."""
+        self._play = asyncio.create_task(self._run(pools, rules))
+        return await self._heard()
+
+    async def say(self, reply: Reply) -> Answer:
+        before, number = self.progress, len(self.turns)
+        self.replies.append(reply)
+        self._client.asked.clear()
+        self._client.replies.put_nowait(reply)
+        answer = await self._heard()
+        assert len(self.turns) == number + 1
+        gained = self.turns[-1].progress - before
+        success = self.result is not None and self.result.success
+        reward = gained if self.reward == "progress_gain" else float(success)
+        return replace(
+            answer,
+            messages=answer.messages[1:],
+            kept=answer.messages[0]["content"],
+            done=self.result is not None,
+            reward=reward,
+        )
+
+    async def close(self) -> None:
+        """Give the simulator back, after the call that it may be carrying out."""
+        if self._play is not None:
+            self._play.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await self._play
+
+    async def _run(self, pools: Pools, rules: Rules) -> None:
+        task = self.served.task
+        own_words = rules.specs[task.family].suites.own_words
+        if self.bare is not None and own_words is not None:
+            task = own_words(task)
+        async with pools.environment(task.family) as environment:
+            self.world = _Watched(environment)
+            self.result = await loop.play(
+                task,
+                self.world,
+                self._client.begin,
+                prompt=rules.prompts[task.family],
+                surface=self.surface,
+                agent=self.bare,
+                max_turns=rules.turn_limits[task.family],
+                keep_thinking=rules.keep_thinking,
+                on_turn=self.turns.append,
+            )
+
+    async def _heard(self) -> Answer:
+        """What the loop says until it asks for the next reply or ends."""
+        assert self._play is not None
+        asked = asyncio.ensure_future(self._client.asked.wait())
+        try:
+            await asyncio.wait({asked, self._play}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            asked.cancel()
+        if self._play.done():
+            self._play.result()  # its exception, where it failed
+        new = tuple(self._client.messages[self._said :])
+        self._said = len(self._client.messages)
+        return Answer(new, admissible=None if self.bare is None else self.bare.admissible)

@@ -1,0 +1,173 @@
+"""Which tasks a trainer may have: splits of open suites, kept apart from each other and from every evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from evalharness.base.errors import UserError
+from evalharness.envs.base import EnvSpec, Suite, Task
+from evalharness.suites.distractors import LEFT_OUT, check_distractors, with_distractors
+from evalharness.suites.excluded import PUBLISHED, Excluded, excluded
+from evalharness.suites.open import FROZEN_SEED
+from evalharness.suites.selection import family_tasks
+
+Split = Literal["train", "validation"]
+SPLITS: tuple[Split, ...] = ("train", "validation")
+Note = Callable[[str], None]
+
+
+class UnknownTaskError(Exception):
+    """A client asked for a split, an index or a task that is not served."""
+
+
+@dataclass(frozen=True)
+class Served:
+    """One task of a split."""
+
+    task: Task
+    split: Split = "train"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a person asks to be served."""
+
+    families: Sequence[EnvSpec]
+    train_seeds: Sequence[int]
+    validation_seeds: Sequence[int]
+    suite: Suite = "open"
+    """Where the tasks of `train` come from; every other suite than `open` is an evaluation's."""
+    allow_eval_tasks: bool = False
+    distractors: int = 0
+    """Objects that the tasks of `train` have and their goals do not need."""
+
+
+@dataclass
+class TaskTable:
+    """The tasks of both splits, in the order of families, seeds and the suites' own tables."""
+
+    splits: Mapping[str, Sequence[Served]]
+    evaluated: bool = False
+    """Tasks of evaluations are among them."""
+    _turns: dict[tuple[str, str | None], int] = field(default_factory=dict)
+
+    def split(self, name: str) -> Sequence[Served]:
+        if name not in self.splits:
+            more = "; start the server with --validation-seeds 1001" if name == "validation" else ""
+            raise UnknownTaskError(f"no split {name!r}; there are: {', '.join(self.splits)}{more}")
+        return self.splits[name]
+
+    def at(self, split: str, index: int) -> Served:
+        tasks = self.split(split)
+        if not 0 <= index < len(tasks):
+            raise UnknownTaskError(f"no task {index} in {split!r}, which has 0-{len(tasks) - 1}")
+        return tasks[index]
+
+    def named(self, split: str, task_id: str) -> Served:
+        """By its name, or by its id if only one suite of the split has such a task."""
+        tasks = self.split(split)
+        found = [served for served in tasks if served.task.name == task_id]
+        found = found or [served for served in tasks if served.task.id == task_id]
+        if len(found) > 1:
+            raise UnknownTaskError(
+                f"several tasks {task_id!r} in {split!r}: {', '.join(each.task.name for each in found)}"
+            )
+        if not found:
+            raise UnknownTaskError(f"no task {task_id!r} in {split!r}")
+        return found[0]
+
+    def drawn(self, split: str, seed: int, family: str | None = None) -> Served:
+        """The same task for the same seed."""
+        tasks = self._of(split, family)
+        return tasks[Random(f"task/{split}/{seed}").randrange(len(tasks))]
+
+    def next(self, split: str, family: str | None = None) -> Served:
+        """The tasks one after the other, in a shuffled order, for clients that name none."""
+        tasks = list(self._of(split, family))
+        turn = self._turns.get((split, family), 0)
+        self._turns[split, family] = turn + 1
+        Random(f"order/{split}/{turn // len(tasks)}").shuffle(tasks)
+        return tasks[turn % len(tasks)]
+
+    def _of(self, split: str, family: str | None) -> Sequence[Served]:
+        tasks = self.split(split)
+        chosen = [served for served in tasks if family in (None, served.task.family)]
+        if not chosen:
+            raise UnknownTaskError(f"no tasks of {family or 'any family'!r} in {split!r}")
+        return chosen
+
+
+def refuse_evaluations(wanted: Wanted) -> list[str]:
+    """What of `wanted` is an evaluation's, a phrase each. Raises UserError unless that is allowed, and for a seed that
+    is in both splits."""
+    if both := sorted({*wanted.train_seeds} & {*wanted.validation_seeds}):
+        raise UserError(
+            f"suite seed {both[0]} is in --train-seeds and in --validation-seeds; give each its own seeds"
+        )
+    found = [] if wanted.suite == "open" else [f"the published suite {wanted.suite!r}"]
+    if FROZEN_SEED in (*wanted.train_seeds, *wanted.validation_seeds):
+        found.append(f"suite seed {FROZEN_SEED}, which every open evaluation plays")
+    if found and not wanted.allow_eval_tasks:
+        raise UserError(
+            f"not served for training: {' and '.join(found)}. A score on tasks that were trained on means nothing. "
+            "Give other seeds (--train-seeds 1-8), or --allow-eval-tasks if that is what you want"
+        )
+    return found
+
+
+def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
+    """Both splits. Suites that are not frozen yet are made, which `evalharness` says and which can take minutes.
+
+    A task that is the same as one of suite seed 0 or of the published suite up to renaming is left out, and of two
+    such tasks in different suites the one that comes later; validation comes first. Raises UserError.
+    """
+    evaluated = refuse_evaluations(wanted)
+    check_distractors(wanted.families, wanted.distractors)
+    if evaluated and wanted.distractors:
+        raise UserError("--distractors is for training tasks alone; leave --allow-eval-tasks out")
+    # Nothing is made that nobody asked for.
+    splits: dict[str, list[Served]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
+    for spec in wanted.families:
+        barred = None if evaluated else excluded(spec, data)
+        published = {} if barred is None else barred.compared.get(PUBLISHED, {})
+        if published and published["tasks"] is None and not published["forms_kept"]:
+            note(
+                f"{spec.title}: the published suite is not at hand, so that its tasks cannot be known again: "
+                "only those of suite seed 0 are kept out (give its folder with --data DIR)"
+            )
+        for seed in wanted.validation_seeds:
+            splits["validation"] += _fresh("validation", family_tasks(spec, "open", data, seed), barred)
+        if wanted.suite == "open":
+            for seed in wanted.train_seeds:
+                tasks = family_tasks(spec, "open", data, seed)
+                varied = with_distractors(spec, seed, tasks, wanted.distractors, note)
+                if barred is not None and (lost := len(tasks) - len(varied)):
+                    barred.refused[LEFT_OUT] += lost
+                splits["train"] += _fresh("train", varied, barred)
+        else:
+            tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
+            splits["train"] += [Served(task) for task in tasks]
+        counts = ", ".join(
+            f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
+            for split, tasks in splits.items()
+        )
+        refused = {} if barred is None else barred.refused
+        left_out = "".join(f", {count} left out: {why}" for why, count in sorted(refused.items()))
+        note(f"{spec.title}: {counts}{left_out}")
+    if evaluated:
+        note(
+            f"WARNING: {' and '.join(evaluated)}: served for training (--allow-eval-tasks). What is trained here "
+            "cannot be evaluated on these tasks; every episode's state says `evaluation_tasks`"
+        )
+    for split, served in splits.items():
+        if not served:
+            raise UserError(f"no task is left for {split}: give more seeds with --{split}-seeds")
+    return TaskTable(splits, bool(evaluated))
+
+
+def _fresh(split: Split, tasks: Sequence[Task], barred: Excluded | None) -> list[Served]:
+    return [Served(task, split) for task in tasks if barred is None or barred.why_not(task) is None]

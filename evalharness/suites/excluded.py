@@ -1,0 +1,112 @@
+"""Tasks that must not be trained on: suite seed 0 and the published suite, other suite seeds that the user names, and
+whatever is the same up to renaming. Training data and served tasks are checked here."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, Task, content_form
+from evalharness.suites.open import FROZEN_SEED, frozen_proofs
+from evalharness.suites.selection import family_tasks
+
+EVALUATED = "suite seed 0"
+PUBLISHED = "published suite"
+
+
+@dataclass
+class Excluded:
+    """What a family's tasks are compared with. Counts what was refused."""
+
+    hashes: dict[str, str]
+    """Content hash -> the suite that it is of."""
+    forms: dict[str, str]
+    compared: dict[str, Any]
+    """Suite -> how it was compared, for the manifest."""
+    spec: EnvSpec
+    refused: Counter[str] = field(default_factory=Counter)
+    taken: set[str] = field(default_factory=set)
+    """Forms of the tasks that were let through: nothing is used twice under two seeds."""
+
+    def reason(self, content_hash: str | None, forms: Iterable[str]) -> str | None:
+        """The suite that a task is of, or one that is the same up to renaming; None where it is of none."""
+        found = self.hashes.get(content_hash or "")
+        return found or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
+
+    def why_not(self, task: Task) -> str | None:
+        """The reason why a task is refused, counted; None when it may be used, and is then taken."""
+        known = set(task_forms(self.spec, task))
+        reason = self.reason(task.content_hash, known)
+        if reason is None and known & self.taken:
+            reason = "taken already"
+        if reason is not None:
+            self.refused[reason] += 1
+            return reason
+        self.taken |= known
+        return None
+
+
+def excluded(
+    spec: EnvSpec, data: Path | None, seeds: Sequence[int] = (), *, evaluated: bool = False
+) -> Excluded:
+    """The tasks of suite seed 0 and of the published suite as far as they are at hand (`evaluated`: these may be used),
+    and those of the open suites of `seeds`.
+
+    Without the published data its tasks are known by what the environment itself keeps of them. A suite of `seeds`
+    that was never made is made now, which is reported and can take minutes. Raises UserError.
+    """
+    hashes: dict[str, str] = {}
+    forms: dict[str, str] = {}
+
+    def add(tasks: Iterable[Task], suite: str) -> int:
+        count = 0
+        for task in tasks:
+            count += 1
+            hashes[task.content_hash] = suite
+            forms.update(dict.fromkeys(task_forms(spec, task), suite))
+        return count
+
+    compared: dict[str, Any] = {}
+    if not evaluated:
+        hashes |= {
+            row.task_hash: EVALUATED
+            for task_id, row in frozen_proofs().items()
+            if task_id.startswith(f"{spec.family}/")
+        }
+        known = set(spec.suites.published_forms())
+        forms.update(dict.fromkeys(known, PUBLISHED))
+        published: int | None = None
+        for suite in sorted(spec.suites.expected.keys() - {"open"} - spec.suites.whole):
+            with contextlib.suppress(MissingDataError, InvalidTaskError, KeyError, ValueError):
+                # An engine's own words for the same tasks add none to the number.
+                published = max(
+                    published or 0, add(spec.suites.load_tasks(suite, data, FROZEN_SEED), PUBLISHED)
+                )
+        compared[PUBLISHED] = {"tasks": published, "forms_kept": len(known)}
+    if spec.suites.expected.get("open"):
+        for seed in sorted({*seeds} | (set() if evaluated else {FROZEN_SEED})):
+            name = f"suite seed {seed}"
+            frozen = seed == FROZEN_SEED  # these are known without being made and checked
+            tasks = (
+                spec.suites.load_tasks("open", None, seed)
+                if frozen
+                else family_tasks(spec, "open", data, seed)
+            )
+            compared[name] = {"tasks": add(tasks, name)}
+    return Excluded(hashes, forms, compared, spec)
+
+
+def task_forms(spec: EnvSpec, task: Task) -> list[str]:
+    """What a task is known by again: digests, of which equal tasks share one. A published task can lack what a form of
+    its family is made of; its content is compared all the same."""
+    try:
+        own = spec.suites.forms(task)
+    except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):
+        own = []
+    # Those of the task that one with distractors was made of: where that is refused, so is this.
+    base = task.payload.get("forms_without_distractors", ())
+    return sorted({*own, *content_form(task), *base})
