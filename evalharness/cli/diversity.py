@@ -3,7 +3,7 @@ instructions  a heatmap of the similarity between the instructions of installed 
 environments  how similar training data is to the test environments
 
 A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}.
-Needs: pip install 'evalharness[diversity]'. docs/diversity.md
+Needs: pip install 'evalharness[diversity]'. docs/paper.md
 """
 
 from __future__ import annotations

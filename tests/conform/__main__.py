@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser, "files FILE.jsonl", "recorded transcripts; with --protocol a folder", nargs="+", type=Path
     )
     argument(parser, "--family NAME", "only this family's transcripts")
-    argument(parser, "--exceptions FILE", "further exceptions (YAML, see docs/conformance.md)")
+    argument(parser, "--exceptions FILE", "further exceptions (YAML, see docs/verify.md)")
     argument(parser, "--max-differences N", "show so many differences", default=5)
     argument(parser, "--workers N", "processes (default: one a core)", default=os.cpu_count() or 1)
     argument(
