@@ -12,11 +12,12 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TextIO
 
 from evalharness.base.errors import DamageWarning, EvalharnessError, InfrastructureError
+from evalharness.base.extensions import COMMANDS as ADDED
+from evalharness.base.extensions import load_extensions
 from evalharness.base.version import __version__
 from evalharness.cli.parser import CommandParser, add_command, argument, walk_commands
 
@@ -36,15 +37,12 @@ COMMANDS = (
     "doctor",
 )
 """The commands of the core, in the order in which the help lists them."""
-WINGS = "evalharness.commands"
-"""Group of entry points: command name -> module. Every installed package can add commands by it."""
 
 
 def find_commands() -> dict[str, ModuleType]:
     """Name -> module: the core's commands, then those that entry points add (a core command cannot be replaced)."""
     core = {name: importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}") for name in COMMANDS}
-    added = sorted(entry_points(group=WINGS), key=lambda point: point.name)
-    return core | {point.name: point.load() for point in added if point.name not in core}
+    return core | {name: module for name, module in load_extensions(ADDED).items() if name not in core}
 
 
 _EPILOG = """\

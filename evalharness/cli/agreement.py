@@ -31,11 +31,11 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.judge.agreement import compare_raters, published_agreement
     from evalharness.judge.raters import read_raters
     from evalharness.judge.tables import agreement_table
-    from evalharness.training.datasets.as_run import judged
+    from evalharness.records.data_set import open_as_judged
 
     if len(args.raters) < 2:
         raise UserError("agreement needs two raters; see: evalharness judge agreement --help")
-    run_folder = judged(args.run_folder) if args.run_folder is not None else None
+    run_folder = open_as_judged(args.run_folder) if args.run_folder is not None else None
     first, *others = read_raters(args.raters, run_folder)
     for rater in (first, *others):
         if rater.missing:

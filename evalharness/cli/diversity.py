@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError, at_least
+from evalharness.base.extensions import find_hook
 from evalharness.base.paths import data_folder
 from evalharness.cli.common import add_plots_option
 from evalharness.cli.output import say, write_picture
@@ -71,13 +72,14 @@ def run(args: argparse.Namespace) -> int:
 def _environments(args: argparse.Namespace) -> int:
     from evalharness.results.report import diversity as pictures
     from evalharness.results.report import looks
-    from evalharness.training.datasets.similarity import FLAG, block_means
 
     if not args.sources:
         raise UserError("diversity environments needs a training file")
+    if (block_means := find_hook("similarity")) is None:
+        raise UserError("diversity environments needs evalharness.training, which is not installed here")
     rows, name, flagged = block_means(args.sources, args.seed, args.embedding, data_folder())
     for row in flagged:
-        say(f"{row['first']} x {row['second']}: {row['similarity']:.2f}, not below {FLAG}")
+        say(f"{row['first']} x {row['second']}: {row['similarity']:.2f}, not below {row['limit']:g}")
     with looks.style():
         write_picture(args.output / "environments", rows, pictures.draw_similarity(rows, name))
     return 0

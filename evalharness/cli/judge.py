@@ -37,13 +37,13 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.judge.judging import Judging, judge_run
     from evalharness.judge.tables import judgement_table
     from evalharness.models.work import watch_work
-    from evalharness.training.datasets.as_run import judged
+    from evalharness.records.data_set import open_as_judged
 
     at_least(1, turns=args.turns)
     require_writable("--json", args.json)
     judge = policy_of(args, "judge", max_tokens=args.max_tokens or _MAX_TOKENS)
     what = Judging(
-        judged(args.folder),
+        open_as_judged(args.folder),
         judge,
         args.turns,
         args.seed,

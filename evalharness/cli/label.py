@@ -40,10 +40,10 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.judge.judging import judges_of
     from evalharness.judge.label_server import serve
     from evalharness.judge.labels import LabelFolder, labels_csv, read_labels_csv
-    from evalharness.training.datasets.as_run import judged
+    from evalharness.records.data_set import open_as_judged
 
     at_least(1, turns=args.turns)
-    folder = judged(args.folder)
+    folder = open_as_judged(args.folder)
     loaded = load_turns(folder)
     drawn = loaded.drawn(args.turns, args.seed)
     given = None

@@ -19,6 +19,7 @@ from evalharness.cli.parser import CommandParser, argument
 if TYPE_CHECKING:
     from evalharness.results.paper.exhibit import Exhibit, Filled, Given, Measured
     from evalharness.results.report.looks import Style
+    from evalharness.results.scored_run import ScoredRun
 
 HELP = "the paper's tables and figures with your rows in them"
 
@@ -145,24 +146,26 @@ def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
 
 
 def measured() -> Measured:
-    """What data sets and judgements say, read by the rooms that own them."""
+    """What other wings read of data sets and judgements; None for a wing that is not installed."""
+    from evalharness.base.extensions import find_hook
     from evalharness.results.paper.exhibit import Measured
 
-    def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
-        from evalharness.training.datasets.similarity import block_means
+    if (block_means := find_hook("similarity")) is None:
+        return Measured(None, find_hook("error_turns"), find_hook("agreements"))
 
+    def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
         rows, name, _ = block_means(paths, 0, data=data_folder())
         return [{**row, "embedding": name} for row in rows]
 
-    def turns(path: Path) -> dict[str, Any]:
-        from evalharness.training.datasets.layouts import Unfit, read_any
-        from evalharness.training.datasets.stats import error_turns
+    return Measured(similarity, find_hook("error_turns"), find_hook("agreements"))
 
-        return error_turns(read_any(path, Unfit())).to_json()
 
-    def agreement(folder: Path) -> list[dict[str, Any]]:
-        from evalharness.judge.raters import agreements_in
+def page_exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The exhibits on the page of `evalharness report`, with these runs and the data sets among `paths` in them."""
+    from evalharness.envs import specs
+    from evalharness.results.paper.exhibit import Given, named_entries
+    from evalharness.results.paper.exhibits import exhibits_for_page
 
-        return [row.flat() for row in agreements_in(folder)]
-
-    return Measured(similarity, turns, agreement)
+    data = tuple(path for path in paths if path.is_file())
+    entries = named_entries([(None, [run]) for run in runs])
+    return exhibits_for_page(Given(specs(), entries, data, measured=measured()))

@@ -17,7 +17,6 @@ from evalharness.cli.report_figures import add_figure_options, draw_figures
 
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
-    from evalharness.results.scored_run import ScoredRun
     from evalharness.results.viewer.bundle import PicturesOf
 
 HELP = "write runs as one HTML page to look at"
@@ -39,19 +38,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         parser,
         "--only-failures",
         "trajectories of episodes without success alone (a smaller page); the numbers stay those of all",
-    )
-
-
-def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The paper's, with these runs and the data sets among `paths` in them."""
-    from evalharness.cli.paper import measured
-    from evalharness.envs import specs
-    from evalharness.results.paper.exhibit import Given, named_entries
-    from evalharness.results.paper.exhibits import exhibits_for_page
-
-    data = tuple(path for path in paths if path.is_file())
-    return exhibits_for_page(
-        Given(specs(), named_entries([(None, [run]) for run in runs]), data, measured=measured())
     )
 
 
@@ -80,18 +66,18 @@ def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
 def run(args: argparse.Namespace) -> int:
     if args.figures is not None:
         return draw_figures(args)
-    from evalharness.judge.judging import judgements_of
+    from evalharness.base.extensions import find_hook
+    from evalharness.records.data_set import open_as_runs
     from evalharness.results.viewer.bundle import Chosen, load_bundle
     from evalharness.results.viewer.page import write_page
     from evalharness.runs.pictures import Pictures
     from evalharness.runs.study import some_run_folders
-    from evalharness.training.datasets.as_run import opened
-    from evalharness.training.datasets.conversation import BrokenLine, say_broken
 
-    broken: dict[Path, list[BrokenLine]] = {}
+    page_exhibits = find_hook("page_exhibits") or (lambda runs, paths: ())
+    broken: list[str] = []
     drawn: list[Pictures] = []
     runs = some_run_folders(args.runs)
-    with opened(runs, broken) as folders, ExitStack() as stack:
+    with open_as_runs(runs, broken) as folders, ExitStack() as stack:
 
         def pictures(manifest: Manifest) -> PicturesOf:
             if args.no_pictures:
@@ -102,18 +88,17 @@ def run(args: argparse.Namespace) -> int:
         bundle = load_bundle(
             folders,
             prompts=args.prompts,
-            judgements=judgements_of,
+            judgements=find_hook("judgements") or (lambda folder: {}),
             chosen=Chosen(args.family, args.only_failures),
             pictures=pictures,
-            exhibits=lambda scored: _exhibits([run for run in scored if run.folder in runs], runs),
+            exhibits=lambda scored: page_exhibits([run for run in scored if run.folder in runs], runs),
             trainings=_trainings(args.runs),
             sampled=_sampled(args.runs),
         )
     if differing := sum(each.differing for each in drawn):
         note(f"{differing} episodes have no pictures: their actions give other observations here")
-    for path, lines in broken.items():
-        for line in say_broken(path, lines):
-            note(line)
+    for line in broken:
+        note(line)
     size = write_page(args.output, bundle)
     say(f"wrote {args.output} ({size / 1e6:.1f} MB)")
     return 0

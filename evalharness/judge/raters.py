@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
 from evalharness.base.reading import read_known
 from evalharness.judge import judging, labels
-from evalharness.judge.agreement import Agreement, compare_raters
+from evalharness.judge.agreement import compare_raters
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.truth import truth
 from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict, shown_key, told_apart
@@ -131,8 +132,9 @@ def _read(path: Path) -> Rater:
     )
 
 
-def agreements_in(run_folder: Path) -> list[Agreement]:
-    """Every person's labels of a run against every judge's verdicts; of a data set first its marks against either.
+def agreements_in(run_folder: Path) -> list[dict[str, Any]]:
+    """Flat rows: every person's labels of a run against every judge's verdicts; of a data set first its marks against
+    either.
 
     Raises UserError for what is not readable.
     """
@@ -145,4 +147,4 @@ def agreements_in(run_folder: Path) -> list[Agreement]:
     pairs = [(person, judge) for person in people for judge in judges]
     if (people or judges) and is_data(load_turns(run_folder)):
         pairs = [(MARKS, rater) for rater in (*people, *judges)] + pairs
-    return [row for pair in pairs for row in compare_raters(*read_raters(pair, run_folder))[:1]]
+    return [row.flat() for pair in pairs for row in compare_raters(*read_raters(pair, run_folder))[:1]]

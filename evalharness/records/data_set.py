@@ -1,8 +1,19 @@
-"""A data set of conversations as a run folder: the names that who makes one and who reads one share."""
+"""A data set's file in the place of a run folder: the training wing writes its conversations as a run."""
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+
+from evalharness.base.errors import UserError
+from evalharness.base.extensions import find_hook
+from evalharness.base.reading import sha256_of
+from evalharness.base.terminal import say
+from evalharness.records.store import read_manifest
 
 TRAINING_DATA = "training data"
 """`kind` of the model in its manifest."""
@@ -10,6 +21,50 @@ MARK_SUFFIX = "_error"
 """A turn that is marked with `place` has the format error `place_error`."""
 
 
+@contextmanager
+def open_as_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[list[Path]]:
+    """`paths` with each file among them replaced by a temporary run folder of its conversations. `notes`: receives a
+    line for lines that could not be read. Raises UserError."""
+    with tempfile.TemporaryDirectory(prefix="evalharness-data-") as name:
+        folders = []
+        for number, path in enumerate(paths):
+            folder = path
+            if path.is_file():
+                folder = Path(name, f"{number}-{path.stem}")
+                notes += _writer(path)(path, folder)
+            folders.append(folder)
+        yield folders
+
+
+def open_as_judged(path: Path) -> Path:
+    """A run folder as it is; of a data set `data.jsonl` the run folder `data.judged` beside it, which keeps what raters
+    say, made if it is not there.
+
+    Raises UserError if that folder was made of other content.
+    """
+    if not path.is_file():
+        return path
+    folder = judged_folder(path)
+    if not folder.exists():
+        if not os.access(path.parent, os.W_OK):
+            raise UserError(f"{path.parent} cannot be written: what raters say of a data set lies beside it")
+        with tempfile.TemporaryDirectory(prefix=".evalharness-", dir=path.parent) as name:
+            made = Path(name, "run")
+            for line in _writer(path)(path, made):
+                say(f"evalharness: {line}")
+            shutil.move(made, folder)
+    elif read_manifest(folder).identity.model.get("sha256") != sha256_of(path):
+        raise UserError(f"{folder} is of another content of {path}; move the folder away to judge this one")
+    return folder
+
+
 def judged_folder(data: Path) -> Path:
-    """`data.jsonl` -> `data.judged`, which keeps what raters say of it."""
+    """`data.jsonl` -> `data.judged`."""
     return data.with_name(f"{data.stem}.judged")
+
+
+def _writer(path: Path) -> Callable[[Path, Path], Sequence[str]]:
+    """(file, folder) -> lines about what could not be read."""
+    if (write_run := find_hook("run_from_file")) is None:
+        raise UserError(f"{path} is a file, and reading one as a run needs evalharness.training")
+    return write_run

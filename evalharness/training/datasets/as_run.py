@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError
 from evalharness.base.reading import sha256_of
-from evalharness.base.terminal import say
 from evalharness.config import make_config
 from evalharness.envs import specs
 from evalharness.envs.base import Actions, EnvSpec, InvalidTaskError, Task, TaskSuites
 from evalharness.protocol import react
-from evalharness.records.data_set import MARK_SUFFIX, TRAINING_DATA, judged_folder
+from evalharness.records.data_set import MARK_SUFFIX, TRAINING_DATA
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import EPISODES, MANIFEST
-from evalharness.records.store import read_manifest as read_run_manifest
 from evalharness.training.datasets.conversation import (
     BrokenLine,
     Conversation,
@@ -41,52 +34,11 @@ _MOST_VARIANTS = 10_000
 """Of one task; what is no such number says nothing."""
 
 
-@contextmanager
-def opened(paths: Sequence[Path], broken: dict[Path, list[BrokenLine]]) -> Iterator[list[Path]]:
-    """`paths` with each data set among them (a file) replaced by a run folder that holds its conversations."""
-    with tempfile.TemporaryDirectory(prefix="evalharness-data-") as name:
-        found = []
-        for number, path in enumerate(paths):
-            if path.is_file():
-                folder = Path(name, f"{number}-{path.stem}")
-                write_run(path, folder, broken.setdefault(path, []))
-                found.append(folder)
-            else:
-                found.append(path)
-        yield found
-
-
-def judged(path: Path) -> Path:
-    """A run folder as it is; of a data set the run folder beside it, with broken lines named on standard error."""
-    if not path.is_file():
-        return path
+def run_from_file(path: Path, folder: Path) -> list[str]:
+    """Write the data set as a run folder; return a line for each group of lines that could not be read."""
     broken: list[BrokenLine] = []
-    folder = _beside(path, broken)
-    for line in say_broken(path, broken):
-        say(f"evalharness: {line}")
-    return folder
-
-
-def _beside(path: Path, broken: list[BrokenLine]) -> Path:
-    """The run folder `data.judged` of the data set `data.jsonl`, made where it is not there: it keeps what raters say.
-
-    Raises UserError where the data set is not the one that the folder was made of.
-    """
-    folder = judged_folder(path)
-    if not folder.exists():
-        with tempfile.TemporaryDirectory(prefix=".evalharness-", dir=_writable(path.parent)) as name:
-            made = Path(name, "run")
-            write_run(path, made, broken)
-            shutil.move(made, folder)
-    elif read_run_manifest(folder).identity.model.get("sha256") != sha256_of(path):
-        raise UserError(f"{folder} is of another content of {path}; move the folder away to judge this one")
-    return folder
-
-
-def _writable(folder: Path) -> Path:
-    if not os.access(folder, os.W_OK):
-        raise UserError(f"{folder} cannot be written: what raters say of a data set lies beside it")
-    return folder
+    write_run(path, folder, broken)
+    return say_broken(path, broken)
 
 
 def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:

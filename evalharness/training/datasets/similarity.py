@@ -100,7 +100,7 @@ def block_means(
             rows.append({"first": first, "second": second, "similarity": value})
     sets, families = set(labels), set(titles.values())
     flagged = [
-        row
+        {**row, "limit": FLAG}
         for row in rows
         if row["first"] in sets and row["second"] in families and row["similarity"] >= FLAG
     ]

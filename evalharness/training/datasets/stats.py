@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from evalharness.results.behaviour.turns import runs_of
@@ -69,3 +70,10 @@ def error_turns(conversations: Iterable[Conversation]) -> ErrorTurns:
     for conversation in conversations:
         found.add(conversation)
     return found
+
+
+def count_error_turns(path: Path) -> dict[str, Any]:
+    """`error_turns` of a file. Raises UserError where it cannot be read."""
+    from evalharness.training.datasets.layouts import Unfit, read_any
+
+    return error_turns(read_any(path, Unfit())).to_json()

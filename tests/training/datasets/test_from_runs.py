@@ -17,9 +17,9 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.protocol import react
+from evalharness.records.data_set import open_as_runs
 from evalharness.records.store import EPISODES, read_episodes
 from evalharness.suites import open as suites
-from evalharness.training.datasets.as_run import opened
 from evalharness.training.datasets.conversation import (
     Conversation,
     read_data,
@@ -231,7 +231,7 @@ def test_a_played_trajectory_opens_with_its_own_progress(tmp_path: Path) -> None
     path = tmp_path / "data.jsonl"
     made = conversation_of({"key": "persona-1", "persona": "p", "calls": 1}, turns, script)
     write_data(path, [made], {})
-    with opened([path], {}) as (folder,):
+    with open_as_runs([path], []) as (folder,):
         (episode,) = read_episodes(folder)
     assert [turn.progress for turn in episode.turns] == [each["progress_rate"] for each in TRAJECTORY[2::2]]
     assert episode.success
@@ -267,7 +267,7 @@ def test_a_data_set_opens_like_a_run(home: Path, tmp_path: Path) -> None:
         {"kind": "<i>"},
     )
     write_data(path, [*conversations, hostile], (read_manifest(path) or {})["made"])
-    with opened([path], {}) as (folder,):
+    with open_as_runs([path], []) as (folder,):
         episodes = list(read_episodes(folder))
     assert len(episodes) == 5
     for conversation, episode in zip(conversations, episodes, strict=False):
