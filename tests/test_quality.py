@@ -112,14 +112,6 @@ def test_the_lock_to_use_has_all_that_a_run_and_its_plots_need() -> None:
     assert [each for each in wanted if re.split("[<>=]", each)[0] not in pinned] == []
 
 
-def test_ci_runs_the_test_command_of_the_readme() -> None:
-    commands = (ROOT / ".ci" / "run").read_text().splitlines()[-2:]
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert commands == ["make test", "make rest"]
-    assert "    make test\n" in readme
-    assert "    make demo\n" in readme
-
-
 def test_pages_and_help_texts_keep_to_plain_words() -> None:
     written = [
         *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md"),
