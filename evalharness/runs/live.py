@@ -79,6 +79,7 @@ def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
 
 
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
+    """One line for a log. `_view` also shows the concurrency and the server's load."""
     parts = []
     for family, counts in progress.families.items():
         success = _so_far(counts, counts.successes)
@@ -86,7 +87,7 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
         failed = f", {counts.failures} failed" if counts.failures else ""
         parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{rate}{failed}")
     if progress.turns:
-        parts += [_speed(progress), progress.engine()]
+        parts.append(_speed(progress))
     if progress.warning:
         parts.append(progress.warning)
     return " | ".join(filter(None, parts))
