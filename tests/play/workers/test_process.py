@@ -121,6 +121,7 @@ async def test_a_worker_that_dies_between_two_calls_is_told_of_once(
     assert f"the Compass worker {worker.lost}" in (tmp_path / "log").read_text()
 
 
+@pytest.mark.smoke
 async def test_a_worker_that_does_not_answer_is_ended_with_all_that_wait_for_it(compass: EnvSpec) -> None:
     worker = WorkerProcess(replace(compass, worker=replace(compass.worker, step_timeout=1.0)), None, None)
     environment, other = RemoteEnvironment(worker, 0), RemoteEnvironment(worker, 1)
