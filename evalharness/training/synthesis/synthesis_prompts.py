@@ -1,4 +1,4 @@
-"""What a model is asked: `prompts/refine/script.yaml` and `trajectory.yaml`, made into messages."""
+"""What a model is asked: `prompts/training/script.yaml` and `trajectory.yaml`, made into messages."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def load_prompts(folder: Path | None = None) -> SynthesisPrompts:
 
     Raises UserError naming the file and what is wrong in it.
     """
-    ours = prompts_folder() / "refine"
+    ours = prompts_folder() / "training"
     _, script, script_sha = read_prompt_file(ours / "script.yaml", ScriptPrompt, folder)
     _, trajectory, trajectory_sha = read_prompt_file(ours / "trajectory.yaml", TrajectoryPrompt, folder)
     if not 0 <= trajectory.example.script < len(script.examples):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evalharness.cli import refine_data, refine_grounded, refine_synthesis
 from evalharness.cli.parser import CommandParser
+from evalharness.training.commands import refine_data, refine_grounded, refine_synthesis
 
 HELP = "training data with errors and their refinement"
 

@@ -17,7 +17,7 @@ from evalharness.base.text import duration
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import note, results_console, say, write_json
 from evalharness.cli.parser import CommandParser, argument, number, subcommand
-from evalharness.cli.refine_common import (
+from evalharness.training.commands.refine_common import (
     add_bad_order,
     add_chat_template,
     add_mode,

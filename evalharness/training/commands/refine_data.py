@@ -11,7 +11,7 @@ from evalharness.base.text import printable
 from evalharness.cli.common import add_json_option
 from evalharness.cli.output import note, results_console, write_json, write_picture
 from evalharness.cli.parser import Commands, argument, subcommand
-from evalharness.cli.refine_common import (
+from evalharness.training.commands.refine_common import (
     add_bad_order,
     add_chat_template,
     add_exclusion,

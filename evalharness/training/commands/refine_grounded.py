@@ -9,7 +9,7 @@ from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_json_option, data_folder, families_of, open_families, titles
 from evalharness.cli.output import make_console, results_console, write_json
 from evalharness.cli.parser import Commands, argument, subcommand
-from evalharness.cli.refine_common import (
+from evalharness.training.commands.refine_common import (
     add_exclusion,
     add_output,
     excluded_seeds,

@@ -186,7 +186,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _show_data(args: argparse.Namespace) -> int:
     """Conversations of a data set: those of KEY, or the first ones."""
-    from evalharness.cli.refine_common import say_unfit
+    from evalharness.training.commands.refine_common import say_unfit
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.show import conversation_lines
 

@@ -1,0 +1,1 @@
+"""The commands `refine` and `tune`."""
