@@ -32,7 +32,7 @@ class AgentConfig(Part):
         default={}
     )
     """an option of the agent: --agent-option history=2"""
-    action_interface: Annotated[Literal["react", "tools"], Option(model_only=True)] = "react"
+    action_interface: Annotated[Literal["react", "tools"], Option(no_flag=True, model_only=True)] = "react"
     """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
     max_turns: Turns | None = None
     """turns of an episode (default: 30, or less where the family has less)"""
@@ -40,11 +40,11 @@ class AgentConfig(Part):
     """word the actions differently: P1, P1+P4; see: evalharness data perturbations list"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
     """folder with your own prompt file, FAMILY.yaml, of each family (ours: `evalharness data prompts export`)"""
-    system: Annotated[str | None, Option("TEXT|FILE", later=True, model_only=True)] = None
+    system: Annotated[str | None, Option(no_flag=True, later=True, model_only=True)] = None
     """a system message that replaces that of the prompt files: the text, or a file that holds it"""
     shots: Annotated[int | None, Option(later=True, model_only=True)] = Field(default=None, ge=0)
     """worked examples in the prompt: 0 is none; above 1 where a family has more (default: as the prompt file has it)"""
-    history_thinking: Annotated[Literal["strip", "keep"], Option(model_only=True)] = "strip"
+    history_thinking: Annotated[Literal["strip", "keep"], Option(no_flag=True, model_only=True)] = "strip"
     """whether a reply's reasoning stays in the conversation"""
 
     @field_validator("protocol")
@@ -92,7 +92,7 @@ class AgentConfig(Part):
         agent, interface = given["agent"], given.get("action_interface", "react")
         if interface not in ("react", agent):
             raise ValueError(
-                f"--agent {agent} and --action-interface {interface} contradict each other: give one"
+                f"agent {agent} and action_interface {interface} contradict each other: give one"
             )
         if agent in ("react", "tools"):
             return {**given, "agent": None, "action_interface": agent}

@@ -17,7 +17,7 @@ class ExecutionConfig(Part):
     """environment processes of a family (default: by cores and measured cost); may be repeated"""
     cluster: Annotated[str | None, Option("ADDRESS", operational=True)] = None
     """run the environments on a Ray cluster: ray://host:10001, host:6379, auto (this machine's), or local (our own)"""
-    cluster_install: Annotated[bool, Option(operational=True)] = False
+    cluster_install: Annotated[bool, Option(no_flag=True, operational=True)] = False
     """have Ray install the simulators' libraries on nodes that lack them"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = Field(default={})
     """a note for tables and plots, such as data_size=8000 (`report --figure DIR --x data_size`); may be repeated"""

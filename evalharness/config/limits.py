@@ -21,7 +21,7 @@ class LimitsConfig(Part):
         default=None, gt=0, allow_inf_nan=False
     )
     """stop this long after the start of the command (seconds, or 90m, 2h30m); the same command continues"""
-    stop_on_format_errors: Annotated[float | None, Option("SHARE", operational=True)] = Field(
+    stop_on_format_errors: Annotated[float | None, Option(no_flag=True, operational=True)] = Field(
         default=None, ge=0, lt=1
     )
     """stop when more than this share of the replies (0..1) are format errors; counted from 20 replies on"""

@@ -25,8 +25,8 @@ class OutsideConfig(Part):
         default=600.0, gt=0, allow_inf_nan=False
     )
     """seconds to wait for an agent from outside that asks for an episode"""
-    agent_listen: Annotated[str, Option("HOST:PORT", operational=True)] = "127.0.0.1:0"
-    """where agents from outside connect; port 0: a free one, which is printed"""
+    agent_listen: Annotated[str, Option(no_flag=True, operational=True)] = "127.0.0.1:0"
+    """HOST:PORT where agents from outside connect; port 0: a free one, which is printed"""
 
     @field_validator("agent_command")
     @classmethod

@@ -65,8 +65,8 @@ class PolicyConfig(Part):
     """sampling temperature; 0 is greedy"""
     top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
     """sample from the most likely tokens whose probabilities add up to P"""
-    top_k: Annotated[int, Option("K", model_only=True)] = Field(default=-1, ge=-1)
-    """sample from the K most likely tokens; -1: from all"""
+    top_k: Annotated[int, Option(no_flag=True, model_only=True)] = Field(default=-1, ge=-1)
+    """sample from the most likely tokens, this many; -1: from all"""
     min_p: Annotated[float, Option(no_flag=True, model_only=True)] = Field(default=0.0, ge=0, le=1)
     """sample from tokens at least P times as likely as the most likely one"""
     presence_penalty: Annotated[float, Option(no_flag=True, model_only=True)] = Field(
@@ -93,10 +93,8 @@ class PolicyConfig(Part):
     """arguments of the chat template: '{"enable_thinking": false}'
 
     In YAML and Python a mapping will do."""
-    extra_body: Annotated[str, Option("JSON", later=True, model_only=True)] = ""
-    """further fields of every request: '{"reasoning_effort": "low"}'
-
-    In YAML and Python a mapping will do."""
+    extra_body: Annotated[str, Option(no_flag=True, later=True, model_only=True)] = ""
+    """further fields of every request: {reasoning_effort: low}"""
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
     """the vLLM to start (default: see `evalharness server status`)"""
     vllm_args: Annotated[str, Option("ARGS")] = ""
@@ -109,7 +107,7 @@ class PolicyConfig(Part):
     """conversations with the model in flight, at most (default: found while the command runs)"""
     session_header: Annotated[str, Option(no_flag=True, operational=True)] = "X-Session-ID"
     """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
-    record_tokens: Annotated[bool, Option(operational=True)] = False
+    record_tokens: Annotated[bool, Option(no_flag=True, operational=True)] = False
     """keep every token id of prompts and replies, with log probabilities, in tokens.parquet (vLLM)"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
     """environment variable that holds the endpoint's key"""

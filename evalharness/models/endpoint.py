@@ -260,7 +260,7 @@ class ChatEndpoint:
         self._tells_stop = reply.tells_stop
         if self._record_tokens and reply.tokens is None:
             raise UserError(
-                f"{self.base_url} returns no token ids: --record-tokens needs a vLLM (0.10.2 or later); leave it out"
+                f"{self.base_url} returns no token ids: record_tokens needs a vLLM (0.10.2 or later); leave it out"
             )
 
     def facts(self) -> dict[str, Any]:

@@ -148,14 +148,14 @@ class Episodes:
         self._noticed_cut = False
 
     def _look_at_form(self, turn: Turn) -> None:
-        """Raises AbortedError where more replies are format errors than `--stop-on-format-errors` allows."""
+        """Raises AbortedError where more replies are format errors than `stop_on_format_errors` allows."""
         replies = self._replies
         replies.add(turn)
         self.progress.warning = replies.warning()
         most = self.work.limits.stop_on_format_errors
         if most is not None and replies.turns >= ENOUGH and replies.share > most:
             why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
-            raise AbortedError(f"{why} (--stop-on-format-errors {most:g})")
+            raise AbortedError(f"{why} (stop_on_format_errors: {most:g})")
 
     async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
         """Infrastructure errors pass through."""

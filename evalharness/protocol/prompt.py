@@ -42,7 +42,7 @@ class Example(_Strict):
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What a run changes about the prompt files that it plays with (`--system`, `--shots`)."""
+    """What a run changes about the prompt files that it plays with (`system`, `--shots`)."""
 
     system: str | None = None
     shots: int | None = None

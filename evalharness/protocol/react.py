@@ -37,7 +37,7 @@ class FormatError(StrEnum):
     INVENTED_OBSERVATION = "invented_observation"
     """The model went on to write the world's answer itself; all from there on is cut off."""
     BAD_CALL = "bad_call"
-    """A call of another tool than `act`, or without a command (`--action-interface tools`)."""
+    """A call of another tool than `act`, or without a command (`--agent tools`)."""
     ECHOED_OBSERVATION = "echoed_observation"
     """The reply begins with an observation, before its thought and action; that part is passed over."""
     PROTOCOL_INVALID = "protocol_invalid"

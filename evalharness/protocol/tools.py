@@ -1,4 +1,4 @@
-"""Acting by tool calls (`--action-interface tools`): the model has one tool, `act(command)`. Pure."""
+"""Acting by tool calls (`--agent tools`): the model has one tool, `act(command)`. Pure."""
 
 from __future__ import annotations
 

@@ -175,10 +175,10 @@ def _cut(replies: Replies) -> str:
 _ADVICE: dict[str, Callable[[Replies], str]] = {
     "truncated": _cut,
     "reasoning_truncated": lambda replies: f"{_cut(replies)} (they end inside their reasoning), {_THINKING}",
-    "tool_call": lambda _: "the model called a tool: --action-interface tools",
+    "tool_call": lambda _: "the model called a tool: --agent tools",
     "json": lambda _: (
-        "replies hold JSON, and the action is a line 'Action: ...': say so with --system or --prompts, or give "
-        "--action-interface tools"
+        "replies hold JSON, and the action is a line 'Action: ...': say so with --prompts, or give "
+        "--agent tools"
     ),
     "empty": lambda _: (
         "replies are empty: see what the server says to one request, its chat template and its stop tokens"
@@ -189,13 +189,11 @@ _ADVICE: dict[str, Callable[[Replies], str]] = {
         else f"the agent {replies.agent} finds no action in them; {_LOOK}"
     ),
     "thought_only": lambda replies: (
-        "the model calls no tool: start its server with the parser of its tool calls, or give --action-interface react"
+        "the model calls no tool: start its server with the parser of its tool calls, or give --agent react"
         if replies.agent == "tools"
-        else "a thought and no action: say with --system or --prompts that both lines are needed"
+        else "a thought and no action: say with --prompts that both lines are needed"
     ),
-    "bad_call": lambda _: (
-        "calls of another tool than `act`, or without a command; --action-interface react needs none"
-    ),
+    "bad_call": lambda _: "calls of another tool than `act`, or without a command; --agent react needs none",
     "several_actions": lambda _: "several actions in one, of which only the first is carried out",
     "several_refused": lambda _: "several actions or lines in one, of which none is carried out",
     "invented_observation": lambda _: (

@@ -10,7 +10,7 @@
 | `handouts.jsonl`, `agent.log` | of agents from outside: each hand-out, and what their processes printed |
 | `summary.json` | the scores |
 | `episodes.parquet`, `turns.parquet` | the same episodes for analysis |
-| `tokens.jsonl`, `tokens.parquet` | every token of prompts and replies, with `--record-tokens` |
+| `tokens.jsonl`, `tokens.parquet` | every token of prompts and replies, with `record_tokens: true` |
 """
 
 from __future__ import annotations

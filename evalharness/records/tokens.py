@@ -1,4 +1,4 @@
-"""The tokens of a run (`run --record-tokens`): what the model was given and what it gave, as the server numbers them.
+"""The tokens of a run (`record_tokens: true`): what the model was given and what it gave, as the server numbers them.
 
 Text cannot be turned back into them: a tokenizer may split the same text in another way than the model did. A line of
 `tokens.jsonl` is an episode, written before the episode's own line; of each prompt it holds what follows the part that

@@ -15,7 +15,7 @@ from evalharness.cli import main
         (["run", "--modle", "oracle"], "--model"),
         (["run", "--modle=oracle", "--lmit", "3"], "--model --limit"),
         (["refine", "trajectoris"], "'trajectories'"),
-        (["run", "--model", "oracle", "--action-interface", "tool"], "'tools'"),
+        (["report", "RUN", "--style", "papr"], "'paper'"),
         (["report", "RUN", "--outptu", "x"], "--output"),
     ],
 )

@@ -318,7 +318,10 @@ READERS: Mapping[str, Reader] = {
     "run prompts": _command("run", *_PLAYED, "--model", "random", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "protocol": _command("data", "protocols", "show", "protocol.yaml", files="protocol.yaml"),
     "protocol import": _command("data", "protocols", "import", "verl-agent", "theirs", files="theirs/*/*/*/*"),
-    "prompts show": _command("data", "prompts", "show", "babyai", "--prompts", "prompts", files="prompts/babyai.yaml"),
+    "prompts show": _command(
+        "data", "prompts", "show", "babyai", "--prompts", "prompts", "--system", "system.txt",
+        files="prompts/babyai.yaml system.txt",
+    ),
     "sampling": _command(
         "run", *_PLAYED, "--model", NOBODY, "--model-name", "x", "--sampling", "generation_config.json",
         files="generation_config.json",
@@ -330,8 +333,8 @@ READERS: Mapping[str, Reader] = {
         "run", "--suite", "open", "--dry-run", "--model", "random", "--tasks", "@tasks.txt", files="tasks.txt"
     ),
     "template": _command(
-        "run", *_PLAYED, "--model", "checkpoint", "--chat-template", "template.jinja", "--system", "system.txt",
-        files="template.jinja system.txt",
+        "run", *_PLAYED, "--model", "checkpoint", "--chat-template", "template.jinja",
+        files="template.jinja",
     ),
     "checkpoint": _command("run", *_PLAYED, "--model", "checkpoint", files="checkpoint/*"),
     "import folder": _command("data", "import", "published", "--data", "brought", files="published/*/*"),

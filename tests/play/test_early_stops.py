@@ -37,7 +37,9 @@ async def test_a_run_stops_where_more_replies_than_that_are_format_errors(
 ) -> None:
     async with ChatServer(answer=lambda request: JSON_REPLY).running() as server:
         options = ("--model", server.url, "--model-name", "toy", "--concurrency", 1, "--max-turns", 8)
-        stop = ("--stop-on-format-errors", 0.5)
+        settings = tmp_path / "settings.yaml"
+        settings.write_text("stop_on_format_errors: 0.5\n")
+        stop = ("--config", settings)
         done = await asyncio.to_thread(run_compass, environment, tmp_path / "run", *options, *stop)
         assert len(server.requests) == 1 + 20
         assert done.returncode == 3

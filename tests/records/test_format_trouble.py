@@ -37,9 +37,9 @@ def replies(*turns: Turn, **more: Any) -> Replies:
         (
             '<tool_call>{"name": "look"}</tool_call>',
             False,
-            "the model called a tool: --action-interface tools",
+            "the model called a tool: --agent tools",
         ),
-        ('{"name": "act", "arguments": {"command": "look"}}', False, "--action-interface tools"),
+        ('{"name": "act", "arguments": {"command": "look"}}', False, "--agent tools"),
         ("", False, "replies are empty"),
         ("I would look around.", False, "no line 'Action: ...'"),
         ("Thought: I look.", False, "a thought and no action"),

@@ -17,7 +17,9 @@ async def test_it_shows_what_a_model_would_read_and_what_is_left(
 ) -> None:
     run = tmp_path / "run"
     async with ChatServer().running() as server:
-        model = ("--model", server.url, "--model-name", "toy", "--system", "Play well.", "--shots", 0)
+        settings = tmp_path / "settings.yaml"
+        settings.write_text("system: Play well.\n")
+        model = ("--model", server.url, "--model-name", "toy", "--config", settings, "--shots", 0)
         dry = await asyncio.to_thread(
             run_compass, environment, run, *model, "--limit", 4, "--dry-run", "--json", tmp_path / "plan.json"
         )

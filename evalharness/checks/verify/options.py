@@ -49,7 +49,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
         if not same(found[key], wanted[key])
     ]
     if Adaptation.of(config) != Adaptation():
-        what = "that of the prompt without its --system, --shots"
+        what = "that of the prompt without its system message and --shots"
         findings += [
             Finding("manifest", f"manifest.json, prompts_sha256.{family}", what)
             for family in _with_our_prompts(manifest, specs)

@@ -213,7 +213,7 @@ def prepare_outside(name: str, config: OutsideConfig) -> Prepared:
                     host,
                     port,
                     backlog=_SESSIONS + _WAITING,
-                    flags="--agent-listen HOST:PORT",
+                    flags="agent_listen: HOST:PORT in --config FILE",
                 )
             )
             started = None if command is None else Started(command, folder / LOG, url, hub, config.program[1])

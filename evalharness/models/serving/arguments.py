@@ -86,7 +86,7 @@ def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], di
         raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
     if tools and "enable-auto-tool-choice" not in option_names(extra):
         raise UserError(
-            "--action-interface tools needs a vLLM that reads tool calls; name the model's parser: --vllm-args "
+            "--agent tools needs a vLLM that reads tool calls; name the model's parser: --vllm-args "
             '"--enable-auto-tool-choice --tool-call-parser hermes"'
         )
     if config.sampling == "model" and "generation-config" not in option_names(extra):

@@ -128,7 +128,7 @@ async def test_tool_calls_are_read_again_as_they_were(environment: dict[str, str
         return whole
 
     async with ChatServer(answer).running() as server:
-        options = ("--model-name", "toy", "--limit", 1, "--max-turns", 4, "--action-interface", "tools")
+        options = ("--model-name", "toy", "--limit", 1, "--max-turns", 4, "--agent", "tools")
         done = await asyncio.to_thread(
             run_compass, environment, tmp_path / "run", "--model", server.url, *options
         )

@@ -59,17 +59,23 @@ async def play(talk: Talk, index: int) -> tuple[list[Message], list[Message], li
 async def test_conversations_and_scores_are_those_of_a_run(tmp_path: Path, thinking: str) -> None:
     """`evalharness run` against a chat server that follows the scripts, and a client that does."""
     environment, run = surroundings(tmp_path), tmp_path / "run"
-    options = ("--max-turns", 8, "--history-thinking", thinking)
+    options = ("--max-turns", 8)
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(f"history_thinking: {thinking}\n")
     async with ChatServer(answer).running() as server:
         model = ("--model", server.url, "--model-name", "toy", "--suite", "open", "--tasks", "compass:0-2")
-        done = await asyncio.to_thread(evalharness, environment, "run", *model, *options, "-o", run)
+        done = await asyncio.to_thread(
+            evalharness, environment, "run", *model, *options, "--config", settings, "-o", run
+        )
     assert done.returncode == 0, done.stderr
     sent = [request["messages"] for request in server.requests]
     episodes = {
         episode["task_id"]: episode
         for episode in map(json.loads, (run / "episodes.jsonl").read_text().splitlines())
     }
-    with serving(environment, *COMPASS, *options, "--reward", "progress_gain") as found:
+    with serving(
+        environment, *COMPASS, *options, "--history-thinking", thinking, "--reward", "progress_gain"
+    ) as found:
         async with ClientSession() as client:
             talk = await connect(client, found.url)
             played = [await play(talk, index) for index in range(3)]
