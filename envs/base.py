@@ -28,7 +28,6 @@ from evalharness.envs.task import task_of as task_of
 from evalharness.envs.task import tasks_hash as tasks_hash
 
 if TYPE_CHECKING:
-    from evalharness.envs.teaching import Teaching
     from evalharness.envs.text_env import AnyText as AnyText
     from evalharness.envs.text_env import TextEnv as TextEnv
 
@@ -259,9 +258,6 @@ class EnvSpec:
     """Distributions on whose version its behaviour depends; a run's manifest records them."""
     prompt_file: Path | None = None
     """For an environment outside this repository: where its prompt file is. Default: `prompts/<family>.yaml`."""
-    teaching: Callable[[], Teaching] | None = None
-    """How training data is made in it (`evalharness.envs.teaching`); without it thoughts are plain and errors
-    generic."""
     place: Callable[[str, str], str | None] | None = None
     """(valid action in lower case, '' for the start; its observation) -> where the agent is then, None where these do
     not tell. Only for the analysis of behaviour; without it the family has no figures about places."""
@@ -293,10 +289,3 @@ def _call(target: str, *args: Any) -> Any:
 def distractor_rooms(objects: int) -> int:
     """A room for every four objects begun."""
     return -(-objects // 4)
-
-
-def teaching_of(spec: EnvSpec) -> Teaching:
-    """The family's own, or the plain one."""
-    from evalharness.envs.teaching import Teaching
-
-    return Teaching() if spec.teaching is None else spec.teaching()

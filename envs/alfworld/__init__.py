@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pkgutil import resolve_name
-
 from evalharness.envs.alfworld.actions import ACTIONS
 from evalharness.envs.alfworld.perturbations import WORDING
 from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
@@ -35,6 +32,5 @@ SPEC = EnvSpec(
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     # Measured: 46 MB for the process, 1 MB and half a millisecond a step for each environment.
     worker=WorkerNeeds(envs_per_worker=64, cost=0.5),
-    teaching=partial(resolve_name, f"{__name__}.teaching:TEACHING"),
     place=_place,
 )

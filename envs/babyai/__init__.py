@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pkgutil import resolve_name
-
 from evalharness.envs.babyai.actions import ACTIONS
 from evalharness.envs.babyai.levels import FEW_STARTS, OPEN_VERSION
 from evalharness.envs.babyai.perturbations import WORDING
@@ -29,6 +26,5 @@ SPEC = EnvSpec(
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=32, step_timeout=20.0, reset_timeout=60.0, cost=0.5),
-    teaching=partial(resolve_name, f"{__name__}.teaching:TEACHING"),
     picture=lazily(f"{__name__}.picture:picture"),
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
 from operator import attrgetter
-from pkgutil import resolve_name
 
 from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.jericho.actions import ACTIONS
@@ -27,6 +25,5 @@ SPEC = EnvSpec(
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=8, cost=0.5),
-    teaching=partial(resolve_name, f"{__name__}.teaching:TEACHING"),
     room=attrgetter("room"),
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from pkgutil import resolve_name
-
 from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.pddl.actions import ACTIONS
 from evalharness.envs.pddl.perturbations import WORDING
@@ -26,6 +23,5 @@ SPEC = EnvSpec(
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=32, cost=0.1),
-    teaching=partial(resolve_name, f"{__name__}.teaching:TEACHING"),
     picture=lazily(f"{__name__}.picture:picture"),
 )

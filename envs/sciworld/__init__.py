@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import partial
-from pkgutil import resolve_name
 
 from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.sciworld.actions import ACTIONS
@@ -43,6 +41,5 @@ SPEC = EnvSpec(
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=24, cost=6.0),
-    teaching=partial(resolve_name, f"{__name__}.teaching:TEACHING"),
     place=place,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalharness.envs.teaching import Seeker
+from evalharness.training.teachers.teaching import Seeker
 
 
 def said_by(seeker: Seeker, observation: str, valid: Sequence[str]) -> str | None:

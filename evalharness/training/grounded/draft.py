@@ -13,11 +13,11 @@ from random import Random
 from typing import Any
 
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.envs.scene import Scene, Step
-from evalharness.envs.teaching import Decision, Seeker, Teaching
 from evalharness.models.base import Environment
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.training.grounded.injected_errors import KINDS, InjectedError, Kind, possible_errors
+from evalharness.training.teachers.scene import Scene, Step
+from evalharness.training.teachers.teaching import Decision, Seeker, Teaching
 
 _ATTEMPTS = 14
 """Times that a trajectory is started over because the world did not take an error for one."""

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.config import PolicyConfig, make_part
-from evalharness.envs.scene import mentions
 from evalharness.models.adaptive_concurrency import CEILING
 from evalharness.models.asking import RefusedEarlyError, asked, refuse_scripted
 from evalharness.models.endpoint import TURN_FORM
@@ -25,6 +24,7 @@ from evalharness.records.identity import telling
 from evalharness.training.grounded.draft import DraftedTurn
 from evalharness.training.grounded.replayed import Thinker
 from evalharness.training.grounded.thoughts import NUMBERED, foretells
+from evalharness.training.teachers.scene import mentions
 
 MOST_WORDS = 60
 _MAX_TOKENS = 96

@@ -12,9 +12,9 @@ from random import Random
 from string import Formatter
 from typing import Literal, get_args
 
-from evalharness.envs.scene import Scene, mentions
-from evalharness.envs.teaching import Teaching
 from evalharness.protocol.perturb import PlayedSurface
+from evalharness.training.teachers.scene import Scene, mentions
+from evalharness.training.teachers.teaching import Teaching
 
 Kind = Literal["parameter", "place", "logic"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

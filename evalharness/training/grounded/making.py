@@ -22,7 +22,7 @@ from evalharness.base.errors import InfrastructureError, first_error
 from evalharness.base.machine import usable_cores
 from evalharness.base.text import duration
 from evalharness.base.watching import dim, watching
-from evalharness.envs.base import EnvSpec, Task, teaching_of
+from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment
 from evalharness.models.tries import Tries
 from evalharness.play.workers.pool import EnvironmentPool
@@ -32,6 +32,7 @@ from evalharness.protocol.prompt import load_prompt
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.journal import Journal
 from evalharness.training.grounded.draft import Stage
+from evalharness.training.teachers.teaching import teaching_of
 
 EPISODES_PER_WORKER = 8
 _ATTEMPTS = 3

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
-from evalharness.envs.teaching import Teaching
 from evalharness.models.base import Player, PolicyStoppedError, Reply, RequestForm
 from evalharness.play.loop import play
 from evalharness.protocol.drawn import words_of
@@ -21,6 +20,7 @@ from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.played import played_conversation
 from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
 from evalharness.training.grounded.thoughts import Thought, thoughts
+from evalharness.training.teachers.teaching import Teaching
 
 Thinker = Callable[[list[Message], Sequence[DraftedTurn], int, str], Awaitable[str | None]]
 """(the conversation so far, all turns, which one, the rule's thought) -> another thought; None where it wrote none

@@ -13,8 +13,6 @@ from types import MappingProxyType
 from typing import Literal
 
 from evalharness.base.errors import at_least
-from evalharness.envs.scene import Step
-from evalharness.envs.teaching import Decision, Seeker
 from evalharness.models.base import Reply
 from evalharness.play.loop import play
 from evalharness.protocol.prompt import PromptFile
@@ -26,6 +24,8 @@ from evalharness.training.datasets.played import played_conversation
 from evalharness.training.grounded.draft import Clean, NoTrajectoryError, Stage, step_of
 from evalharness.training.grounded.replayed import Script
 from evalharness.training.grounded.thoughts import base_thought
+from evalharness.training.teachers.scene import Step
+from evalharness.training.teachers.teaching import Decision, Seeker
 
 Errors = Literal["own", "none"]
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from evalharness.envs.scene import Scene, mentions
-from evalharness.envs.teaching import Teaching
 from evalharness.protocol import react
 from evalharness.training.grounded.draft import DraftedTurn
 from evalharness.training.grounded.injected_errors import InjectedError
+from evalharness.training.teachers.scene import Scene, mentions
+from evalharness.training.teachers.teaching import Teaching
 
 NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
 _AGAIN = ("That did not work either. ", "Still not right. ", "")

@@ -17,8 +17,7 @@ from small_suites import freeze, home_at
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.envs.base import EnvSpec, Task, TextEnv, teaching_of
-from evalharness.envs.scene import mentions
+from evalharness.envs.base import EnvSpec, Task, TextEnv
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol import react
 from evalharness.protocol.drawn import surface_named, words_of
@@ -36,6 +35,8 @@ from evalharness.training.datasets.decisions import decisions_of, rules_of
 from evalharness.training.datasets.modes import in_mode
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
+from evalharness.training.teachers.scene import mentions
+from evalharness.training.teachers.teaching import teaching_of
 
 pytestmark = pytest.mark.slow(340)
 

@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 from evalharness.envs import specs
-from evalharness.envs.base import teaching_of
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.training.grounded.draft import ErrorPlan, Stage
 from evalharness.training.grounded.making import FamilyCount, watch_making
 from evalharness.training.grounded.replayed import Recipe, make_conversation
+from evalharness.training.teachers.teaching import teaching_of
 
 TASKS = {
     "alfworld": (0, 40),

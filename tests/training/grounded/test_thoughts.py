@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from evalharness.envs import specs
 from evalharness.envs.base import Task
-from evalharness.envs.scene import Scene, Step
 from evalharness.envs.surface import ActionSurface
 from evalharness.training.grounded.hindsight import usable
 from evalharness.training.grounded.injected_errors import _misspelt
 from evalharness.training.grounded.thoughts import foretells
+from evalharness.training.teachers.scene import Scene, Step
 
 
 def scene(at: int) -> Scene:

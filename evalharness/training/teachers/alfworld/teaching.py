@@ -1,0 +1,249 @@
+"""ALFWorld: thoughts about where a thing may be, what must be done to it, where it belongs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from evalharness.envs.alfworld.oracle import kind_in
+from evalharness.envs.base import Task
+from evalharness.training.teachers.alfworld.searching import Searcher, places_in
+from evalharness.training.teachers.scene import Scene, mentions
+from evalharness.training.teachers.teaching import Detour, Teaching
+
+_MOVES = frozenset({"go", "open"})
+_DOES = {"clean": "cleans", "heat": "heats", "cool": "cools"}
+_DONE = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
+
+
+def _held(scene: Scene) -> str | None:
+    held = None
+    for step in scene.done:
+        action = scene.parse(step.action)
+        if action is not None and action.name == "take":
+            held = action.arguments["object"]
+        elif action is not None and action.name == "put":
+            held = None
+    return held
+
+
+def _last_place(scene: Scene, name: str) -> str | None:
+    """The receptacle of the last action of this name: that one was last gone to, or something was taken from."""
+    for step in reversed(scene.done):
+        action = scene.parse(step.action)
+        if action is not None and action.name == name:
+            return action.arguments["receptacle"]
+    return None
+
+
+def _seen_at(scene: Scene, thing: str, place: str) -> bool:
+    return any(mentions(s.observation, thing) and mentions(s.observation, place) for s in scene.done)
+
+
+_THOUGHTS = {
+    "open to take": (
+        "I look for {kind}, and {place} is closed. I open it.",
+        "The {place} is closed. I open it to look for a {kind}.",
+        "I cannot see into the {place}. A {kind} may be in it, so I open it.",
+    ),
+    "open to use": ("I hold {held} and look for {target}, and {place} is closed. I open it.",),
+    "open": (
+        "I hold {held}, {state}, and {place} is closed. I open it.",
+        "The {place} is closed. I open it before I put the {held} in.",
+        "I have to open the {place} to put the {held} in.",
+    ),
+    "take": (
+        "I look for {thing}, and it is here. I take it.",
+        "Here is {thing}, and the goal asks for a {kind}. I take it.",
+        "I see {thing}. It is the {kind} that I need, so I take it.",
+        "The {thing} is here. I need a {kind}, so I take it.",
+    ),
+    "treat": (
+        "I hold {thing}, {state}, and am at {place}.",
+        "I hold {thing} and am at {place}, which {does} it.",
+        "The {thing} must be {done} first. I am at {place}, so I do it now.",
+    ),
+    "put": (
+        "I hold {thing}, {state}, and am at {place}. I put it here.",
+        "I am at {place} with {thing}. The goal wants it in a {target}, so I put it here.",
+        "This is a {target}, where {thing} belongs. I put it down.",
+    ),
+    "use": (
+        "I hold {held} and look for {thing}, and it is here. I switch it on.",
+        "I hold {held}, and {thing} is here. I switch it on to look at the {kind}.",
+        "Here is {thing}. I use it to examine {held}.",
+    ),
+    "treat there": (
+        "I hold {held}, {state}, and {place} {does} things. I go there.",
+        "I have {held}. It must be {done}, and {place} {does} things. I go there.",
+        "Before I bring {held} away it must be {done}. I go to {place}.",
+    ),
+    "bring": (
+        "I hold {held}, {state}. I go to {place}.",
+        "I have {held}. It belongs in a {target}, so I go to {place}.",
+        "Now {held} goes into a {target}. I go to {place}.",
+    ),
+    "go back": (
+        "I look for {thing}, which I saw at {place}. I go there.",
+        "I saw {thing} at {place}. I go back for it.",
+        "I need a {kind}, and {thing} is at {place}.",
+    ),
+    "search": (
+        "I look for {kind}, and I have seen none yet. It may be at {place}.",
+        "I need a {kind}, and none is in sight. I look at {place}.",
+        "I have no {kind} yet. A {kind} could be at {place}, so I go there.",
+    ),
+    "go back to use": ("I hold {held} and look for {thing}, which I saw at {place}. I go there.",),
+    "other": ("The next step to the goal is: {action}.",),
+}
+"""What is done -> wordings. The first wording of a search names the kind of thing before it says whether one is here:
+what a small model says next is what it finds behind that word in the last observation, a number, or nothing."""
+
+
+def _thoughts(scene: Scene) -> list[str]:
+    kind, target = str(scene.task.payload["object"]), str(scene.task.payload["target"])
+    action, held = scene.next, _held(scene)
+    purpose = scene.ahead(_MOVES)[1]
+    said = {"kind": kind, "target": target, "held": held, "action": scene.action}
+    if action is None or purpose is None:
+        return _worded("other", said)
+    said["state"] = _state(scene, held, target)
+    said["place"] = action.arguments.get("receptacle")
+    said["thing"] = purpose.arguments.get("object")
+    said["does"], said["done"] = _DOES.get(purpose.name), _DONE.get(purpose.name)
+    match action.name:
+        case "go":
+            return _going(scene, purpose.name, said)
+        case "open" if purpose.name == "take" and held is None:
+            return _worded("open to take", said)
+        case "open" if purpose.name == "use":
+            return _worded("open to use", said)
+        case "clean" | "heat" | "cool":
+            return _worded("treat", said)
+        case "open" | "take" | "put" | "use":
+            return _worded(action.name, said)
+    return _worded("other", said)
+
+
+def _worded(what: str, said: Mapping[str, str | None]) -> list[str]:
+    return [text.format(**said) for text in _THOUGHTS[what]]
+
+
+def _state(scene: Scene, held: str | None, target: str) -> str:
+    """`which must be heated`, until it is: `which is heated and belongs in a fridge`."""
+    kind = scene.task.kind
+    if kind not in _DONE:
+        return f"which belongs in a {target}"
+    if any(step.action.startswith(f"{kind} {held} ") for step in scene.done):
+        return f"which is {_DONE[kind]} and belongs in a {target}"
+    return f"which must be {_DONE[kind]}"
+
+
+def _going(scene: Scene, purpose: str, said: Mapping[str, str | None]) -> list[str]:
+    kind, target, place, held = (str(said[what]) for what in ("kind", "target", "place", "held"))
+    here, seen = _last_place(scene, "go"), _seen_at(scene, str(said["thing"]), place)
+    if purpose == "take" and said["held"] is None:
+        if seen:
+            return _worded("go back", said)
+        if here is not None and _looked_in_vain(scene, kind):
+            reasons = _onward(scene, here, place, kind)
+            return [f"{no} {why}" for why in reasons for no in (
+                f"I look for {kind}, and none is here.", f"There is no {kind} at {here}."
+            )]  # fmt: skip
+        if last := _last_place(scene, "take"):  # there the search goes on
+            return [
+                f"I look for {kind}, and no other is in sight. I was at {last}. {why}"
+                for why in _onward(scene, last, place, kind)
+            ]
+        return _worded("search", said)
+    if purpose in _DOES:
+        return _worded("treat there", said)
+    if purpose != "use":
+        return _worded("bring", said)
+    if seen:
+        return _worded("go back to use", said)
+    return [
+        f"I hold {held} and look for {target}, and none is here. {why}"
+        for why in _onward(scene, here or place, place, target)
+    ]
+
+
+def _onward(scene: Scene, here: str, place: str, kind: str) -> list[str]:
+    """Why `place` is the next to look at. Where it follows in the first observation, as that has it: a model that was
+    not shown where the next place comes from went to and fro between the last two drawers."""
+    between = re.search(
+        rf"\ban? {re.escape(here)},(?: and)? an? {re.escape(place)}\b", scene.first_observation
+    )
+    if between:
+        return [
+            f"The room has {between[0]}, so I look at {place} next.",
+            f"After {here} the room has {place}, where I look next.",
+        ]
+    places = places_in(scene.first_observation)
+    if here in places and place in places and places.index(here) < places.index(place):
+        return [
+            f"Further on in the room is {place}, where a {kind} may be.",
+            f"A {kind} may be at {place}, which comes later in the room.",
+        ]
+    return [
+        f"After {here} no place is left where a {kind} may be. I begin again at {place}.",
+        f"All places after it are done, so I go on with {place}.",
+    ]
+
+
+def _looked_in_vain(scene: Scene, kind: str) -> bool:
+    """Whether the last step was to look somewhere, and no such thing was there."""
+    if not scene.at:
+        return False
+    action = scene.parse(scene.done[-1].action)
+    return action is not None and action.name in _MOVES and not _names_a(scene.last, kind)
+
+
+def _names_a(text: str, kind: str) -> bool:
+    return re.search(rf"\b{re.escape(kind)} \d", text) is not None
+
+
+def _idle(scene: Scene) -> list[str]:
+    here = _last_place(scene, "go")
+    return ["look", "inventory", *([f"examine {here}"] if here else [])]
+
+
+def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """Elsewhere, when the plan goes on from anywhere; into and out of the hand; shut again."""
+    found = []
+    action, here, held = scene.next, _last_place(scene, "go"), _held(scene)
+    if action is not None and action.name == "go":
+        places = sorted(set(places_in(scene.first_observation)))
+        wanted, kind = action.arguments["receptacle"], str(scene.task.payload["object"])
+        if held is not None:  # another place of the same kind would do as well
+            places = [place for place in places if kind_in(place) != kind_in(wanted)]
+        unless = kind if held is None else ""
+        found += [Detour(f"go to {place}", None, unless) for place in places if place not in (wanted, here)]
+    for text in valid:
+        parsed = scene.parse(text)
+        if parsed is None or here is None:
+            continue
+        if parsed.name == "put" and parsed.arguments["object"] == held:
+            found.append(Detour(text, f"take {held} from {parsed.arguments['receptacle']}"))
+        if parsed.name == "take" and held is None and text != scene.action:
+            found.append(
+                Detour(text, f"put {parsed.arguments['object']} in/on {parsed.arguments['receptacle']}")
+            )
+        if parsed.name == "close":
+            found.append(Detour(text, f"open {parsed.arguments['receptacle']}"))
+    return found
+
+
+def _seeker(task: Task) -> Searcher:
+    return Searcher(task.kind, str(task.payload["object"]), str(task.payload["target"]))
+
+
+TEACHING = Teaching(
+    thoughts=_thoughts,
+    moves=_MOVES,
+    idle=_idle,
+    detours=_detours,
+    seeker=_seeker,
+    lists_valid=True,
+    per_task=2,
+)

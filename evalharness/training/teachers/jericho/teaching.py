@@ -1,0 +1,140 @@
+"""Jericho: thoughts about what is here, what it may be good for, and where the goal's thing may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evalharness.envs.jericho.observation import understood
+from evalharness.training.teachers.jericho.exploring import Explorer
+from evalharness.training.teachers.scene import Scene, mentions
+from evalharness.training.teachers.teaching import Detour, Teaching
+
+_BACK = {
+    "north": "south", "south": "north", "east": "west", "west": "east", "up": "down", "down": "up",
+    "northeast": "southwest", "southwest": "northeast", "northwest": "southeast", "southeast": "northwest",
+}  # fmt: skip
+_GOAL = re.compile(r"(?:the|a|an) ([\w' -]+?)(?: back)? (?:to|on|in|from)\b")
+_NOTHING = re.compile(r"(?:You can (?:also )?see|There is|You notice) an? ([\w' -]+?)(?: \(| here|\.)")
+
+
+def _treasure(scene: Scene) -> str:
+    match = _GOAL.search(scene.goal)
+    return f"the {match[1]}" if match else "what the goal asks for"
+
+
+def _direction(text: str) -> str | None:
+    word = text.strip().removeprefix("go ")
+    return word if word in _BACK else None
+
+
+def _nouns(text: str) -> list[str]:
+    """The things that a command names, as the story words them."""
+    words = re.sub(r"^(?:look under|look behind|look in|turn on|turn off|[\w-]+) ", "", text.strip())
+    return [
+        part.strip() for part in re.split(r" (?:with|to|on|in|under|behind|at|from) ", words) if part.strip()
+    ]
+
+
+def _thoughts(scene: Scene) -> list[str]:
+    text = scene.action.strip()
+    direction = _direction(text)
+    treasure = _treasure(scene)
+    if direction is not None:
+        return _walking(scene, direction, treasure)
+    things = _nouns(text)
+    verb = text.split()[0]
+    thing = f"the {things[0]}" if things else "it"
+    other = f"the {things[1]}" if len(things) > 1 else "that"
+    in_goal = bool(things) and mentions(scene.goal, things[0])
+    match verb:
+        case "take" | "get" if in_goal:
+            return [
+                f"Here is {thing} that the goal asks for. I take it.",
+                f"This is {thing} I came for. I take it.",
+            ]
+        case "take" | "get":
+            return [
+                f"I see {thing}. It may be of use, so I take it.",
+                f"{_cap(thing)} could help me later. I take it.",
+            ]
+        case "open":
+            return [
+                f"{_cap(thing)} is closed. I open it to see what it holds.",
+                f"I look into {thing}: first I open it.",
+            ]
+        case "unlock":
+            return [
+                f"{_cap(thing)} is locked, and I have {other}. I unlock it.",
+                f"{_cap(other)} should fit {thing}.",
+            ]
+        case "give" | "show":
+            return [
+                f"{_cap(other)} stands in the way and may want {thing}, which I have.",
+                f"I have {thing}. I offer it to {other}.",
+            ]
+        case "put" if in_goal:
+            return [
+                f"I have {thing}, and here is {other}. That is what the goal asks for.",
+                f"{_cap(thing)} belongs on {other}. I put it there.",
+            ]
+        case "look" | "search":
+            spot = f"the {things[-1]}" if things else "here"
+            return [
+                f"Something may be hidden at {spot}. I look.",
+                f"I notice {spot}. I look whether it hides something.",
+            ]
+        case "pull" | "push" | "turn" if "turn on" not in text:
+            return [
+                f"There is {thing}. I {verb} it to see what it does.",
+                f"{_cap(thing)} must do something. I {verb} it.",
+            ]
+        case "turn" | "light":
+            return [
+                f"I will need light. I have {thing}, so I turn it on.",
+                f"It is dark on the way. I turn on {thing}.",
+            ]
+    return [
+        f"I need {treasure}. Here I can {text}.",
+        f"With what I see here, I {text}.",
+    ]
+
+
+def _walking(scene: Scene, direction: str, treasure: str) -> list[str]:
+    carried = re.search(
+        rf"\btake {re.escape(treasure.removeprefix('the '))}\b", "\n".join(s.action for s in scene.done)
+    )
+    if carried:
+        return [
+            f"I have {treasure}. Now I bring it back; the way is {direction}.",
+            f"{_cap(treasure)} is mine. I go {direction} to bring it where it belongs.",
+        ]
+    return [
+        f"I have not found {treasure} yet. I look to the {direction}.",
+        f"I still need {treasure}. A way leads {direction}, so I go there.",
+        f"There is more to explore. I go {direction} to look for {treasure}.",
+    ]
+
+
+def _cap(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _idle(scene: Scene) -> list[str]:
+    return ["inventory", "look", *(f"examine {thing}" for thing in _NOTHING.findall(scene.last))]
+
+
+def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """Another way that the last room description names, and back."""
+    planned = _direction(scene.action)
+    return [Detour(way, back) for way, back in _BACK.items() if way != planned and mentions(scene.last, way)]
+
+
+TEACHING = Teaching(
+    thoughts=_thoughts,
+    seeker=lambda task: Explorer(),
+    idle=_idle,
+    detours=_detours,
+    refused=lambda valid, observation: not valid or not understood(observation),
+    synonyms=False,
+)

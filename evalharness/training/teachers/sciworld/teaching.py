@@ -1,0 +1,131 @@
+"""ScienceWorld: thoughts about what the task asks for, which room is next, what is to be done with which thing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evalharness.envs.sciworld import place
+from evalharness.training.teachers.scene import Scene
+from evalharness.training.teachers.sciworld.finding import FIND, LIFESPAN, Finder
+from evalharness.training.teachers.teaching import Detour, Teaching
+
+_MOVES = frozenset({"go", "look_around"})
+_TASK = re.compile(r"Your task is to (.+?)[.\n]")
+_DOOR = re.compile(r"A door to the ([\w ]+?) \(that is open\)")
+
+
+def _gist(scene: Scene) -> str:
+    match = _TASK.search(scene.goal + "\n")
+    return match[1] if match else "reach the goal"
+
+
+def _where(scene: Scene) -> str | None:
+    for text in (*(step.observation for step in reversed(scene.done)), scene.first_observation):
+        if room := place("", text):
+            return room
+    return None
+
+
+def _destination(scene: Scene) -> str:
+    """The last of the rooms that the plan goes through from here."""
+    room = ""
+    for text in scene.left:
+        action = scene.parse(text)
+        if action is None or action.name not in _MOVES:
+            break
+        room = action.arguments.get("location", room)
+    return room
+
+
+_THOUGHTS = {
+    "on the way": (
+        "I must get to the {end}. The {location} is on the way.",
+        "To {gist} I need the {end}. I go through the {location}.",
+    ),
+    "go": (
+        "To {gist} I need to be in the {location}. I go there.",
+        "What I need for the task should be in the {location}.",
+        "The next place for my task is the {location}.",
+    ),
+    "look_around": (
+        "I am in the {here}. I look what is here.",
+        "I have just come here. I look around for what I need.",
+    ),
+    "open": (
+        "I need what is in the {object}. It is closed, so I open it.",
+        "The {object} must be open first.",
+    ),
+    "focus": (
+        "The task says to focus on it, and this is it: {object}.",
+        "This is what the task asks for. I focus on the {object}.",
+    ),
+    "pick_up": (
+        "I need the {object} to {gist}. I pick it up.",
+        "Here is the {object}. I take it along.",
+    ),
+    "put_down": ("The {object} should stay here. I put it down.",),
+    "move": (
+        "The {object} must go to the {container}. I move it there.",
+        "To {gist}, the {object} belongs in the {container}.",
+    ),
+    "pour": (
+        "I need {substance} in the {container}. I pour it.",
+        "To {gist}, {substance} goes into the {container}.",
+    ),
+    "mix": (
+        "All that is needed is in the {container}. I mix it.",
+        "To {gist} I mix what is in the {container}.",
+    ),
+    "activate": ("The {device} is off, and I need it. I activate it.", "I switch the {device} on."),
+    "deactivate": ("The {device} is no longer needed. I switch it off.",),
+    "use": (
+        "The {tool} tells me about the {object}. I use it.",
+        "To {gist} I use the {tool} on the {object}.",
+    ),
+    "connect": (
+        "The circuit needs a connection: {terminal} to {terminal_of_another}.",
+        "To {gist} I connect {terminal} to {terminal_of_another}.",
+    ),
+    **dict.fromkeys(
+        ("wait", "wait1"), ("This takes time. I wait.", "The change is not done yet. To {gist} I wait.")
+    ),
+    **dict.fromkeys(("look_at", "look_in", "read"), ("I have to know more before I go on, so I {action}.",)),
+    "unknown": ("My task is to {gist}. The next step is: {action}.", "To {gist}, now: {action}."),
+}
+
+
+def _thoughts(scene: Scene) -> list[str]:
+    action, end = scene.next, _destination(scene)
+    said = {"gist": _gist(scene), "action": scene.action, "here": _where(scene), "end": end}
+    if action is None:
+        return [text.format(**said) for text in _THOUGHTS["unknown"]]
+    slots, name = action.arguments, action.name
+    if name == "go" and end and end != slots["location"] and scene.knows(end):
+        name = "on the way"
+    texts = _THOUGHTS.get(name, ("To {gist}, now: {action}.",))
+    return [text.format(**slots, **said) for text in texts]
+
+
+def _idle(scene: Scene) -> list[str]:
+    return ["inventory", "task", *(["look around"] if scene.at else [])]
+
+
+def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """Through another door of this room, and back."""
+    here, action = _where(scene), scene.next
+    doors = _DOOR.findall(scene.last) or (_DOOR.findall(scene.first_observation) if not scene.at else [])
+    planned = action.arguments.get("location") if action is not None else None
+    return [Detour(f"go to {room}", f"go to {here}") for room in doors if here and room != planned]
+
+
+TEACHING = Teaching(
+    thoughts=_thoughts,
+    moves=_MOVES,
+    seeker=lambda task: Finder(task.kind, task.goal) if task.kind in (*FIND, *LIFESPAN) else None,
+    idle=_idle,
+    detours=_detours,
+    look="look around",
+    clock=True,
+    per_task=8,
+)
