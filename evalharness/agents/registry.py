@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from evalharness.agents.base import Agent, AgentOptions
 from evalharness.agents.program import Program
 from evalharness.base.errors import UserError, nearest
+from evalharness.base.extensions import is_there
 
 GROUP = "evalharness.agents"
 """Entry points of agents that other packages bring along."""
@@ -33,13 +34,6 @@ OURS: Mapping[str, str] = {
     "reflexion": "evalharness.agents.reflexion:ReflexionAgent",
     "external": "evalharness.agents.external:ExternalAgent",
 }
-OF_PROTOCOLS: Mapping[str, str] = {
-    "verl-agent": "evalharness.agents.verl_agent:VerlAgent",
-    "agentboard": "evalharness.agents.agentboard:AgentBoardAgent",
-    "agentgym": "evalharness.agents.agentgym:AgentGymAgent",
-    "tales": "evalharness.agents.tales:TalesAgent",
-}
-"""Agents of other groups' protocols (`--protocol`); by themselves they read our wording."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +107,15 @@ def agent_recorded(
 
 
 def names() -> list[str]:
-    """Of every installed agent: ours, those of other groups' protocols, and what packages bring."""
-    ours = [*OURS, *OF_PROTOCOLS]
-    return [*ours, *sorted({point.name for point in entry_points(group=GROUP)} - set(ours))]
+    """Of every agent: ours, and those that installed packages bring."""
+    return [*OURS, *sorted(_brought())]
+
+
+@cache
+def _brought() -> dict[str, str]:
+    """Name -> `module:Class`, of entry points whose module is there."""
+    points = entry_points(group=GROUP)
+    return {point.name: point.value for point in points if point.name not in OURS and is_there(point)}
 
 
 @cache
@@ -146,10 +146,8 @@ def _class_at(said: str) -> tuple[type[Agent], Program | None]:
 
 def _installed(name: str) -> str:
     """`module:Class` of an agent that is built in or an entry point."""
-    if own := OURS.get(name) or OF_PROTOCOLS.get(name):
-        return own
-    for point in entry_points(group=GROUP, name=name):
-        return point.value
+    if (place := OURS.get(name) or _brought().get(name)) is not None:
+        return place
     known = names()
     raise UserError(
         f"--agent {name}: no such agent{nearest(name, known)} (there are {', '.join(known)}); your own: "

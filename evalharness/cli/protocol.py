@@ -114,9 +114,13 @@ def run_import(args: argparse.Namespace) -> int:
     """Read a protocol's prompt texts from a checkout of its authors into the data folder, with their hash and licence.
     Files of the checkout are parsed as data; nothing of them is run.
     """
-    from evalharness.protocol.importer import import_texts
+    from evalharness.protocol.published import load_protocol, module_of
 
-    brought = import_texts(args.name, args.path)
+    load_protocol(args.name)
+    module = module_of(args.name)
+    if module is None:
+        raise UserError(f"data protocols import {args.name}: no texts to import")
+    brought = module.import_texts(args.name, args.path)
     console = results_console(args)
     families = ", ".join(sorted(brought.families))
     console.print(f"{args.name}: prompt texts for {families}, in {brought.path}", soft_wrap=True)

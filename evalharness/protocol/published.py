@@ -1,20 +1,25 @@
-"""Other groups' protocols: how they ask, read, sample, score and average, as a file of `prompts/protocols/` says."""
+"""A protocol: how a group asks, reads, samples, scores and averages, as a file says. Installed packages bring more."""
 
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from evalharness.base.errors import UserError, nearest
+from evalharness.base.extensions import load_extensions
 from evalharness.base.paths import prompts_folder
 from evalharness.base.yaml_lines import load_model
 from evalharness.protocol.texts import NAME
 
 DEFAULT = "agentrefine"
 """What a run without `--protocol` follows."""
+GROUP = "evalharness.protocols"
+"""Entry points of modules that bring protocols."""
 
 
 class _Strict(BaseModel):
@@ -37,48 +42,8 @@ class RepeatedDraw(_Strict):
     games: int = Field(ge=1, le=1_000_000)
 
 
-class TextSource(_Strict):
-    """Where a text stands in a checkout: in one of the ways below."""
-
-    file: str
-    constant: str | None = None
-    """Name that it is assigned to."""
-    opening: int | None = None
-    """Number of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
-    entry: str = "REACT"
-    """That entry."""
-    worded_by: str | None = None
-    """The file with `format_function_call_prompt`, which an opening calls with the list of its functions."""
-    functions: bool = False
-    """All functions that a model may call, each with its words, instead of a text."""
-    optional: bool = False
-    """Left out where its file is not there."""
-    containing: str | None = None
-    """Words of a text that is assigned to nothing."""
-    slots: list[str] = []
-    """The names in braces that it has to have."""
-
-
-class FamilyImport(_Strict):
-    """A family's texts in a checkout."""
-
-    texts: dict[str, TextSource] = {}
-    """Name, with a dot between a group and a name of it -> where it stands."""
-    json_: str | None = Field(default=None, alias="json")
-    """A file whose prompts (`system_msg`, `instruction`, `examples`, maybe by kind) are taken whole."""
-    facts: dict[str, str | bool] = {}
-    """What the agent has to know beside the texts."""
-
-
-class Imports(_Strict):
-    """What `data protocols import` reads."""
-
-    repository: str
-    families: dict[str, FamilyImport]
-
-
 class Protocol(_Strict):
-    """A file of `prompts/protocols/`, or one of the user's own."""
+    """A protocol's file: ours, an installed package's, or one of the user's own."""
 
     _sha256: str = PrivateAttr("")
 
@@ -101,7 +66,8 @@ class Protocol(_Strict):
     averaging: str = ""
     """How it averages, for people to read; tables average over games, each once."""
     draw: RepeatedDraw | None = None
-    imports: Imports | None = None
+    imports: dict[str, Any] | None = None
+    """Where its texts stand in a checkout of its authors, for the package that brings the protocol."""
     oddities: list[str] = []
     """What it does that nobody would expect, done here, too."""
     differs: list[str] = []
@@ -134,22 +100,37 @@ class Protocol(_Strict):
 
 
 def protocol_names() -> list[str]:
-    """Those that ship, the default first."""
-    found = sorted(path.stem for path in (prompts_folder() / "protocols").glob("*.yaml"))
-    return sorted(found, key=lambda name: name != DEFAULT)
+    """The default first, then those of installed packages."""
+    return [DEFAULT, *sorted(_brought())]
 
 
 def load_protocol(said: str) -> Protocol:
     """`NAME` or `FILE.yaml`. Raises UserError."""
     if said.endswith((".yaml", ".yml")):
         return _read(Path(said).expanduser(), said)
-    known = protocol_names()
-    if said not in known:
+    if said == DEFAULT:
+        return _read(prompts_folder() / "protocol" / f"{DEFAULT}.yaml", said)
+    file, _ = _brought().get(said, (None, None))
+    if file is None:
         raise UserError(
-            f"--protocol {said}: no such protocol{nearest(said, known)} (see: evalharness data protocols list; "
-            "your own: --protocol FILE.yaml)"
+            f"--protocol {said}: no such protocol{nearest(said, protocol_names())} (see: evalharness data "
+            "protocols list; your own: --protocol FILE.yaml)"
         )
-    return _read(prompts_folder() / "protocols" / f"{said}.yaml", said)
+    return _read(file, said)
+
+
+def module_of(name: str) -> ModuleType | None:
+    """The installed module that brings this protocol; its `import_texts(name, checkout)` reads the authors' texts."""
+    return _brought().get(name, (None, None))[1]
+
+
+@cache
+def _brought() -> dict[str, tuple[Path, ModuleType]]:
+    """Name -> the file and the module that brings it, whose `folder()` holds a file NAME.yaml for each protocol."""
+    brought: dict[str, tuple[Path, ModuleType]] = {}
+    for module in load_extensions(GROUP).values():
+        brought.update((file.stem, (file, module)) for file in module.folder().glob("*.yaml"))
+    return brought
 
 
 def _read(path: Path, said: str) -> Protocol:

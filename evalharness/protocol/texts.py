@@ -1,7 +1,7 @@
 """Prompt texts of other groups' protocols, as the user has imported them into the data folder.
 
 `DATA/protocols/NAME/texts.json` holds them by family, with the hash of each file that they were read from, beside a
-copy of the licence. `protocol.importer` writes it.
+copy of the licence. `protocols.importer` writes it.
 """
 
 from __future__ import annotations

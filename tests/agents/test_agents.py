@@ -7,15 +7,11 @@ from typing import Any
 
 import pytest
 
-from evalharness.agents.agentboard import AgentBoardOptions
-from evalharness.agents.agentgym import AgentGymOptions
 from evalharness.agents.base import Agent, EpisodeStart, Said, TrialEnd
 from evalharness.agents.react import ActAgent
 from evalharness.agents.reflexion import ReflexionAgent, ReflexionOptions
-from evalharness.agents.registry import OF_PROTOCOLS, OURS, agent_named
+from evalharness.agents.registry import OURS, agent_named
 from evalharness.agents.summary import SummaryAgent, SummaryOptions
-from evalharness.agents.tales import TalesOptions
-from evalharness.agents.verl_agent import VerlAgentOptions
 from evalharness.agents.window import WindowAgent, WindowOptions
 from evalharness.base.errors import UserError
 from evalharness.checks.agents import _SPEC, PROMPT, Replies, Rooms, check_agent
@@ -27,15 +23,11 @@ from evalharness.protocol.perturb import PlayedSurface
 OPTIONS: dict[str, list[Any]] = {
     "window": [WindowOptions(), WindowOptions(history=0), WindowOptions(history=3, list_actions=True)],
     "summary": [SummaryOptions(every=1, keep=1), SummaryOptions(every=3)],
-    "verl-agent": [VerlAgentOptions(), VerlAgentOptions(history=0)],
-    "agentboard": [AgentBoardOptions(), AgentBoardOptions(memory=3, stop=False)],
-    "agentgym": [AgentGymOptions(), AgentGymOptions(reading="line", list_actions=True)],
-    "tales": [TalesOptions(), TalesOptions(think=True, context_limit=2), TalesOptions(conversation=False)],
     "reflexion": [ReflexionOptions(trials=1), ReflexionOptions(trials=3)],
 }
 
 
-@pytest.mark.parametrize("name", [name for name in (*OURS, *OF_PROTOCOLS) if name != "external"])
+@pytest.mark.parametrize("name", [name for name in OURS if name != "external"])
 def test_every_agent_keeps_the_promises_of_agents(name: str) -> None:
     check_agent(agent_named(name).kind, OPTIONS.get(name))
 

@@ -20,7 +20,7 @@ from evalharness.cli.common import add_data_option, add_json_option, data_folder
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
 from evalharness.envs import specs
-from evalharness.protocol.importer import importable
+from evalharness.protocols.importer import importable
 from tests.conform.protocol_runs import conform_protocol
 from tests.conform.replay import conform, families_of
 from tests.conform.rules import load_tolerances

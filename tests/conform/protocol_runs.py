@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from evalharness.agents.agentgym import without_arrival
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
 from evalharness.envs.base import Task
 from evalharness.protocol.prompt import Adaptation, PromptFile, load_prompt
+from evalharness.protocols.agentgym import without_arrival
 from evalharness.suites.selection import family_tasks
 from tests.conform.compare import FamilyResult
 from tests.conform.protocol_transcripts import (

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.agents.verl_agent import VerlAgent
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
-from evalharness.protocol.importer import import_texts
+from evalharness.protocols.importer import import_texts
+from evalharness.protocols.verl_agent import VerlAgent
 from evalharness.suites.selection import family_tasks
 from tests.conform.__main__ import main
 from tests.conform.protocol_runs import conform_protocol

@@ -27,7 +27,7 @@ from evalharness.config import make_config
 from evalharness.envs import specs
 from evalharness.judge import judging, labels
 from evalharness.judge.draw import load_turns
-from evalharness.protocol.importer import import_texts
+from evalharness.protocols.importer import import_texts
 from evalharness.records import answers
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import RunStore

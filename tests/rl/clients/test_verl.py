@@ -20,8 +20,8 @@ from evalharness.envs import specs
 from evalharness.envs.alfworld.households import build_game, household_of
 from evalharness.envs.alfworld.tasks import KINDS, game_path
 from evalharness.envs.base import Task
-from evalharness.protocol.importer import import_texts
 from evalharness.protocol.prompt import Adaptation, load_prompt
+from evalharness.protocols.importer import import_texts
 from tests.conform.protocol_transcripts import RecordedGame, read_recording
 from tests.conform.protocols import ProtocolResult, follow
 from tests.rl.clients.test_trainers import ROOT, carry_out, lines_of

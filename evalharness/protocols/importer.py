@@ -12,20 +12,64 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from evalharness.base.errors import UserError, nearest
-from evalharness.base.paths import write_whole
+from evalharness.base.paths import prompts_folder, write_whole
 from evalharness.base.reading import parse_json, read_bytes
-from evalharness.protocol.published import FamilyImport, Imports, TextSource, load_protocol, protocol_names
+from evalharness.protocol.published import load_protocol
 from evalharness.protocol.texts import FILE, SLOT, texts_folder, texts_sha256
 
 _LARGEST = 1 << 20
 """Bytes of one of their files; the largest has 33 kB."""
 _LONGEST = 100_000
 """Characters of one text."""
-
-
 _LISTING = "format_function_call_prompt"
 """AgentGym's function that words a list of functions."""
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TextSource(_Read):
+    """Where a text stands in a checkout: in one of the ways below."""
+
+    file: str
+    constant: str | None = None
+    """Name that it is assigned to."""
+    opening: int | None = None
+    """Number of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
+    entry: str = "REACT"
+    """That entry."""
+    worded_by: str | None = None
+    """The file with `format_function_call_prompt`, which an opening calls with the list of its functions."""
+    functions: bool = False
+    """All functions that a model may call, each with its words, instead of a text."""
+    optional: bool = False
+    """Left out where its file is not there."""
+    containing: str | None = None
+    """Words of a text that is assigned to nothing."""
+    slots: list[str] = []
+    """The names in braces that it has to have."""
+
+
+class FamilyImport(_Read):
+    """A family's texts in a checkout."""
+
+    texts: dict[str, TextSource] = {}
+    """Name, with a dot between a group and a name of it -> where it stands."""
+    json_: str | None = Field(default=None, alias="json")
+    """A file whose prompts (`system_msg`, `instruction`, `examples`, maybe by kind) are taken whole."""
+    facts: dict[str, str | bool] = {}
+    """What the agent has to know beside the texts."""
+
+
+class Imports(_Read):
+    """What `data protocols import` reads."""
+
+    repository: str
+    families: dict[str, FamilyImport]
 
 
 class _NotThereError(ValueError):
@@ -44,10 +88,15 @@ class Imported:
     """First line of the licence; None where the checkout has none."""
 
 
+def folder() -> Path:
+    """A file NAME.yaml for each protocol."""
+    return prompts_folder() / "protocols"
+
+
 def importable() -> dict[str, Imports]:
-    """Protocols whose texts are others' -> where these stand."""
-    found = {name: load_protocol(name).imports for name in protocol_names()}
-    return {name: imports for name, imports in found.items() if imports is not None}
+    """The wing's protocols whose texts are others' -> where these stand."""
+    stated = {file.stem: load_protocol(file.stem).imports for file in folder().glob("*.yaml")}
+    return {name: Imports.model_validate(imports) for name, imports in stated.items() if imports is not None}
 
 
 def import_texts(protocol: str, checkout: Path) -> Imported:

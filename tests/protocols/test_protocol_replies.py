@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from evalharness.agents.agentgym import NoCallError, said_in_code, said_in_json
 from evalharness.agents.base import Agent, EpisodeStart, Said
 from evalharness.agents.guard import Guarded
 from evalharness.agents.registry import agent_named
@@ -16,6 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.checks.agents import PROMPT
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.react import FormatError
+from evalharness.protocols.agentgym import NoCallError, said_in_code, said_in_json
 from evalharness.records.format_trouble import Replies
 
 
