@@ -74,5 +74,6 @@ def require_texts(protocol: Protocol | None, *, own_words: bool) -> None:
     """Raises UserError for `--own-words` where no words are others'."""
     if own_words and (protocol is None or protocol.texts is None):
         raise UserError(
-            "--own-words goes with a --protocol whose prompt texts are its authors' (see: evalharness data protocols list)"
+            "--own-words goes with a --protocol whose prompt texts are its authors' (see: evalharness data protocols "
+            "list)"
         )
