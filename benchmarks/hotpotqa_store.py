@@ -29,11 +29,11 @@ from typing import Any
 
 import psutil
 
-from evalharness.envs.hotpotqa import SPEC
-from evalharness.envs.hotpotqa.actions import Reader
-from evalharness.envs.hotpotqa.importer import import_file
-from evalharness.envs.hotpotqa.pages import Page, PageStore
-from evalharness.envs.hotpotqa.store_writer import StoreWriter
+from evalharness.paper.hotpotqa import SPEC
+from evalharness.paper.hotpotqa.actions import Reader
+from evalharness.paper.hotpotqa.importer import import_file
+from evalharness.paper.hotpotqa.pages import Page, PageStore
+from evalharness.paper.hotpotqa.store_writer import StoreWriter
 
 OFFICIAL_FILES, OFFICIAL_PAGES = 15_517, 5_233_329
 STEPS = 4_000
@@ -154,7 +154,8 @@ def memory_of(path: Path) -> dict[str, Any]:
     code = (
         "import random, sys, psutil, pathlib\n"
         "import evalharness.play.workers.child\n"
-        "from evalharness.envs.hotpotqa.actions import Reader\nfrom evalharness.envs.hotpotqa.pages import PageStore\n"
+        "from evalharness.paper.hotpotqa.actions import Reader\n"
+        "from evalharness.paper.hotpotqa.pages import PageStore\n"
         "reader = Reader(PageStore(pathlib.Path(sys.argv[1])))\nstream = random.Random(2)\n"
         "sql = 'SELECT title FROM pages WHERE id % 2500 = 7 LIMIT 2000'\n"
         "titles = [row[0] for row in reader.store._rows(sql, ())]\n"

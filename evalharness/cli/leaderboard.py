@@ -17,7 +17,7 @@ from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.verify import add_make_suites_option
 
 if TYPE_CHECKING:
-    from evalharness.results.paper.standings import Leaderboard
+    from evalharness.results.leaderboard.standings import Leaderboard
 
 HELP = "published results and your runs in one table"
 
@@ -74,9 +74,9 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.leaderboard import table as report
     from evalharness.results.leaderboard.leaderboards import make_leaderboard
     from evalharness.results.leaderboard.page import page
-    from evalharness.results.paper.markup import latex, markdown
-    from evalharness.results.paper.standing_rows import Benchmark
+    from evalharness.results.leaderboard.standing_rows import Benchmark
     from evalharness.results.scored_run import load_scored_run
+    from evalharness.results.tabular.markup import latex, markdown
 
     if args.table is not None and (args.submissions or args.verify):
         raise UserError("--from and --verify are for the main table; leave --table out")

@@ -14,8 +14,8 @@ from evalharness.cli.verify import replayed, suites_on_request
 from evalharness.envs import specs
 from evalharness.records.submission import Submission, SubmittedRun, read_submission, submissions_in
 from evalharness.results.leaderboard.leaderboards import not_beside_published, require_one_table
-from evalharness.results.paper.standing_rows import Benchmark
-from evalharness.results.paper.standings import Verification
+from evalharness.results.leaderboard.standing_rows import Benchmark
+from evalharness.results.leaderboard.standings import Verification
 from evalharness.results.scored_run import ScoredRun, Submitted, load_scored_run
 from evalharness.suites.temporary import TemporarySuites
 

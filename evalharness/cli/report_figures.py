@@ -12,7 +12,7 @@ from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.results.curves import Row
-    from evalharness.results.paper.standings import Leaderboard
+    from evalharness.results.leaderboard.standings import Leaderboard
     from evalharness.results.scored_run import ScoredRun
 
 
@@ -89,9 +89,8 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
 
     from evalharness.envs import specs
     from evalharness.results.leaderboard.leaderboards import make_leaderboard, not_beside_published
-    from evalharness.results.paper.family_exhibits import points
-    from evalharness.results.paper.family_table import columns_of, row_of
-    from evalharness.results.paper.standing_rows import Benchmark
+    from evalharness.results.leaderboard.marked_rows import columns_of, points, row_of
+    from evalharness.results.leaderboard.standing_rows import Benchmark
     from evalharness.results.scored_run import require_same, require_same_turns
 
     if len({run.perturbation for run in runs}) > 1 and not against:
@@ -119,9 +118,8 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
 def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:
     """Raises UserError where a run has no value, or the runs are not of one protocol."""
     from evalharness.results import curves
-    from evalharness.results.paper.over import placed
     from evalharness.results.scored_run import require_same
-    from evalharness.results.x_values import read_x
+    from evalharness.results.x_values import placed, read_x
 
     advice = "one curve holds runs of one protocol only"
     require_same(runs, "suite", lambda run: run.suite, advice)

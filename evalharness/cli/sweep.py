@@ -89,7 +89,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     from evalharness.protocol.prompt import load_prompt
     from evalharness.records.files import STUDY
     from evalharness.records.store import held_folder
-    from evalharness.results.paper.print_sweep import print_sweep
+    from evalharness.results.report.sweep import print_sweep
     from evalharness.results.sweep import UNPERTURBED
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_results import played_runs, sweep_result

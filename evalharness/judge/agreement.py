@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from evalharness.judge.verdict import Rater, TurnKey
-from evalharness.results.paper.published import load_table
+from evalharness.results.published import load_table
 from evalharness.stats import Interval, cohen_kappa, kappa_interval, mcnemar_exact, wilson
 
 ALL = "all"

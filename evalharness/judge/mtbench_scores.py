@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from evalharness.judge.questions import TwoTurnQuestion
-from evalharness.results.paper.published import load_table
+from evalharness.results.published import load_table
 from evalharness.stats import Interval, bootstrap_mean
 
 GradeKey = tuple[str, int]

@@ -20,8 +20,8 @@ from evalharness.records.summary import FamilyRow, HeldOut, Summary
 from evalharness.results.comparison import Comparison, compare_runs
 from evalharness.results.html.document import html_table, percent
 from evalharness.results.leaderboard.leaderboards import make_leaderboard
-from evalharness.results.paper.standing_rows import Benchmark
-from evalharness.results.paper.standings import Leaderboard
+from evalharness.results.leaderboard.standing_rows import Benchmark
+from evalharness.results.leaderboard.standings import Leaderboard
 from evalharness.results.repeats import join_repeats
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, load_scored_run

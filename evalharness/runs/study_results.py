@@ -16,10 +16,10 @@ from evalharness.records.store import EPISODES, read_episodes, read_manifest
 from evalharness.results.agent_study import agent_study
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.checkpoints import Training, training_of
-from evalharness.results.paper.print_sweep import print_sweep
-from evalharness.results.paper.sampled import print_best_of_n
+from evalharness.results.report.best_of_n import print_best_of_n
 from evalharness.results.report.checkpoints import print_training
 from evalharness.results.report.studies import print_agent_study, print_seed_study
+from evalharness.results.report.sweep import print_sweep
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.seeds import seed_study
 from evalharness.results.sweep import PLANS, UNPERTURBED, Sweep, sweep_of

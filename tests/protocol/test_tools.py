@@ -26,7 +26,7 @@ from evalharness.results.comparison import compare_runs
 from evalharness.results.exports import inspect_log, openai_chat
 from evalharness.results.exports.conversation import Protocol, conversation
 from evalharness.results.leaderboard.leaderboards import require_one_table
-from evalharness.results.paper.standing_rows import Benchmark
+from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.scored_run import load_scored_run
 from evalharness.runs.evaluation import evaluate
 

@@ -21,8 +21,8 @@ from evalharness.cli import bon, main, make_parser
 from evalharness.protocol.prompt import prompts_folder
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.results.best_of_n import BestOfN, best_of_n, trajectory
-from evalharness.results.paper.published import load_table
-from evalharness.results.paper.sampled import print_best_of_n, shown_ks
+from evalharness.results.published import load_table
+from evalharness.results.report.best_of_n import print_best_of_n, shown_ks
 from evalharness.results.scored_run import load_scored_run
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)

@@ -17,8 +17,8 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.records.store import read_manifest
-from evalharness.results.paper.print_sweep import first_average_line, print_sweep
-from evalharness.results.paper.published import load_table
+from evalharness.results.published import load_table
+from evalharness.results.report.sweep import first_average_line, print_sweep
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.sweep import Sweep, default_perturbations, sweep_of
 from evalharness.runs.study import read_study, run_folders

@@ -18,7 +18,7 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
-from evalharness.results.paper.print_sweep import print_sweep
+from evalharness.results.report.sweep import print_sweep
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.sweep import PLANS, sweep_of
 from evalharness.results.touched import Touched, touched_tasks

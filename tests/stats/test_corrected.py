@@ -146,7 +146,7 @@ def test_our_rows_have_corrected_intervals_and_marked_cells(
         for name, n in SIZES.items()
         for i in range(n)
     }
-    monkeypatch.setattr("evalharness.results.paper.standing_rows.load_ranges", lambda *_: ranges)
+    monkeypatch.setattr("evalharness.results.leaderboard.standing_rows.load_ranges", lambda *_: ranges)
     [mine] = [r for r in board(folder, capsys=capsys) if r["name"] == "mine"]
     assert mine["ci95_from"] == "episodes"
     for column in ("babyai_success", "jericho_progress", "held_out_success", "held_out_progress"):

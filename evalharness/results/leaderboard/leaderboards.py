@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.results.paper.published import MAIN, family_columns, load_table
-from evalharness.results.paper.standing_rows import Benchmark, own_row, published_row
-from evalharness.results.paper.standings import Leaderboard, Standing, Verification
+from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
+from evalharness.results.leaderboard.standings import Leaderboard, Standing, Verification
+from evalharness.results.published import MAIN, family_columns, load_table
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, of_family, require_same, require_same_turns
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from evalharness.results.html.document import asset, document, percent
 from evalharness.results.html.document import safe as _safe
+from evalharness.results.leaderboard.marked_rows import MARKS
+from evalharness.results.leaderboard.standings import Leaderboard
 from evalharness.results.leaderboard.table import CORRECTED_NOTE, footnotes, page_table
-from evalharness.results.paper.family_table import MARKS
-from evalharness.results.paper.markup import html_table
-from evalharness.results.paper.standings import Leaderboard
 from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.tabular.markup import html_table
 
 _LEFT, _WIDTH, _STEP, _TOP = 250, 620, 24, 30
 _LABEL = 34

@@ -10,11 +10,11 @@ from rich.console import Console
 from evalharness.base.terminal import remark
 from evalharness.base.text import printable
 from evalharness.results.html.document import percent
-from evalharness.results.paper.family_table import DIFFERS, MARKS, OWN_LABELS, PART, columns_of, row_of
-from evalharness.results.paper.standings import STATED, Leaderboard, Standing
-from evalharness.results.paper.table import EMPTY, Cell, Column, Row, Table, percent_cell
-from evalharness.results.paper.text import OURS, print_table, text_of
+from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, OWN_LABELS, PART, columns_of, row_of
+from evalharness.results.leaderboard.standings import STATED, Leaderboard, Standing
 from evalharness.results.score import HELD_OUT
+from evalharness.results.tabular.table import EMPTY, Cell, Column, Row, Table, percent_cell
+from evalharness.results.tabular.text import OURS, print_table, text_of
 
 STATED_MARK = "\u00a7"
 """Behind a name: section sign."""

@@ -7,9 +7,9 @@ from typing import Any
 from evalharness.results.best_of_n import BestOfN
 from evalharness.results.checkpoints import Training
 from evalharness.results.curves import CURVE_NAMES
-from evalharness.results.paper.markup import table_for_page
-from evalharness.results.paper.sampled import best_table, shown_ks
-from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
+from evalharness.results.report.best_of_n import best_table, shown_ks
+from evalharness.results.tabular.markup import table_for_page
+from evalharness.results.tabular.table import Cell, Column, Row, Table, percent_cell
 
 
 def training_for_page(training: Training) -> dict[str, Any]:

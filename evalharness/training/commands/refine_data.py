@@ -287,8 +287,8 @@ def _stats(args: argparse.Namespace) -> int:
         for line in length_lines(tokens, args.max_length):
             say_on(out, line)
     if args.output is not None:
-        from evalharness.results.paper.data_exhibits import draw_error_runs
         from evalharness.results.report import looks
+        from evalharness.results.report.error_runs import draw_error_runs
 
         with looks.style():
             figure = draw_error_runs([("", found.to_json())])

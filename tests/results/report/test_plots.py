@@ -18,10 +18,10 @@ from made_runs import made_study, make_run
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
+from evalharness.paper.exhibit import Entry, Given
+from evalharness.paper.exhibits import EXHIBITS
+from evalharness.paper.perturbed import groups_of
 from evalharness.records.store import read_manifest
-from evalharness.results.paper.exhibit import Entry, Given
-from evalharness.results.paper.exhibits import EXHIBITS
-from evalharness.results.paper.perturbed import groups_of
 from evalharness.results.report import looks, plots
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.x_values import read_x

@@ -1,0 +1,83 @@
+"""thoughts      a t-SNE map of the thoughts of runs and training files; the mean similarity within each
+instructions  a heatmap of the similarity between the instructions of installed families and training files
+environments  how similar training data is to the test environments
+
+A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}.
+Needs: pip install 'evalharness[diversity]'. docs/paper.md
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from evalharness.base.errors import UserError, at_least
+from evalharness.base.paths import data_folder
+from evalharness.cli.common import add_plots_option
+from evalharness.cli.output import say, write_picture
+from evalharness.cli.parser import argument
+
+HELP = "maps of thoughts, similarity of instructions"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    argument(parser, "what {thoughts,instructions,environments}", "see above")
+    argument(parser, "sources SOURCE", "run folders or training files (instructions: files)", nargs="*")
+    add_plots_option(parser)
+    argument(
+        parser, "--limit N", "at most N thoughts of a source, drawn evenly (default: all); of instructions 20"
+    )
+    argument(parser, "--pool N", "at most N thoughts of all sources together, drawn by seed", default=8100)
+    argument(parser, "--seed N", "of what is drawn", default=0)
+    argument(
+        parser,
+        "--embedding {auto,minilm,tfidf}",
+        "default: minilm where installed",
+        default="auto",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.paper import diversity
+    from evalharness.paper import diversity_plots as pictures
+    from evalharness.results.report import looks
+
+    at_least(1, limit=args.limit, pool=args.pool)
+    looks.style()
+    if args.what == "thoughts":
+        if not args.sources:
+            raise UserError("diversity thoughts needs a run folder or training file")
+        read = [diversity.read_thoughts(path, args.limit) for path in args.sources]
+        sources = diversity.told_apart(read, args.sources)
+        drawn = [source for source in diversity.pooled(sources, args.pool, args.seed) if source.texts]
+        rows, mapped, name = diversity.thought_map(drawn, args.embedding)
+        lines = [str(source) for source in mapped]
+        for line in lines:
+            say(pictures.shown(line, 200))
+        with looks.style():
+            write_picture(args.output / "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
+        return 0
+    if args.what == "environments":
+        return _environments(args)
+    texts = diversity.family_instructions()
+    read = [diversity.read_instructions(path, min(args.limit or 20, 20)) for path in args.sources]
+    for found in diversity.told_apart(read, args.sources):
+        texts |= {f"{found.name} {i}": text for i, text in enumerate(found.texts, 1)}
+    rows, name = diversity.similarity_table(texts, args.embedding)
+    with looks.style():
+        write_picture(args.output / "instructions", rows, pictures.draw_similarity(rows, name))
+    return 0
+
+
+def _environments(args: argparse.Namespace) -> int:
+    from evalharness.paper import diversity_plots as pictures
+    from evalharness.paper.similarity import FLAG, block_means
+    from evalharness.results.report import looks
+
+    if not args.sources:
+        raise UserError("diversity environments needs a training file")
+    rows, name, flagged = block_means(args.sources, args.seed, args.embedding, data_folder())
+    for row in flagged:
+        say(f"{row['first']} x {row['second']}: {row['similarity']:.2f}, not below {FLAG}")
+    with looks.style():
+        write_picture(args.output / "environments", rows, pictures.draw_similarity(rows, name))
+    return 0

@@ -1,0 +1,170 @@
+"""Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and what fills each. With one (table2,
+figure5, judge, ...): its published rows, then yours, with 95 % intervals and paired differences. docs/paper.md
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.paths import data_folder
+from evalharness.cli.common import add_csv_option, add_json_option
+from evalharness.cli.output import results_console, say, write_csv, write_json, write_text
+from evalharness.cli.parser import CommandParser, argument
+from evalharness.paper.commands import diversity
+
+if TYPE_CHECKING:
+    from evalharness.paper.exhibit import Exhibit, Filled, Given, Measured
+    from evalharness.results.report.looks import Style
+    from evalharness.results.scored_run import ScoredRun
+
+HELP = "the paper's tables and figures with your rows in them"
+
+
+def add_options(parser: CommandParser) -> None:
+    argument(
+        parser,
+        "named EXHIBIT|PATH",
+        "an exhibit first, if any; then run folders, studies, folders of these, data sets, folders of mtbench",
+        nargs="*",
+    )
+    argument(parser, "--others", "rows of other papers as well, each with its protocol; in no mean")
+    argument(
+        parser,
+        "--x KEY[=FILE]",
+        "curves over this label, or over what FILE (CSV or JSON) says of each folder",
+    )
+    argument(parser, "-o --output FILE", "draw the figure: .pdf, .svg or .png")
+    argument(parser, "--latex FILE", "also write the table for booktabs ('-': to standard output)", type=str)
+    argument(
+        parser,
+        "--style {screen,paper}",
+        "of a figure; paper: a serif face, no title inside",
+        default="screen",
+    )
+    add_csv_option(parser, "the rows")
+    add_json_option(parser)
+    parser.loose = "named"
+    parser.add_beside("diversity", diversity)
+
+
+def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:
+    """`more`: goes into an exhibit's JSON beside its tables."""
+    from dataclasses import replace
+
+    from evalharness.envs import specs
+    from evalharness.paper.exhibits import EXHIBITS, find_exhibit
+    from evalharness.paper.named import given_by
+    from evalharness.results.x_values import read_x
+
+    first, *rest = args.named or [None]
+    listing = first is None or Path(first).exists()
+    exhibit = None if listing else find_exhibit(first)
+    paths = [Path(name) for name in (args.named if listing else rest)]
+    given = replace(
+        given_by(paths, specs()),
+        others=args.others,
+        x=read_x(args.x) if args.x else None,
+        measured=measured(),
+    )
+    console = results_console(args)
+    if exhibit is not None:
+        return _show(args, exhibit, given, more or {})
+    if args.output or args.latex or args.others or args.x:
+        raise UserError(f"name an exhibit first: {', '.join(EXHIBITS)}")
+    from evalharness.paper.exhibits import print_exhibits
+
+    found = [each.to_json(given) for each in EXHIBITS.values()]
+    print_exhibits(console, found, given.left_out)
+    write_csv(args.csv, [{**row, **_joined(row)} for row in found])
+    write_json(args.json, {"schema": 1, "exhibits": found, "left_out": list(given.left_out)})
+    return 0
+
+
+def _joined(row: Mapping[str, Any]) -> dict[str, str]:
+    return {key: "; ".join(row[key]) for key in ("filled_by", "missing")}
+
+
+def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given, more: Mapping[str, Any]) -> int:
+    from evalharness.paper.exhibit import SCHEMA
+    from evalharness.paper.exhibits import print_filled
+    from evalharness.results.tabular.markup import latex
+
+    draw = _drawing(args.output)
+    filled = exhibit.shown(given)
+    print_filled(results_console(args), filled)
+    write_csv(args.csv, filled.rows())
+    if args.latex:
+        write_text("--latex", args.latex, "\n".join(latex(table) for table in filled.tables))
+    tables = [table.to_json() for table in filled.tables]
+    write_json(
+        args.json,
+        {
+            "schema": SCHEMA,
+            "exhibit": exhibit.name,
+            "tables": tables,
+            "missing": list(filled.missing),
+            **more,
+        },
+    )
+    if draw:
+        _draw(args.output, exhibit, filled, args.style)
+    return 0
+
+
+_ENDINGS = (".pdf", ".svg", ".png")
+
+
+def _drawing(output: Path | None) -> bool:
+    """Raises UserError before the work where the file cannot be drawn."""
+    from evalharness.results.report import looks
+
+    if output is None:
+        return False
+    if output.suffix not in _ENDINGS:
+        raise UserError(
+            f"-o {output}: a figure ends in .pdf, .svg or .png; a table is written with --csv or --latex"
+        )
+    looks.style()
+    return True
+
+
+def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
+    from evalharness.results.report import looks
+
+    if filled.figure is None:
+        what = f"there is nothing to draw yet; {exhibit.command}"
+        if exhibit.name.startswith("table"):
+            what = "it is a table; write it with --latex FILE or --csv FILE"
+        raise UserError(f"{exhibit.name}: {what}")
+    with looks.style(look):
+        looks.save_as(filled.figure(), output)
+    say(f"wrote {output}")
+
+
+def measured() -> Measured:
+    """The functions that read data sets and judgements; None for those of a wing that is not installed."""
+    from evalharness.base.extensions import find_hook
+    from evalharness.paper.exhibit import Measured
+
+    def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
+        from evalharness.paper.similarity import block_means
+
+        rows, name, _ = block_means(paths, 0, data=data_folder())
+        return [{**row, "embedding": name} for row in rows]
+
+    return Measured(similarity, find_hook("error_turns"), find_hook("agreements"))
+
+
+def page_exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The exhibits on the page of `evalharness report`, with these runs and the data sets among `paths` in them."""
+    from evalharness.envs import specs
+    from evalharness.paper.exhibit import Given, named_entries
+    from evalharness.paper.exhibits import exhibits_for_page
+
+    data = tuple(path for path in paths if path.is_file())
+    entries = named_entries([(None, [run]) for run in runs])
+    return exhibits_for_page(Given(specs(), entries, data, measured=measured()))

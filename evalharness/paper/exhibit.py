@@ -1,0 +1,205 @@
+"""What an exhibit is: what it shows, what it is filled with (runs by label, data sets, folders of MT-bench; what rooms
+above this one measure), and how."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalharness.base.errors import UserError
+from evalharness.envs.base import EnvSpec
+from evalharness.results.repeats import join_repeats
+from evalharness.results.run_labels import labels_of
+from evalharness.results.scored_run import ScoredRun, load_scored_run
+from evalharness.results.tabular.table import Table
+from evalharness.results.task_range import PUBLISHED_SUITE
+from evalharness.results.trainings import SEED, in_cells, join_trainings
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Read = TypeVar("Read")
+Rows = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Runs that belong together: one run, the columns of a sweep, a greedy run and its samples, or trainings that
+    differ in their seed."""
+
+    label: str
+    runs: tuple[ScoredRun, ...]
+
+    def setting(self, key: str) -> str | None:
+        """What the runs were labelled with (`--label KEY=VALUE`)."""
+        return next((run.labels[key] for run in self.runs if key in run.labels), None)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Numbers that need data sets or judgements, which rooms above this one read. Each takes a path and gives flat
+    rows, or raises UserError."""
+
+    similarity: Callable[[Sequence[Path]], Rows] | None = None
+    """Mean similarity of every two groups of texts: `first`, `second`, `similarity`."""
+    error_turns: Callable[[Path], Mapping[str, Any]] | None = None
+    """`samples`, `samples_without_errors` and `rows` of `run_length`, `share_of_turns`, `share_of_player_turns`."""
+    agreement: Callable[[Path], Rows] | None = None
+    """Of the raters in a run folder: `first`, `second`, four counts, `accuracy`, `kappa`, each with its ends."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """All that the user names."""
+
+    specs: Mapping[str, EnvSpec]
+    entries: tuple[Entry, ...] = ()
+    data: tuple[Path, ...] = ()
+    """Data sets of conversations."""
+    mtbench: tuple[Path, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """What could not be read, and why: the rest goes on."""
+    others: bool = False
+    """Rows of other papers beside."""
+    x: tuple[str, Mapping[str, float]] | None = None
+    """(label, folder's name -> value) that curves are drawn over, instead of the exhibit's own label."""
+    measured: Measured = field(default_factory=Measured)
+
+    def some(self, key: str | None, value: Callable[[ScoredRun], bool]) -> Given:
+        """With the runs of which `value` holds alone, of entries labelled with `key` where that is named."""
+        kept = (
+            replace(entry, runs=tuple(run for run in entry.runs if value(run)))
+            for entry in self.entries
+            if key is None or entry.setting(key) is not None
+        )
+        return replace(self, entries=tuple(entry for entry in kept if entry.runs))
+
+
+def entries_of(labelled: Sequence[tuple[str | None, Sequence[Path]]]) -> tuple[tuple[Entry, ...], list[str]]:
+    """`labelled`: (label, run folders), the label None where the run is called as in other tables.
+
+    (entries, why folders are left out): one that holds no finished episode keeps no other from the exhibit.
+    """
+    read: list[tuple[str | None, list[ScoredRun]]] = []
+    left_out = []
+    for label, folders in labelled:
+        runs = []
+        for folder in folders:
+            try:
+                runs.append(load_scored_run(folder))
+            except UserError as error:
+                left_out.append(str(error))
+        if runs:
+            read.append((label, runs))
+    return named_entries(read), left_out
+
+
+def named_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) -> tuple[Entry, ...]:
+    """Name the entries; single runs that differ in their training's seed (`--label training_seed=N`) become one."""
+    seeded = [runs[0] for label, runs in labelled if label is None and SEED in runs[0].labels]
+    others = [(label, runs) for label, runs in labelled if label is not None or SEED not in runs[0].labels]
+    names = iter(labels_of([runs[0] for label, runs in others if label is None]))
+    entries = [Entry(label or next(names), tuple(runs)) for label, runs in others]
+    cells = in_cells((run.manifest, run) for run in seeded)
+    return (*entries, *(Entry(label or cell[0].name, tuple(cell)) for label, cell in cells))
+
+
+def together(entry: Entry) -> list[tuple[str, ScoredRun]]:
+    """One row an entry: repeats under several seeds are read as one, and so are trainings that differ in their seed.
+    What are neither are rows of their own."""
+    if (trained := join_trainings(entry.runs)) is not None:
+        return [(entry.label, trained)]
+    try:
+        return [(entry.label, join_repeats(entry.runs))]
+    except UserError:
+        names = labels_of(entry.runs)
+        return [(f"{entry.label}: {name}", run) for name, run in zip(names, entry.runs, strict=True)]
+
+
+def is_plain(run: ScoredRun) -> bool:
+    """A run as the main table has them: in the environment's own words, one attempt of each task."""
+    return run.perturbation is None and not is_sampled(run)
+
+
+def plain(given: Given, key: str | None = None) -> Given:
+    """With plain runs of the main table's families alone, of entries labelled with `key` where that is named."""
+    families = {family for family, spec in given.specs.items() if PUBLISHED_SUITE in spec.suites.expected}
+    return given.some(key, lambda run: is_plain(run) and not families.isdisjoint(run.manifest.counts))
+
+
+def is_sampled(run: ScoredRun) -> bool:
+    return run.samples > 1
+
+
+def each_read(
+    paths: Iterable[Path], read: Callable[[Path], Read] | None, problems: list[str]
+) -> Iterator[tuple[Path, Read]]:
+    """What `read` makes of each; why it makes nothing of one goes to `problems`."""
+    for path in paths:
+        assert read is not None
+        try:
+            found = read(path)
+        except UserError as error:
+            problems.append(str(error))
+        else:
+            yield path, found
+
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Filled:
+    """An exhibit with what was given."""
+
+    tables: tuple[Table, ...]
+    """The exhibit itself first; then differences between rows of ours."""
+    missing: tuple[str, ...] = ()
+    """What would complete it."""
+    figure: Callable[[], Figure] | None = None
+    """Draws it; call it within `looks.style()`. None for a table, and where there is nothing to draw."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The exhibit's flat rows."""
+        return self.tables[0].flat()
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A table or figure of the paper."""
+
+    name: str
+    """`table2`."""
+    title: str
+    shows: str
+    command: str
+    """What makes that which fills it."""
+    takes: Callable[[Given], Sequence[str]]
+    """What of the things given has a row or point in it; quick."""
+    fill: Callable[[Given], Filled]
+    needs: Callable[[Given], Sequence[str]] = lambda given: ()
+    """What is missing, where that is more than nothing at all; quick."""
+
+    def to_json(self, given: Given) -> dict[str, Any]:
+        """As the list of exhibits says it."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "shows": self.shows,
+            "command": self.command,
+            "filled_by": list(self.takes(given)),
+            "missing": list(self.missing(given)),
+        }
+
+    def shown(self, given: Given) -> Filled:
+        """Filled; where something was given and nothing of it belongs in it, with what would."""
+        filled = self.fill(given)
+        if (given.entries or given.data or given.mtbench) and not self.takes(given):
+            filled = replace(filled, missing=(*filled.missing, f"what fills it: {self.command}"))
+        return filled
+
+    def missing(self, given: Given) -> list[str]:
+        """What is missing; what fills it, where that is everything."""
+        return list(self.needs(given)) if self.takes(given) else [self.command]

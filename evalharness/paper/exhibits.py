@@ -1,0 +1,92 @@
+"""All exhibits of the paper, in the order of the list; for a terminal, and for the page of a report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.terminal import line
+from evalharness.paper import hotpotqa_table
+from evalharness.paper.data_exhibits import FIGURE6, FIGURE7, FIGURE11, TABLE6
+from evalharness.paper.exhibit import Exhibit, Filled, Given
+from evalharness.paper.family_exhibits import (
+    FIGURE1,
+    FIGURE5,
+    FIGURE9,
+    TABLE1,
+    TABLE2,
+    TABLE5,
+    TABLE7,
+)
+from evalharness.paper.judged import JUDGE, MTBENCH
+from evalharness.paper.perturbed import FIGURE3, TABLE3
+from evalharness.paper.sampled import TABLE4
+from evalharness.results.tabular.markup import table_for_page
+from evalharness.results.tabular.text import print_table
+
+_LISTED = (
+    *(TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, TABLE6, TABLE7),
+    *(FIGURE1, FIGURE3, FIGURE5, FIGURE6, FIGURE7, FIGURE9, FIGURE11),
+    *(JUDGE, MTBENCH, hotpotqa_table.EXHIBIT),
+)
+EXHIBITS: Mapping[str, Exhibit] = {exhibit.name: exhibit for exhibit in _LISTED}
+"""Name -> exhibit."""
+
+
+def find_exhibit(text: str) -> Exhibit:
+    """By its name; `fig5` and `Table 2` do as well. Raises UserError, with the nearest name."""
+    name = re.sub(r"^fig(?:ure)?\.?(?=\d)", "figure", re.sub(r"[\s_-]", "", text.lower()))
+    if name not in EXHIBITS:
+        raise UserError(f"{text}: no such exhibit{nearest(name, list(EXHIBITS))} (all: evalharness paper)")
+    return EXHIBITS[name]
+
+
+def print_exhibits(console: Console, found: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> None:
+    """`found`: of each exhibit what `Exhibit.to_json` says."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in found:
+        title = re.sub("^(table|figure) .*?: ", "", row["title"])
+        table.add_row(Text(row["name"], style="bold"), Text(title, style="bold"))
+        table.add_row("", line(row["shows"]))
+        if row["filled_by"]:
+            table.add_row("", line(f"filled by: {', '.join(row['filled_by'])}", "green"))
+        what = "missing" if row["filled_by"] else "fill it"
+        for missing in row["missing"]:
+            table.add_row("", line(f"{what}: {missing}", "dim"))
+    console.print(table)
+    for why in left_out:
+        console.print(line(f"left out: {why}", "yellow"))
+
+
+def print_filled(console: Console, filled: Filled) -> None:
+    """An exhibit's tables, and what is missing."""
+    for table in filled.tables:
+        print_table(console, table)
+        console.print()
+    for text in filled.missing:
+        console.print(line(f"missing: {text}", "yellow"), soft_wrap=True)
+
+
+_SLOW = frozenset({FIGURE6.name, FIGURE7.name})
+"""Embeddings of many texts take minutes; their commands draw them."""
+
+
+def exhibits_for_page(given: Given) -> list[dict[str, Any]]:
+    """Every exhibit; with its tables where something given stands in it."""
+    found = []
+    for exhibit in EXHIBITS.values():
+        entry = {**exhibit.to_json(given), "tables": []}
+        if entry["filled_by"] and exhibit.name not in _SLOW:
+            filled = exhibit.fill(given)
+            entry["tables"] = [table_for_page(table) for table in filled.tables]
+            entry["missing"] = list(filled.missing)
+        found.append(entry)
+    return found

@@ -1,0 +1,157 @@
+"""Tables with success and progress of each family: published rows, then ours, with marks, intervals, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from evalharness.paper.exhibit import Filled, Given, together
+from evalharness.paper.protocol import aspects, differ, phrases
+from evalharness.results.comparison import comparable_groups, compare_runs
+from evalharness.results.difference import SIGNIFICANT
+from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, columns_of, row_of
+from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
+from evalharness.results.leaderboard.standings import Leaderboard
+from evalharness.results.published import OTHERS, PublishedRow, family_columns, load_table
+from evalharness.results.score import ESTIMATED, MEASURES, POOLED
+from evalharness.results.scored_run import ScoredRun
+from evalharness.results.tabular.table import Cell, Column, Row, Table, percent_cell
+from evalharness.results.trainings import SEED, difference_interval, seeds_of
+
+
+def legend(table: Sequence[Row]) -> list[str]:
+    """What the marks mean that these rows have."""
+    used = {mark for row in table for cell in row.cells.values() for mark in cell.marks}
+    used |= {mark for row in table for mark in row.marks} | (
+        {"*"} if any(r.underlined for r in table) else set()
+    )
+    return [meaning for mark, meaning in MARKS.items() if mark in used]
+
+
+def protocol_lines(rows: Sequence[Row]) -> list[str]:
+    """A line a row of ours, and one for each protocol of other papers."""
+    ours = [f"{row.name}: {'; '.join(row.about)}" for row in rows if row.ours and row.about]
+    others = dict.fromkeys("; ".join(row.about) for row in rows if row.source == "other")
+    return ours + [f"other papers, not AgentRefine's protocol, in no mean with it: {text}" for text in others]
+
+
+def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmark: Benchmark) -> list[Row]:
+    """A row a run, each with its protocol."""
+    rows = []
+    for label, run in runs:
+        found = aspects(run, benchmark)
+        marks = DIFFERS if differ(found) else ""
+        standing = own_row(run, label, benchmark.prompts, ())
+        rows.append(row_of(board, standing, marks, (*phrases(found), *_trainings(run))))
+    return rows
+
+
+def _trainings(run: ScoredRun) -> list[str]:
+    """Of a study of training: how many seeds its mean is over."""
+    if run.trainings:
+        return [
+            f"mean of trainings with seeds {', '.join(seeds_of(run))}; the interval holds seeds and tasks"
+        ]
+    return ["one training: the interval is over tasks alone"] if SEED in run.labels else []
+
+
+def other_rows(board: Leaderboard) -> list[Row]:
+    """Rows of other papers: never in a mean, so without a held-out score."""
+    families = {title: family for family, title in board.titles.items()}
+    rows: dict[tuple[str, str], Row] = {}
+    for line in load_table(OTHERS):
+        names = line.names
+        row = rows.setdefault(
+            (names["method"], names["model"]),
+            Row(
+                f"{names['model']} ({names['method']})", {}, "other papers", "other", DIFFERS,
+                (names["protocol"], names["split"], names["source"]),
+            ),
+        )  # fmt: skip
+        if names["family"] in families and names["measure"] in MEASURES:
+            column = f"{families[names['family']]}_{names['measure']}"
+            assert isinstance(row.cells, dict)
+            row.cells[column] = Cell(line.numbers["percent"].value)
+    return [row for row in rows.values() if row.cells]
+
+
+def empty_board(benchmark: Benchmark, published: Sequence[PublishedRow]) -> Leaderboard:
+    """Its columns are those of the published rows, in their order."""
+    families = list(benchmark.sizes) if benchmark.own else family_columns(published)
+    return Leaderboard(
+        titles={family: benchmark.titles.get(family, family) for family in families},
+        standings=(),
+        sorted_by=None,
+        held_out=tuple(benchmark.held_out),
+        measures=benchmark.measures,
+    )
+
+
+def differences(
+    runs: Sequence[tuple[str, ScoredRun]], columns: Sequence[Column]
+) -> tuple[list[Table], list[str]]:
+    """(a table of every run against the first that it can be compared with, paired by task; why some are not)."""
+    groups, reasons = comparable_groups([run for _, run in runs])
+    rows, tests = [], list[int]()
+    for group in groups:
+        if len(group) < 2:
+            continue
+        tests.append(0)
+        for number, comparison in zip(group[1:], compare_runs([runs[i][1] for i in group]), strict=True):
+            cells = {}
+            for d in comparison.differences:
+                tests[-1] += 1
+                ends = difference_interval(
+                    runs[group[0]][1], runs[number][1], d.family, d.measure, d.difference, d.ci95
+                )
+                star = "*" if d.p_holm < SIGNIFICANT and not ends[0] <= 0 <= ends[1] else ""
+                cells[f"{d.family}_{d.measure}"] = percent_cell(d.difference, ends, star)
+            rows.append(Row(f"{runs[number][0]} - {runs[group[0]][0]}", cells, source="run"))
+    why = [f"{runs[i][0]} is not paired: {text}" for i, text in reasons.items()]
+    if not rows:
+        return [], why
+    signed = [replace(column, signed=True) for column in columns]
+    names = {c.key.rpartition("_")[2]: c.name for c in columns}
+    for total, title in ((ESTIMATED, "held-out, estimated"), (POOLED, "pooled")):
+        if any(f"{total}_{measure}" in row.cells for row in rows for measure in MEASURES):
+            signed += [
+                Column(f"{total}_{m}", names.get(m, m), title, columns[0].decimals, True) for m in MEASURES
+            ]
+    over = f"{' and '.join(map(str, tests))} tests"
+    over += ", each group of comparable runs by itself" if len(tests) > 1 else ""
+    notes = (f"paired by task, points; * Holm-adjusted p below {SIGNIFICANT} over {over}",)
+    return [Table("differences between rows of ours", tuple(signed), tuple(rows), notes=notes)], why
+
+
+def labels_in(given: Given) -> list[str]:
+    return [entry.label for entry in given.entries]
+
+
+def fill(
+    given: Given,
+    table: str,
+    title: str,
+    benchmark: Benchmark | None = None,
+    only: Callable[[ScoredRun], ScoredRun] = lambda run: run,
+) -> Filled:
+    """`table`: the file of its published rows; `only`: the part of a run that belongs in it."""
+    benchmark = benchmark or Benchmark.of(given.specs)
+    published = load_table(table)
+    board = empty_board(benchmark, published)
+    rows = [row_of(board, published_row(row, benchmark)) for row in published]
+    runs = [(label, only(run)) for entry in given.entries for label, run in together(entry)]
+    ours = own_rows(board, runs, benchmark)
+    others = other_rows(board) if given.others else []
+    listed = (*rows, *others, *ours)
+    columns = columns_of(board)
+    paired, why = differences(runs, columns)
+    own_note = [benchmark.own.note] if benchmark.own and benchmark.own.note else []
+    notes = [*own_note, *legend(listed), *protocol_lines(listed)]
+    missing = [
+        f"{label}: nothing of {', '.join(left)}"
+        for label, run in runs
+        if (left := [board.titles[f] for f in board.titles if f not in run.manifest.counts])
+    ]
+    return Filled(
+        (Table(title, columns, listed, "%", tuple(notes)), *paired), (*given.left_out, *missing, *why)
+    )

@@ -1,0 +1,75 @@
+"""What the agent can say, and what a reader of the page store answers: ReAct's search, lookup and finish."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evalharness.paper.hotpotqa.pages import Page, Pages
+
+ACTIONS = {
+    "search": "search[{entity}]",
+    "lookup": "lookup[{keyword}]",
+    "finish": "finish[{answer}]",
+}
+"""Action name -> canonical template, in the order in which a prompt should list them."""
+
+LISTING = "Invalid action: you can say "
+"""How the answer to anything else begins; the templates follow, with the names of their slots."""
+INVALID = LISTING + ", ".join(re.sub(r"[{}]", "", template) for template in ACTIONS.values())
+NO_MORE = "No more results."
+SHOWN_SENTENCES = 5
+LONGEST_ECHO = 200
+"""Characters of a search that are said back when nothing was found."""
+
+_ACTION = re.compile(r"\s*(search|lookup|finish)\s*\[(.*)\]\s*\.?\s*", re.IGNORECASE | re.DOTALL)
+
+
+def parse(action: str) -> tuple[str, str] | None:
+    """(search, lookup or finish; its argument), or None. An argument of nothing is none."""
+    match = _ACTION.fullmatch(action)
+    if match is None or not match[2].strip():
+        return None
+    return match[1].lower(), match[2].strip()
+
+
+class Reader:
+    """A page store as it is read in one episode: which page is open, how far its lookup went."""
+
+    def __init__(self, store: Pages) -> None:
+        self.store = store
+        self.page: Page | None = None
+        self._keyword: str | None = None
+        self._results: Sequence[str] = ()
+        self._next = 0
+
+    def search(self, entity: str) -> str:
+        """Open a page and show its first sentences; else name similar titles and leave the open page as it is."""
+        self._keyword = None
+        found = self.store.find(entity)
+        if found is None:
+            echo = entity if len(entity) <= LONGEST_ECHO else entity[:LONGEST_ECHO] + "..."
+            return f"Could not find {echo}. Similar: {self.store.similar(entity)}."
+        self.page = found
+        return (
+            " ".join(sentence.strip() for sentence in found.sentences[:SHOWN_SENTENCES]) or "(an empty page)"
+        )
+
+    def lookup(self, keyword: str) -> str:
+        """The next sentence of the open page with that keyword in it, in any capitals. Another keyword starts anew."""
+        if self.page is None:
+            return NO_MORE
+        if keyword != self._keyword:
+            wanted = keyword.lower()
+            self._keyword, self._next = keyword, 0
+            self._results = [s.strip() for s in self.page.sentences if wanted in s.lower()]
+        if self._next >= len(self._results):
+            return NO_MORE
+        self._next += 1
+        return f"(Result {self._next} / {len(self._results)}) {self._results[self._next - 1]}"
+
+
+def place(action: str, observation: str) -> str | None:
+    """The page that is open after a valid action (in lower case), for the figures of exploration."""
+    what, entity = parse(action) or ("", "")
+    return entity if what == "search" and not observation.startswith("Could not find ") else None

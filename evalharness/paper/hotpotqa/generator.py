@@ -1,0 +1,99 @@
+"""The open suite: questions about a generated world, and the page stores that they are played on."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from pathlib import Path
+
+from evalharness.base.paths import cache_folder
+from evalharness.envs.base import InvalidTaskError, Task
+from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.paper.hotpotqa.pages import PageStore, PageStoreError, open_store
+from evalharness.paper.hotpotqa.questions import Question, make_questions
+from evalharness.paper.hotpotqa.store_writer import write_small
+from evalharness.paper.hotpotqa.world import make_encyclopedia
+
+FAMILY = "hotpotqa"
+HARD_TURNS = 5
+"""Turns of the oracle from which an open task counts as hard: a name that is shared, or a fact further down."""
+
+
+@lru_cache(maxsize=4)
+def questions_of(suite_seed: int) -> list[Question]:
+    """In the order of the tasks. Another suite seed than 0 has no question of seed 0."""
+    asked = set[str]()
+    if suite_seed != FROZEN_SEED:
+        asked = {question.text for question in questions_of(FROZEN_SEED)}
+    return make_questions(make_encyclopedia(suite_seed), asked)
+
+
+def generate(suite_seed: int) -> Iterator[Task]:
+    """All tasks in order."""
+    sha256 = make_encyclopedia(suite_seed).sha256
+    for index, question in enumerate(questions_of(suite_seed)):
+        yield Task(
+            id=f"{FAMILY}/open/{index:03d}",
+            family=FAMILY,
+            suite="open",
+            index=index,
+            goal=question.text,
+            difficulty="hard" if len(question.plan) >= HARD_TURNS else "easy",
+            kind=question.kind,
+            labels="simulator",
+            subgoals=pages_to_open(question.supporting),
+            payload={
+                "answer": question.answer,
+                "supporting": list(question.supporting),
+                "world": suite_seed,
+                "pages_sha256": sha256,
+            },
+        )
+
+
+def plan_of(task: Task) -> list[str]:
+    """Of an open task."""
+    asked = (question for question in questions_of(task.payload["world"]) if question.text == task.goal)
+    return next((question.plan for question in asked), [])
+
+
+def pages_to_open(supporting: tuple[str, ...]) -> tuple[str, ...]:
+    """The subgoals of a question."""
+    return tuple(f"open the page {title}" for title in supporting)
+
+
+def open_store_of(task: Task) -> PageStore:
+    """The page store of an open task, made when it is first needed."""
+    seed, wanted = task.payload.get("world"), task.payload.get("pages_sha256")
+    if not isinstance(seed, int) or not isinstance(wanted, str):
+        raise InvalidTaskError(f"{task.id} is not a HotpotQA task: its payload needs a world and its hash")
+    path = cache_folder() / FAMILY / f"{file_name(wanted)}.sqlite"
+    try:
+        return open_store(path)
+    except PageStoreError:
+        pass
+    world = make_encyclopedia(seed)
+    if world.sha256 != wanted:
+        raise InvalidTaskError(f"{task.id}: this version makes another world of seed {seed}")
+    source = f"world of seed {seed}"
+    try:
+        write_small(path, world.pages, world.redirects, source)
+    except (OSError, sqlite3.Error):  # no cache can be written: a file that goes with the process
+        path = Path(_scratch().name) / path.name
+        write_small(path, world.pages, world.redirects, source)
+    return open_store(path)
+
+
+def file_name(sha256: str) -> str:
+    """A file name for a hash that came out of a task: hexadecimal digits alone."""
+    name = "".join(c for c in sha256 if c in "0123456789abcdef")
+    if len(name) != 64 or name != sha256:
+        raise InvalidTaskError("the hash of a page store has 64 hexadecimal digits")
+    return name
+
+
+@cache
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="evalharness-hotpotqa-")

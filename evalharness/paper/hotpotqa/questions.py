@@ -1,0 +1,266 @@
+"""Two-hop questions about a generated world, how they are worded, and how they are answered.
+
+A question is made of a mention (what it starts from), relations, and nothing else. Every question needs two pages.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from string import Formatter
+
+from evalharness.paper.hotpotqa.actions import SHOWN_SENTENCES
+from evalharness.paper.hotpotqa.score import normal
+from evalharness.paper.hotpotqa.world import OCCUPATIONS, Encyclopedia, Thing, sentence_form
+
+BRIDGES, COMPARISONS, CLOSED = 210, 50, 40
+
+HOPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "work": {
+        "maker": ("the maker of {x}", "person"),
+        "setting": ("the town in which {x} is set", "town"),
+    },
+    "event": {
+        "town": ("the town in which {x} takes place", "town"),
+        "founder": ("the person who started {x}", "person"),
+    },
+    "institution": {
+        "town": ("the town in which {x} stands", "town"),
+        "founder": ("the person to whose gift {x} goes back", "person"),
+    },
+    "person": {
+        "birthplace": ("the town in which {x} was born", "town"),
+        "school": ("the institution at which {x} studied", "institution"),
+        "mentor": ("the person whose pupil {x} was", "person"),
+    },
+}
+"""Sort -> relation -> (how a question speaks of what it leads to, the sort of that)."""
+
+ASKED: Mapping[str, Mapping[str, str]] = {
+    "person": {
+        "birthplace": "In which town was {x} born?",
+        "birth_year": "In which year was {x} born?",
+        "school": "At which institution did {x} study?",
+        "mentor": "Whose pupil was {x}?",
+    },
+    "town": {
+        "river": "On which river does {x} lie?",
+        "founded": "In which year was {x} founded?",
+        "province": "In which province is {x}?",
+        "inhabitants": "How many inhabitants had {x} at the last census?",
+        "product": "For what product is {x} known?",
+    },
+    "institution": {
+        "town": "In which town does {x} have its main building?",
+        "founded": "In which year was {x} established?",
+        "founder": "To whose gift does {x} go back?",
+    },
+}
+"""Sort -> relation -> the question for it."""
+
+COMPARED: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "person": {"birth_year": ("Who was born first, {x} or {y}?", False)},
+    "town": {
+        "founded": ("Which town was founded first, {x} or {y}?", False),
+        "inhabitants": ("Which town had more inhabitants at the last census, {x} or {y}?", True),
+    },
+    "institution": {"founded": ("Which institution is older, {x} or {y}?", False)},
+    "event": {"first": ("Which was held first, {x} or {y}?", False)},
+    "work": {"year": ("Which was finished first, {x} or {y}?", False)},
+}
+"""Sort -> relation -> (the question, whether the larger number wins)."""
+
+SAME: Mapping[str, Mapping[str, str]] = {
+    "person": {
+        "birthplace": "Were {x} and {y} born in the same town?",
+        "school": "Did {x} and {y} study at the same institution?",
+    },
+    "town": {
+        "river": "Do {x} and {y} lie on the same river?",
+        "province": "Are {x} and {y} in the same province?",
+    },
+    "work": {"setting": "Are {x} and {y} set in the same town?"},
+}
+"""Sort -> relation -> the question whether both have the same."""
+
+CALLED = {"person": "the {kind} {name}", "work": "the {kind} {name}", "event": "the {name}",
+          "institution": "the {name}", "town": "{name}"}  # fmt: skip
+"""Sort -> how a question mentions a thing of it."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """What must be read of a thing."""
+
+    thing: Thing
+    relation: str
+    name: str
+    """What the question, or the page before, calls the thing."""
+
+    def plan(self) -> list[str]:
+        """A search, another where the name is shared, lookups where the sentence is not among those that a search
+        shows. The keyword is the longest run of words in the sentence that does not depend on the thing."""
+        thing, at = self.thing, self.thing.shown[self.relation]
+        actions = [f"search[{self.name}]"]
+        if thing.title != thing.name:
+            actions.append(f"search[{thing.title}]")
+        if at >= SHOWN_SENTENCES:
+            form = sentence_form(thing, self.relation)
+            keyword = max((literal.strip(" .,") for literal, *_ in Formatter().parse(form)), key=len)
+            found = sum(keyword.lower() in sentence.lower() for sentence in thing.sentences[: at + 1])
+            actions += [f"lookup[{keyword}]"] * found
+        return actions
+
+
+@dataclass(frozen=True)
+class Question:
+    text: str
+    answer: str
+    kind: str
+    """`bridge`, `comparison` or `yes/no`."""
+    facts: tuple[Fact, Fact]
+    """What answers it, in the order in which it is needed."""
+
+    @property
+    def supporting(self) -> tuple[str, ...]:
+        """Titles of the pages that answer it."""
+        return tuple(fact.thing.title for fact in self.facts)
+
+    @cached_property
+    def plan(self) -> list[str]:
+        """The oracle's: every name that it searches for stands in the question or in an answer of the page store."""
+        return [*(action for fact in self.facts for action in fact.plan()), f"finish[{self.answer}]"]
+
+
+def called(thing: Thing, name: str | None = None) -> str:
+    """How a question mentions a thing; `name`: another name for it."""
+    return CALLED[thing.sort].format(kind=thing.kind, name=name or thing.name)
+
+
+def bare(value: str, relation: str) -> str:
+    """A fact's value as an answer: a person without the occupation, of whom pages speak by it."""
+    if relation in ("mentor", "founder", "maker"):
+        for occupation in OCCUPATIONS:
+            value = value.removeprefix(f"{occupation} ")
+    return value
+
+
+def make_questions(world: Encyclopedia, unlike: Container[str] = ()) -> list[Question]:
+    """The questions of a world: bridges, comparisons, yes or no, mixed. None has a text of `unlike`."""
+    stream = random.Random(f"hotpotqa/open/{world.seed}/questions")
+    made = [
+        *_taken(BRIDGES, _bridges(world, stream), unlike),
+        *_taken(COMPARISONS, _comparisons(world, stream), unlike),
+        *_taken(CLOSED, _closed(world, stream), unlike),
+    ]
+    stream.shuffle(made)
+    return made
+
+
+def _taken(count: int, candidates: Iterator[Question | None], unlike: Container[str]) -> list[Question]:
+    found: dict[str, Question] = {}
+    for question in candidates:
+        if question is not None and question.text not in unlike:
+            found.setdefault(question.text, question)
+        if len(found) == count:
+            break
+    return list(found.values())
+
+
+def _bridges(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
+    """Every pair of relations in turn, so that all are asked about as often."""
+    chains = [
+        (sort, first, second)
+        for sort, hops in HOPS.items()
+        for first, (_, target) in hops.items()
+        for second in ASKED[target]
+    ]
+    while True:
+        stream.shuffle(chains)
+        for sort, first, second in chains:
+            yield _bridge(world, stream.choice(world.things[sort]), first, second, stream)
+
+
+def _bridge(
+    world: Encyclopedia, start: Thing, first: str, second: str, stream: random.Random
+) -> Question | None:
+    if first not in start.links:
+        return None
+    middle = world.by_title[start.links[first]]
+    if second not in middle.facts:
+        return None
+    phrase, _ = HOPS[start.sort][first]
+    text = ASKED[middle.sort][second].format(x=phrase.format(x=called(start)))
+    answer = bare(middle.facts[second], second)
+    if _stands_in(answer, text) or _stands_in(middle.name, text) or start is middle:
+        return None
+    facts = Fact(start, first, start.name), Fact(middle, second, middle.name)
+    return Question(text, answer, "bridge", facts)
+
+
+def _stands_in(words: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(normal(words))}\b", normal(text)) is not None
+
+
+def _pairs(
+    world: Encyclopedia, stream: random.Random, table: Mapping[str, Mapping[str, object]]
+) -> Iterator[tuple[Thing, Thing, str]]:
+    """Two things of one sort and a relation of the table that both have, every relation in turn."""
+    relations = [(sort, relation) for sort, listed in table.items() for relation in listed]
+    while True:
+        stream.shuffle(relations)
+        for sort, relation in relations:
+            one, other = stream.sample(world.things[sort], 2)
+            if one.name != other.name and relation in one.facts and relation in other.facts:
+                yield one, other, relation
+
+
+def _named(thing: Thing, relation: str, stream: random.Random) -> Fact:
+    """A town that older books call otherwise is named so, now and then."""
+    former = thing.facts.get("former") if thing.sort == "town" and stream.random() < 0.3 else None
+    return Fact(thing, relation, former or thing.name)
+
+
+def _comparisons(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
+    """The right one is named first and second by turns."""
+    first_wins = True
+    for one, other, relation in _pairs(world, stream, COMPARED):
+        form, larger = COMPARED[one.sort][relation]
+        a, b = (_number(thing.facts[relation]) for thing in (one, other))
+        if a == b:
+            continue
+        if ((a > b) == larger) != first_wins:
+            one, other = other, one
+        facts = Fact(one, relation, one.name), Fact(other, relation, other.name)
+        text = form.format(x=called(one), y=called(other))
+        yield Question(text, (one if first_wins else other).name, "comparison", facts)
+        first_wins = not first_wins
+
+
+def _closed(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
+    """`yes` and `no` by turns. For a yes, the second is drawn among those that have the same."""
+    yes = True
+    for one, other, relation in _pairs(world, stream, SAME):
+        if yes:
+            same = [
+                thing
+                for thing in world.things[one.sort]
+                if thing.facts.get(relation) == one.facts[relation] and thing.name != one.name
+            ]
+            if not same:
+                continue
+            other = stream.choice(same)
+        elif one.facts[relation] == other.facts[relation]:
+            continue
+        facts = _named(one, relation, stream), _named(other, relation, stream)
+        x, y = (called(fact.thing, fact.name) for fact in facts)
+        text = SAME[one.sort][relation].format(x=x, y=y)
+        yield Question(text, "yes" if yes else "no", "yes/no", facts)
+        yes = not yes
+
+
+def _number(value: str) -> int:
+    return int(value.replace(",", ""))

@@ -1,0 +1,100 @@
+"""Curves over a number that runs are labelled with: published points where the tables have them, then ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from evalharness.base.errors import UserError
+from evalharness.base.paths import real_path
+from evalharness.paper.exhibit import Filled, Given, plain, together
+from evalharness.paper.family_table import differences, empty_board, legend, own_rows, protocol_lines
+from evalharness.results.curves import Row as Point
+from evalharness.results.curves import curve_point, over_x
+from evalharness.results.leaderboard.marked_rows import columns_of, row_of
+from evalharness.results.leaderboard.standing_rows import Benchmark, published_row
+from evalharness.results.published import MAIN, load_table
+from evalharness.results.report import plots
+from evalharness.results.scored_run import ScoredRun
+from evalharness.results.tabular.table import Column, Row, Table
+from evalharness.results.x_values import number
+
+PUBLISHED = "AgentRefine (published)"
+
+
+@dataclass(frozen=True)
+class PublishedPoint:
+    """A row of a published table that stands at `x`."""
+
+    x: float
+    table: str
+    names: Mapping[str, str]
+
+
+def runs_at(given: Given, key: str) -> list[tuple[str, ScoredRun, str | None]]:
+    """(label, run, where on the axis) of the entries that say it; of all where the user names a label or a file."""
+    key, values = given.x or (key, {})
+    chosen = plain(given, None if given.x else key)
+    return [
+        (label, run, _place(values, run) if values else entry.setting(key))
+        for entry in chosen.entries
+        for label, run in together(entry)
+    ]
+
+
+def _place(values: Mapping[str, float], run: ScoredRun) -> str | None:
+    value = values.get(real_path(run.folder).name)
+    return None if value is None else str(value)
+
+
+def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint], note: str) -> Filled:
+    """`key`: the label that says the place on the axis."""
+    benchmark = Benchmark.of(given.specs)
+    board = empty_board(benchmark, load_table(MAIN))
+    rows: list[Row] = []
+    points: list[Point] = []
+    if given.x and given.x[0] != key:
+        key, published = given.x[0], ()  # on another axis they stand nowhere
+    for point in published:
+        [printed] = [row for row in load_table(point.table) if point.names.items() <= dict(row.names).items()]
+        row = row_of(board, published_row(printed, benchmark))
+        rows.append(Row(f"{point.x:,.0f}", row.cells, "published"))
+        points += _points(row, board.columns, key, point.x)
+    runs, problems = runs_at(given, key), []
+    standing: list[tuple[float, str, ScoredRun]] = []
+    for label, run, value in runs:
+        if value is None:
+            problems.append(f"{label}: nothing says its {key}; label it with --label {key}=N")
+            continue
+        try:
+            x = number(value, f"{label}: {key}")
+        except UserError as error:
+            problems.append(str(error))
+            continue
+        standing.append((x, label, run))
+    # All at once, for they are sorted by series and x: a line is drawn in the order of its points.
+    points += over_x(
+        key, [(run.labels.get("series", "") or "ours", x, label, run) for x, label, run in standing]
+    )
+    standing.sort(key=lambda each: each[:2])
+    named = [(label if label == f"{x:g}" else f"{x:g}: {label}", run) for x, label, run in standing]
+    rows += [replace(row, group="ours") for row in own_rows(board, named, benchmark)]
+    columns = columns_of(board)
+    paired, why = differences(named, columns)
+    notes = (note, *legend(rows), *protocol_lines(rows))
+    titles = {**board.titles, "held_out": "held-out"}
+    draw = (lambda: plots.draw_over(points, titles)) if points else None
+    return Filled(
+        (Table(title, columns, tuple(rows), key, notes), *paired), (*given.left_out, *problems, *why), draw
+    )
+
+
+def _points(row: Row, columns: Sequence[str], axis: str, x: float) -> list[Point]:
+    found = []
+    for column in columns:
+        family, _, measure = column.rpartition("_")
+        value = row.cell(Column(column, measure)).value
+        if value is not None:
+            rate = value / 100
+            found.append(curve_point(PUBLISHED, row.name, axis, x, family, measure, rate, (rate, rate)))
+    return found

@@ -1,0 +1,245 @@
+"""Table 3 and figure 3: a family under each perturbation of its action surface, and their average and deviation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.grouping import grouped
+from evalharness.envs.base import EnvSpec
+from evalharness.paper.exhibit import Entry, Exhibit, Filled, Given
+from evalharness.paper.family_table import legend, protocol_lines
+from evalharness.paper.protocol import aspects, differ, phrases
+from evalharness.results.leaderboard.marked_rows import DIFFERS
+from evalharness.results.leaderboard.standing_rows import Benchmark
+from evalharness.results.published import load_table
+from evalharness.results.report import plots
+from evalharness.results.run_labels import labels_of, short_name
+from evalharness.results.score import MEASURES
+from evalharness.results.scored_run import ScoredRun, of_family
+from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
+from evalharness.results.tabular.table import Cell, Column, Row, Table, percent_cell
+from evalharness.results.trainings import join_trainings
+
+_TABLE = "table 3: perturbation of the action surface"
+FIRST = "first_average"
+Groups = Mapping[str, Mapping[str, ScoredRun]]
+"""Model -> perturbation -> its run, the unperturbed one first."""
+
+
+def perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
+    """The family of the published perturbations."""
+    return next(
+        spec
+        for spec in specs.values()
+        if any(how.published for how in spec.actions.wording.perturbations.values())
+    )
+
+
+def label_of(entry: Entry, run: ScoredRun) -> str:
+    """That of a study of one model; else the model's name."""
+    several, models = len(entry.runs) > 1, {each.name for each in entry.runs}
+    return entry.label if several and len(models) == 1 else short_name(run.name)
+
+
+def _means(entry: Entry) -> list[tuple[str, ScoredRun]]:
+    """(label, run); of a study of training the mean over seeds, under each perturbation."""
+    by_words = grouped((run.perturbation, run) for run in entry.runs)
+    joined = [join_trainings(runs) for runs in by_words.values()]
+    if found := [run for run in joined if run is not None]:
+        return [(entry.label, run) for run in found]
+    return [(label_of(entry, run), run) for run in entry.runs]
+
+
+def groups_of(given: Given, family: str) -> Groups:
+    """Runs of one entry belong together; so do single runs of one model. Of two alike the first."""
+    groups: dict[tuple[str, str], dict[str, ScoredRun]] = {}
+    for entry in given.entries:
+        for label, run in _means(entry):
+            if family in run.manifest.counts:
+                which = "" if len(entry.runs) > 1 else run.model_key
+                groups.setdefault((label, which), {}).setdefault(
+                    run.perturbation or UNPERTURBED, of_family(run, family)
+                )
+    ordered = {
+        key: dict(sorted(runs.items(), key=lambda item: (item[0] != UNPERTURBED, item[0])))
+        for key, runs in groups.items()
+        if runs.keys() - {UNPERTURBED}
+    }
+    named = [label for label, _ in ordered]
+    own = labels_of([next(iter(runs.values())) for runs in ordered.values()])
+    return {
+        label if named.count(label) == 1 else other: runs
+        for label, other, runs in zip(named, own, ordered.values(), strict=True)
+    }
+
+
+def columns_of(family: str, title: str, names: Sequence[str], *, first: str = "") -> tuple[Column, ...]:
+    """Two of each run, then of both averages and the deviation. `names`: perturbations as the user writes them."""
+    found = [(family, title), *((name.lower(), name) for name in names), ("average", "Average")]
+    columns = [Column(f"{key}_{m}", m, group) for key, group in found for m in MEASURES]
+    columns += [Column(f"std_{m}", m, "Std", decimals=2) for m in MEASURES]
+    return (*columns, *(Column(f"{FIRST}_{m}", m, first) for m in MEASURES if first))
+
+
+def cells_of(sweep: Sweep, *, whole: bool = True) -> dict[str, Cell]:
+    """`whole`: every column is there, so that average and deviation are those of the table."""
+    cells = {}
+    for column in sweep.columns:
+        key = sweep.family if column.name == UNPERTURBED else column.name.lower()
+        mark = "" if column.n == column.expected else "\u2020"
+        for m in MEASURES:
+            cells[f"{key}_{m}"] = percent_cell(column.rates[m], column.ci95[m], mark)
+    for m in MEASURES:
+        if whole:
+            cells[f"average_{m}"] = percent_cell(sweep.average[m])
+            cells[f"std_{m}"] = percent_cell(sweep.std_population[m])
+        if sweep.first_average:
+            cells[f"{FIRST}_{m}"] = percent_cell(sweep.first_average[m])
+    return cells
+
+
+def published_rows() -> list[Row]:
+    first = {row.names["method"]: row.numbers for row in load_table("perturbation_preprint_average")}
+    rows = []
+    for row in load_table("perturbation"):
+        cells = {column: Cell(printed.value) for column, printed in row.numbers.items()}
+        for m in MEASURES:
+            if printed := first.get(row.names["method"], {}).get(f"average_{m}"):
+                cells[f"{FIRST}_{m}"] = Cell(printed.value)
+        rows.append(Row(row.names["method"], cells))
+    return rows
+
+
+def _published_names(spec: EnvSpec) -> tuple[list[str], list[str]]:
+    """(perturbations of the paper, those of its first preprint)"""
+    known = spec.actions.wording.perturbations
+    return (
+        [name for name, how in known.items() if how.published],
+        [name for name, how in known.items() if how.in_first_average],
+    )
+
+
+def _missing(given: Given) -> list[str]:
+    spec = perturbed_family(given.specs)
+    names, _ = _published_names(spec)
+    return [
+        f"{label}: no run {'unperturbed' if name == UNPERTURBED else f'under {name}'}"
+        for label, runs in groups_of(given, spec.family).items()
+        for name in (UNPERTURBED, *names)
+        if name not in runs
+    ]
+
+
+def _fill(given: Given) -> Filled:
+    spec, benchmark = perturbed_family(given.specs), Benchmark.of(given.specs)
+    names, first = _published_names(spec)
+    columns = columns_of(spec.family, spec.title, names, first=f"Avg {first[0]}-{first[-1]}")
+    rows, paired, problems = published_rows(), [], []
+    for label, runs in groups_of(given, spec.family).items():
+        whole = {UNPERTURBED, *names} <= runs.keys()
+        chosen = {name: run for name, run in runs.items() if name in (UNPERTURBED, *names)}
+        try:
+            sweep = sweep_of(chosen, None, first)
+        except UserError as error:
+            problems.append(f"{label}: {error}")
+            continue
+        found = [each for run in chosen.values() for each in aspects(run, benchmark, perturbation=False)]
+        differs = differ(found)
+        about = tuple(dict.fromkeys(phrases(found)))
+        rows.append(
+            Row(label, cells_of(sweep, whole=whole), "ours", "run", DIFFERS if differs else "", about)
+        )
+        if UNPERTURBED in chosen and len(chosen) > 1:
+            paired.append(_paired(label, sweep))
+    notes = (
+        "Average and Std (population) are over the unperturbed column and all perturbations; "
+        f"the last column averages {', '.join(first)} alone, as the first preprint does",
+        *legend(rows),
+        *protocol_lines(rows),
+    )
+    tables = [Table(_TABLE, columns, tuple(rows), "%", notes)]
+    if paired:
+        shown = tuple(
+            Column(c.key, c.name, c.group, signed=True)
+            for c in columns
+            if any(c.key in row.cells for row in paired)
+        )
+        note = "perturbed - unperturbed, paired by task, points; * Holm-adjusted p below 0.05"
+        tables.append(Table("differences between runs of ours", shown, tuple(paired), notes=(note,)))
+    return Filled(tuple(tables), (*given.left_out, *problems, *_missing(given)))
+
+
+def _paired(label: str, sweep: Sweep) -> Row:
+    cells = {
+        f"{column.name.lower()}_{m}": percent_cell(
+            d.difference, d.ci95, "*" if d.p_holm < 0.05 and not d.ci95[0] <= 0 <= d.ci95[1] else ""
+        )
+        for column in sweep.columns
+        for m, d in column.differences.items()
+    }
+    return Row(label, cells, source="run")
+
+
+TABLE3 = Exhibit(
+    "table3",
+    _TABLE,
+    "success and progress of one family in its own words and under each published perturbation",
+    "evalharness sweep --tasks alfworld --model CKPT",
+    lambda given: list(groups_of(given, perturbed_family(given.specs).family)),
+    _fill,
+    _missing,
+)
+
+
+_FIGURE = "figure 3: success without and with each perturbation"
+
+
+def _points(table: Table, family: str, names: list[str]) -> list[dict[str, Any]]:
+    points = []
+    for row in table.rows:
+        for column in table.columns:
+            key, _, measure = column.key.rpartition("_")
+            cell = row.cell(column)
+            low, high = (end / 100 for end in cell.ci95) if cell.ci95 else (None, None)
+            if column.group in names and cell.value is not None:
+                perturbation = UNPERTURBED if key == family else column.group
+                points.append(
+                    {
+                        "run": f"{row.name} {'(ours)' if row.ours else '(published)'}",
+                        "family": family,
+                        "perturbation": perturbation,
+                        "measure": measure,
+                        "rate": cell.value / 100,
+                        "ci95_low": low,
+                        "ci95_high": high,
+                    }
+                )
+    return points
+
+
+def _fill_figure(given: Given) -> Filled:
+    filled = TABLE3.fill(given)
+    whole = filled.tables[0]
+    spec = perturbed_family(given.specs)
+    groups = [g for g in whole.groups if not g.startswith(("Average", "Std", "Avg"))]
+    columns = tuple(c for c in whole.columns if c.group in groups and c.name == "success")
+    notes = ("the published numbers are those of table 3", *whole.notes[1:])
+    table = Table(_FIGURE, columns, whole.rows, "%", notes)
+    points = _points(table, spec.family, groups)
+    titles = {spec.family: spec.title}
+    return Filled(
+        (table, *filled.tables[1:]), filled.missing, lambda: plots.draw_perturbations(points, titles)
+    )
+
+
+FIGURE3 = Exhibit(
+    "figure3",
+    _FIGURE,
+    "how far success falls where actions are worded otherwise",
+    TABLE3.command,
+    TABLE3.takes,
+    _fill_figure,
+    TABLE3.needs,
+)

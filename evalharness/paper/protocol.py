@@ -1,0 +1,70 @@
+"""How a run was played, and where that is not how the rows of the paper were made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evalharness.base.grouping import grouped
+from evalharness.results.deviations import deviations
+from evalharness.results.leaderboard.standing_rows import Benchmark
+from evalharness.results.scored_run import ScoredRun
+
+AGENT = "react"
+"""Of the published rows: a thought and an action as lines of text."""
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """One thing in which protocols can differ."""
+
+    name: str
+    value: str
+    published: str | None
+    """What it is in the published rows; None where they do not say it, or where it is none of theirs."""
+
+    @property
+    def differs(self) -> bool:
+        return self.published is not None and self.value != self.published
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}" + (f" (published: {self.published})" if self.differs else "")
+
+
+def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) -> list[Aspect]:
+    """Agent, suite, labels, turns of every run; the rest where it is not the harness's own.
+
+    `perturbation`: False in a table that has perturbations as columns.
+    """
+    found = [
+        Aspect("agent", run.agent, AGENT),
+        Aspect("suite", run.suite, run.suite if run.suite in benchmark.suites else benchmark.suite),
+        Aspect("labels", _labels(run.task_labels, run.titles), "official"),
+        Aspect("turns", str(run.max_turns), str(benchmark.max_turns)),
+    ]
+    if perturbation and run.perturbation:
+        found.append(Aspect("perturbation", run.perturbation, "none"))
+    parts = deviations(run.identity, benchmark.prompts, run.titles, run.scores)
+    found += [Aspect("with", part, "") for part in parts]
+    if missing := run.incomplete:
+        found.append(Aspect("only", missing, None))
+    return found
+
+
+def _labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    """`official`; `official, ours for Jericho`."""
+    whose = grouped((label, titles.get(family, family)) for family, label in labels.items())
+    if len(whose) == 1:
+        return next(iter(whose))
+    parts = [f"{label} for {', '.join(names)}" for label, names in whose.items() if label != "official"]
+    return ", ".join((["official"] if "official" in whose else []) + parts)
+
+
+def phrases(found: Sequence[Aspect]) -> tuple[str, ...]:
+    """As a legend says them."""
+    return tuple(each.value if each.name == "with" else str(each) for each in found)
+
+
+def differ(found: Sequence[Aspect]) -> bool:
+    """Whether the run leaves the protocol of the published rows; a part of a family is marked at its number."""
+    return any(each.differs for each in found)

@@ -1,0 +1,90 @@
+"""Best-of-N: table 4 (greedy, the best of N samples, their difference), and a study of it for a terminal."""
+
+from __future__ import annotations
+
+from evalharness.base.errors import UserError
+from evalharness.paper.exhibit import Exhibit, Filled, Given, is_sampled
+from evalharness.paper.family_table import empty_board, legend
+from evalharness.paper.perturbed import label_of
+from evalharness.paper.protocol import Aspect, aspects, differ, phrases
+from evalharness.results.best_of_n import best_of_n
+from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, columns_of, row_of
+from evalharness.results.leaderboard.standing_rows import Benchmark, published_row
+from evalharness.results.published import MAIN, load_table
+from evalharness.results.report.best_of_n import decoding_rows, temperature_text
+from evalharness.results.run_labels import labels_of
+from evalharness.results.scored_run import ScoredRun
+from evalharness.results.tabular.table import Row, Table
+
+_TITLE = "table 4: Best-of-N"
+N, TEMPERATURE = 10, 1.0
+"""Of the published rows."""
+
+
+def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:
+    """Model -> (greedy run, samples): the runs of one entry, and single runs of one model. Of two alike the first."""
+    found: dict[tuple[str, str], dict[bool, ScoredRun]] = {}
+    for entry in given.entries:
+        for run in entry.runs:
+            if run.perturbation is None:
+                which = "" if len(entry.runs) > 1 else run.model_key
+                found.setdefault((label_of(entry, run), which), {}).setdefault(is_sampled(run), run)
+    sampled = {key: runs for key, runs in found.items() if True in runs}
+    named = [label for label, _ in sampled]
+    own = labels_of([runs[True] for runs in sampled.values()])
+    return {
+        label if named.count(label) == 1 else other: (runs.get(False), runs[True])
+        for label, other, runs in zip(named, own, sampled.values(), strict=True)
+    }
+
+
+def _missing(given: Given) -> list[str]:
+    return [
+        f"{label}: no greedy run beside its samples"
+        for label, (greedy, _) in pairs(given).items()
+        if not greedy
+    ]
+
+
+def _fill(given: Given) -> Filled:
+    benchmark = Benchmark.of(given.specs)
+    board = empty_board(benchmark, load_table(MAIN))
+    columns = columns_of(board)
+    rows, left = [], set[str]()
+    for row in load_table("best_of_n"):
+        printed = row_of(board, published_row(row, benchmark))  # the mean of differences is one as well
+        rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
+    notes, problems = ["delta is paired by task; its interval has a width even where no task differs"], []
+    for label, (greedy, samples) in pairs(given).items():
+        if greedy is None or samples is None:
+            continue
+        try:
+            study = best_of_n(greedy, samples)
+        except UserError as error:
+            problems.append(f"{label}: {error}")
+            continue
+        found = list(aspects(greedy, benchmark))
+        found += [
+            Aspect("samples", str(study.samples), str(N)),
+            Aspect("temperature", temperature_text(study), f"{TEMPERATURE:g}"),
+        ]
+        marks = DIFFERS if differ(found) else ""
+        left |= {DIFFERS} if marks else set()
+        own = decoding_rows(study, f"{label}{marks} (ours)")
+        rows += own
+        notes.append(f"{label}: {'; '.join(phrases(found))}")
+        problems += [f"{label}: {note}" for note in study.notes]
+    notes[1:1] = [*legend(rows), *(MARKS[mark] for mark in left)]
+    table = Table(_TITLE, columns, tuple(rows), "%", tuple(notes))
+    return Filled((table,), (*given.left_out, *problems, *_missing(given)))
+
+
+TABLE4 = Exhibit(
+    "table4",
+    _TITLE,
+    "greedy, best of ten samples at temperature 1, and the gain",
+    "evalharness bon --model CKPT --tasks all",
+    lambda given: list(pairs(given)),
+    _fill,
+    _missing,
+)

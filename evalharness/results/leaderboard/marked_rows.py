@@ -1,0 +1,91 @@
+"""A row of a leaderboard as a row of a table, with marks for what a reader must know before comparing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from evalharness.results.curves import Row as Point
+from evalharness.results.leaderboard.standings import Leaderboard, Standing
+from evalharness.results.score import MEASURES
+from evalharness.results.tabular.table import Column, Row, Source, percent_cell
+
+DIFFERS = "\u2021"
+OWN_LABELS = "#"
+PART = "\u2020"
+MARKS = {
+    "*": "* the method's training data was sampled from this family",
+    OWN_LABELS: f"{OWN_LABELS} labels of ours or changed tasks, not the published ones: another scale (held-out, too)",
+    PART: f"{PART} of a part of the family only",
+    DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
+}
+"""Mark -> what it means."""
+
+
+def columns_of(board: Leaderboard) -> tuple[Column, ...]:
+    return tuple(
+        Column(f"{family}_{measure}", board.measures[measure], board.titles.get(family, "held-out"))
+        for family in board.groups
+        for measure in MEASURES
+    )
+
+
+def marks_of(board: Leaderboard, standing: Standing, column: str) -> str:
+    """Behind a number: what a reader must know of it before comparing. Held-in cells are `Row.underlined`."""
+    if standing.values.get(column) is None:
+        return ""
+    return (
+        (OWN_LABELS if standing.has_own_labels(column) else "")
+        + (PART if standing.is_incomplete(column) else "")
+        + (DIFFERS if standing.deviations else "")
+    )
+
+
+def row_of(
+    board: Leaderboard,
+    standing: Standing,
+    marks: str = "",
+    about: tuple[str, ...] = (),
+    *,
+    derived: bool = False,
+) -> Row:
+    """A row of a leaderboard as one of a table. `derived`: with the intervals that printed rates amount to."""
+    cells = {
+        column: percent_cell(
+            standing.values.get(column),
+            standing.ci95.get(column) if standing.ours or derived else None,
+            marks_of(board, standing, column),
+        )
+        for column in board.columns
+    }
+    held_in = frozenset(column for column in board.columns if board.is_held_in(standing, column))
+    source: Source = "published" if not standing.ours else "submission" if standing.submitter else "run"
+    return Row(standing.name, cells, standing.series, source, marks, about, standing.folder, held_in)
+
+
+def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
+    """Success and progress of each row, fractions 0..1."""
+    found, listed = [], list(rows)
+    published = {row.name + row.marks for row in listed if not row.ours}
+    for row in listed:
+        name = row.name + row.marks
+        for column in columns:
+            cell = row.cell(column)
+            if cell.value is not None:
+                family, _, measure = column.key.rpartition("_")
+                low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
+                found.append(
+                    {
+                        # Bars of one name are one row of the picture.
+                        "run": f"{name} (ours)" if row.ours and name in published else name,
+                        "source": "run" if row.ours else "published",
+                        "family": family,
+                        "measure": measure,
+                        "held_in": column.key in row.underlined,
+                        "incomplete": PART in cell.marks,
+                        "own_labels": OWN_LABELS in cell.marks,
+                        "rate": round(cell.value / 100, 9),
+                        "ci95_low": low,
+                        "ci95_high": high,
+                    }
+                )
+    return found

@@ -1,0 +1,297 @@
+"""The rows of a leaderboard: of a published method, and of a run of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import hypot
+from typing import Any
+
+from evalharness import stats
+from evalharness.base.errors import UserError, nearest
+from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
+from evalharness.protocol.prompt import load_prompt
+from evalharness.records.summary import Reference
+from evalharness.results.deviations import deviations
+from evalharness.results.leaderboard.standings import OURS, SUBMITTED, Standing, Verification
+from evalharness.results.published import PublishedRow
+from evalharness.results.score import HELD_OUT, MEASURES, family_score, halted_line
+from evalharness.results.scored_run import ScoredRun
+from evalharness.results.task_range import (
+    PUBLISHED_SUITE,
+    TaskRange,
+    attempts,
+    chance_corrected,
+    changed_families,
+    corrected_interval,
+    corrected_rates,
+    family_range,
+    load_ranges,
+)
+from evalharness.results.trainings import interval_of
+from evalharness.suites.draws import expected_tasks
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What a leaderboard must know of the published rows and of the installed environments."""
+
+    sizes: Mapping[str, int]
+    """Family -> tasks."""
+    held_out: Mapping[str, int]
+    titles: Mapping[str, str]
+    prompts: Mapping[str, str]
+    """Family -> SHA-256 of its prompt file as it comes with the harness."""
+    apart: frozenset[str] = frozenset()
+    """Families that have a table of their own."""
+    own: PublishedTable | None = None
+    """The table of a family of its own; None: the main one."""
+    max_turns: int = MAX_TURNS
+    measures: Mapping[str, str] = field(default_factory=lambda: {measure: measure for measure in MEASURES})
+
+    @property
+    def suite(self) -> str:
+        """The published rows'."""
+        return self.own.suite if self.own else PUBLISHED_SUITE
+
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """Those that may stand beside the published rows."""
+        return (self.suite, *(self.own.other_suites if self.own else ()))
+
+    @classmethod
+    def of(cls, specs: Mapping[str, EnvSpec], table: str | None = None) -> Benchmark:
+        """Of the published suite, or of the family `table`, which has a table of its own. Raises UserError."""
+        apart = frozenset(family for family, spec in specs.items() if spec.own.published is not None)
+        if table is not None:
+            if table not in apart:
+                raise UserError(f"--table {table}: no such table{nearest(table, sorted(apart))}")
+            return cls._of_family(specs[table])
+        sizes = {
+            family: spec.suites.expected[PUBLISHED_SUITE]
+            for family, spec in specs.items()
+            if PUBLISHED_SUITE in spec.suites.expected
+        }
+        return cls(
+            sizes=sizes,
+            held_out={family: n for family, n in sizes.items() if specs[family].held_out},
+            titles={family: spec.title for family, spec in specs.items()},
+            prompts={family: load_prompt(spec).sha256 for family, spec in specs.items()},
+            apart=apart,
+        )
+
+    @classmethod
+    def _of_family(cls, spec: EnvSpec) -> Benchmark:
+        assert spec.own.published is not None
+        return cls(
+            sizes={spec.family: expected_tasks(spec, spec.own.published.suite, 0, None)},
+            held_out={},
+            titles={spec.family: spec.title},
+            prompts={spec.family: load_prompt(spec).sha256},
+            own=spec.own.published,
+            max_turns=MAX_TURNS,  # "max turn is 30 for all tasks" (AgentRefine)
+            measures={"success": spec.own.scores.success, "progress": spec.own.scores.progress},
+        )
+
+
+def _held_out_mean(
+    values: Mapping[str, float | None], measure: str, sizes: Mapping[str, int]
+) -> float | None:
+    """Families weighted by their number of tasks; None unless all are there."""
+    total = 0.0
+    for family, n in sizes.items():
+        value = values.get(f"{family}_{measure}")
+        if value is None:
+            return None
+        total += n * value
+    return total / sum(sizes.values()) if sizes else None
+
+
+def _outcomes(rate: float | None, n: int) -> list[float]:
+    """As many tasks solved as a printed rate says."""
+    solved = round((rate or 0.0) * n)
+    return [1.0] * solved + [0.0] * (n - solved)
+
+
+def published_row(row: PublishedRow, benchmark: Benchmark) -> Standing:
+    own = benchmark.own
+    [family, *_] = benchmark.sizes
+    called = {column: f"{family}_{measure}" for measure, column in own.columns.items()} if own else {}
+    values: dict[str, float | None] = {
+        called.get(column, column): round(printed.value / 100, 6)
+        for column, printed in row.numbers.items()
+        if not own or column in called
+    }
+    intervals = {}
+    for family, n in benchmark.sizes.items():
+        rate = values.get(f"{family}_success")
+        if rate is not None:
+            intervals[f"{family}_success"] = stats.success_interval(round(rate * n), n)
+    if benchmark.held_out:
+        for measure in MEASURES:
+            values[f"{HELD_OUT}_{measure}"] = _held_out_mean(values, measure, benchmark.held_out)
+        if values[f"{HELD_OUT}_success"] is not None:
+            intervals[f"{HELD_OUT}_success"] = stats.stratified_score(
+                [_outcomes(values[f"{family}_success"], n) for family, n in benchmark.held_out.items()]
+            )
+    corrected = _Corrected() if own else _published_corrected(values, intervals, benchmark)
+    return Standing(
+        name=row.names["method"],
+        series=row.names.get("series", "published"),
+        held_in=tuple(row.names.get("held_in", "").split()),
+        values=values,
+        ci95=intervals,
+        chance_corrected=corrected.rates,
+        chance_corrected_ci95=corrected.ci95,
+        suite=benchmark.suite,
+        max_turns=benchmark.max_turns,
+    )
+
+
+@dataclass
+class _Corrected:
+    """Chance-corrected rates, gathered family by family, and what the held-out score's are made of."""
+
+    rates: dict[str, float | None] = field(default_factory=dict)
+    ci95: dict[str, tuple[float, float]] = field(default_factory=dict)
+    floors: dict[str, float | None] = field(default_factory=dict)
+    floor_errors: dict[str, float | None] = field(default_factory=dict)
+    ceilings: dict[str, float | None] = field(default_factory=dict)
+
+    def add(self, family: str, found: Reference, *, shown: bool) -> None:
+        """`found`: over every task of the family. What is not `shown` counts in the held-out score only."""
+        for measure in MEASURES:
+            column, rate = f"{family}_{measure}", f"{measure}_rate"
+            self.floors[column], self.ceilings[column] = found.floor[rate], found.ceiling[rate]
+            self.floor_errors[column] = found.floor_se[rate]
+            self.rates[column] = found.chance_corrected[rate] if shown else None
+            if shown and (limits := found.chance_corrected_ci95[rate]):
+                self.ci95[column] = limits
+
+    def add_held_out(
+        self,
+        values: Mapping[str, float | None],
+        intervals: Mapping[str, tuple[float, float]],
+        sizes: Mapping[str, int],
+        ranges: Mapping[str, TaskRange],
+    ) -> None:
+        tries = attempts(row for task_id, row in ranges.items() if task_id.split("/")[0] in sizes)
+        for measure in MEASURES:
+            score, floor, ceiling = (
+                _held_out_mean(each, measure, sizes) for each in (values, self.floors, self.ceilings)
+            )
+            column = f"{HELD_OUT}_{measure}"
+            self.rates[column] = None
+            if score is None or floor is None or ceiling is None:
+                continue
+            self.rates[column] = chance_corrected(score, floor, ceiling)
+            errors = [self.floor_errors[f"{family}_{measure}"] for family in sizes]
+            if None not in errors:
+                parts = [n * (e or 0.0) for n, e in zip(sizes.values(), errors, strict=True)]
+                error = hypot(*parts) / sum(sizes.values())
+                limits = corrected_interval(score, intervals.get(column), floor, error, ceiling, tries)
+                if limits:
+                    self.ci95[column] = limits
+
+
+def _published_corrected(
+    values: Mapping[str, float | None],
+    intervals: Mapping[str, tuple[float, float]],
+    benchmark: Benchmark,
+) -> _Corrected:
+    """For families whose ranges are complete, by the published labels where they are public.
+
+    Where they are not, floor and ceiling by ours count in the held-out score (Jericho: 20 of 282 tasks), but the
+    family itself gets no corrected rate: the two scales differ.
+    """
+    ranges = load_ranges(PUBLISHED_SUITE)
+    corrected = _Corrected()
+    for family, n in benchmark.sizes.items():
+        rows = [row for task_id, row in ranges.items() if task_id.split("/")[0] == family]
+        if len(rows) != n:
+            continue
+        rates: dict[str, Any] = {f"{m}_rate": values.get(f"{family}_{m}") for m in MEASURES}
+        rates["success_rate_ci95"] = intervals.get(f"{family}_success")
+        found = corrected_rates(rows, rates)
+        corrected.add(family, found, shown=all(row.labels == "official" for row in rows))
+    corrected.add_held_out(values, intervals, benchmark.held_out, ranges)
+    return corrected
+
+
+def own_row(
+    run: ScoredRun,
+    label: str,
+    prompts: Mapping[str, str],
+    held_in: Sequence[str],
+    verification: Verification | None = None,
+) -> Standing:
+    """`label`: what tells the run from the others of the table."""
+    manifest = run.manifest
+    ranges = load_ranges(manifest.suite, run.config["suite_seed"])
+    values: dict[str, float | None] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    corrected = _Corrected()
+    for family, scores in run.by_family.items():
+        score = family_score(scores)
+        tasks = [(s.task_id, s.task_hash) for s in scores]
+        # An episode may say that it is of a family that the manifest does not name: no range has its limit.
+        if found := family_range(tasks, ranges, score.given(), run.turn_limits.get(family, 0)):
+            corrected.add(family, found, shown=True)
+        for measure in MEASURES:
+            column, rate = f"{family}_{measure}", f"{measure}_rate"
+            values[column] = getattr(score, rate)
+            ends = getattr(score, f"{rate}_ci95")
+            intervals[column] = interval_of(run, family, measure, getattr(score, rate), ends)
+    held_out, withheld = run.held_out
+    for measure in MEASURES:
+        column = f"{HELD_OUT}_{measure}"
+        values[column] = getattr(held_out, f"{measure}_rate") if held_out else None
+        if held_out:
+            rate, ends = (getattr(held_out, f"{measure}_rate{part}") for part in ("", "_ci95"))
+            intervals[column] = interval_of(run, HELD_OUT, measure, rate, ends)
+    if held_out:
+        corrected.add_held_out(values, intervals, manifest.held_out, ranges)
+    leaves = deviations(run.identity, prompts, run.titles, run.scores)
+    return Standing(
+        name=label,
+        series=SUBMITTED if run.submitted else OURS,
+        held_in=tuple(held_in),
+        values=values,
+        ci95=intervals,
+        chance_corrected=corrected.rates,
+        chance_corrected_ci95=corrected.ci95,
+        suite=run.suite,
+        max_turns=run.max_turns,
+        folder=str(run.folder),
+        played=run.played,
+        labels=run.task_labels,
+        deviations=leaves,
+        notes=tuple(_notes(run, withheld, held_in)),
+        verification=verification,
+        submitter=run.submitted.submitter if run.submitted else None,
+        site=run.submitted.site if run.submitted else None,
+    )
+
+
+def _notes(run: ScoredRun, withheld: str | None, held_in: Sequence[str]) -> list[str]:
+    titles = run.titles
+    notes = []
+    if ours := [titles.get(f, f) for f, labels in run.manifest.labels.items() if "ours" in labels]:
+        notes.append(f"labels: ours for {', '.join(ours)} (progress there is not on the published scale)")
+    if changed := changed_families(run.task_labels, titles):
+        notes.append(f"data changed: the tasks of {changed} are not the published ones")
+    if halted := sum(score.halted for score in run.scores):
+        notes.append(halted_line(halted))
+    for family, draw in sorted(run.manifest.draw.items()):
+        notes.append(f"{titles.get(family, family)}: {draw.tasks} tasks drawn with seed {draw.seed}")
+    if missing := run.incomplete:
+        notes.append(f"not the whole family: {missing}")
+    if held_in:
+        notes.append(f"held-in as declared: {', '.join(titles.get(f, f) for f in held_in)}")
+    if withheld and run.manifest.held_out:
+        notes.append(f"held-out score withheld: {withheld}")
+    if run.perturbation:
+        notes.append(f"perturbation {run.perturbation}")
+    if run.submitted and run.submitted.name != (called := run.manifest.model_name):
+        notes.append(f"its manifest calls the model {called}")
+    return notes

@@ -1,0 +1,47 @@
+"""The picture of errors in a row in a training set (AgentRefine, figure 11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from evalharness.base.text import printable
+from evalharness.results.published import load_table
+from evalharness.results.report.looks import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHARES = {"share_of_turns": "of all turns", "share_of_player_turns": "of player turns"}
+
+
+def published_share() -> float:
+    """Percent of all turns that are in runs of one error, about, as a sentence says."""
+    [claim] = [row for row in load_table("text_claims") if "figure 11" in row.names.get("about", "")]
+    return claim.numbers["value"].value
+
+
+def draw_error_runs(named: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
+    """Two bars a run length, share of all turns and share of player turns; a panel a data set."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4.8 * len(named), 3.2), layout="constrained")
+    panels = figure.subplots(1, len(named), squeeze=False)[0]
+    for axes, (name, found) in zip(panels, named, strict=True):
+        rows = found["rows"]
+        for number, (key, label) in enumerate(SHARES.items()):
+            places = [index + (number - 0.5) * 0.38 for index in range(len(rows))]
+            values = [100 * row[key] for row in rows]
+            bars = axes.bar(places, values, 0.36, color=COLOURS[number], label=label)
+            axes.bar_label(bars, fmt="%.1f", fontsize=7, padding=1)
+        about = published_share()
+        axes.plot(
+            [-0.4, 0.0], [about, about], "--", color="black", linewidth=1, label=f"published: about {about:g}"
+        )
+        axes.set_xticks(range(len(rows)), [row["run_length"] for row in rows])
+        axes.set_xlabel("errors in a row")
+        axes.set_ylabel("share of turns (%)")
+        title = f"Error turns of {found['samples']:,} conversations"
+        axes.set_title(f"{printable(name, single_line=True)}\n{title}" if name else title)
+        axes.legend()
+    return figure

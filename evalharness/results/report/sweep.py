@@ -1,0 +1,101 @@
+"""A sweep over perturbations, for a terminal 80 columns wide."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.base.terminal import plain_table, remark
+from evalharness.results.difference import Difference
+from evalharness.results.html.document import percent
+from evalharness.results.report.comparison import method, p_value, print_head
+from evalharness.results.score import MEASURES
+from evalharness.results.sweep import UNPERTURBED, Sweep
+from evalharness.results.tabular.table import Column, Row, percent_cell
+from evalharness.results.tabular.table import Table as Cells
+from evalharness.results.tabular.text import print_table
+
+
+def sweep_table(sweep: Sweep) -> Cells:
+    """One sweep: a row a measure, a column a run, then average and deviation."""
+    names = {column.name: column.name for column in sweep.columns} | {UNPERTURBED: "unperturbed"}
+    columns = [Column(key, name) for key, name in names.items()]
+    columns += [Column("average", "Average"), Column("std", "Std", decimals=2)]
+    rows = []
+    for m in MEASURES:
+        cells = {column.name: percent_cell(column.rates[m], column.ci95[m]) for column in sweep.columns}
+        cells |= {"average": percent_cell(sweep.average[m]), "std": percent_cell(sweep.std_population[m])}
+        rows.append(Row(f"{m} %", cells, source="run"))
+    return Cells("", tuple(columns), tuple(rows))
+
+
+def first_average_line(sweep: Sweep) -> str:
+    """The average of the paper's first version, beside that of the last one; "" where there is none."""
+    if sweep.first_average is None:
+        return ""
+    rates = ", ".join(f"{measure} {percent(sweep.first_average[measure])}" for measure in MEASURES)
+    return f"Average over {', '.join(sweep.first_average_of)} alone, as the paper's first version has it: {rates} %"
+
+
+def differences_table(sweep: Sweep) -> Table:
+    table = plain_table("", "n", "rate", "difference [95 % CI]", "p", "Holm", "kept %", "w/t/l")
+    for measure in MEASURES:
+        plain = percent(sweep.columns[0].rates[measure])
+        table.add_row(Text(f"{measure} %", style="bold"), "", plain)
+        for column in sweep.columns[1:]:
+            if (found := column.differences.get(measure)) is not None:
+                tests, kept = (p_value(found.p), p_value(found.p_holm)), column.retention.get(measure)
+                style = "bold" if found.p_holm < 0.05 else None
+                table.add_row(f"  {column.name}", *_cells(found, tests, kept), style=style)
+            if (alone := column.touched_differences.get(measure)) is not None:
+                kept = alone.run / alone.baseline if alone.baseline else None
+                table.add_row("    touched", *_cells(alone, ("", ""), kept))
+    return table
+
+
+def _cells(d: Difference, tests: tuple[str, str], kept: float | None) -> list[str]:
+    return [str(d.n), percent(d.run), d.points, *tests, percent(kept), d.tally]
+
+
+def touched_line(sweep: Sweep) -> str | None:
+    """How many tasks each perturbation touches; None where it was not looked at."""
+    known = [column for column in sweep.columns if column.touched is not None]
+    if not known:
+        return None
+    counts = ", ".join(f"{column.name} {column.touched} ({column.actions})" for column in known)
+    return (
+        f"touched, of {sweep.columns[0].n} tasks: {counts}; in brackets: those in which an action has to be said "
+        "otherwise. Touched is a task whose goal, observations or actions by the known plan are worded differently, or "
+        "whose prompt is rewritten; the others only dilute the difference."
+    )
+
+
+def print_sweep(console: Console, sweep: Sweep) -> None:
+    attempts = f", {sweep.samples} samples of each" if sweep.samples > 1 else ""
+    title = f"{sweep.model} on {sweep.title}, {sweep.columns[0].n} tasks{attempts}"
+    about = f"suite {sweep.suite}, at most {sweep.max_turns} turns"
+    print_head(console, title, about, sweep.notes)
+    print_table(console, sweep_table(sweep))
+    if first := first_average_line(sweep):
+        remark(console, first)
+    others = [sweep.std_sample[measure] for measure in MEASURES]
+    sample = " and ".join(f"{100 * value:.2f}" for value in others if value is not None)
+    remark(
+        console,
+        f"Std: population standard deviation over the {len(sweep.columns)} columns"
+        + (f" (of a sample: {sample})" if sample else ""),
+    )
+    if len(sweep.columns) < 2:
+        return
+    console.print()
+    console.print(Text("against the unperturbed run, paired by task", style="bold"))
+    console.print(differences_table(sweep))
+    if touched := touched_line(sweep):
+        remark(console, touched)
+    found = [d for column in sweep.columns for d in column.differences.values()]
+    remark(
+        console,
+        f"p: {method(found)}. Holm: adjusted over the {len(found)} tests shown; bold where below 0.05. "
+        "kept: perturbed / unperturbed. w/t/l: tasks won, tied, lost under the perturbation.",
+    )

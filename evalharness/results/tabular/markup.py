@@ -1,0 +1,177 @@
+"""A table as Markdown, LaTeX (booktabs) and HTML, every text in it escaped, and for the page of a report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalharness.base.grouping import grouped
+from evalharness.base.text import printable
+from evalharness.results.html.document import safe
+from evalharness.results.tabular.table import Column, Row, Table
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\u00a7": r"\S{}",
+    "\u2020": r"$^\dagger$",
+    "\u2021": r"$^\ddagger$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def latex_text(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in printable(text, single_line=True))
+
+
+def markdown_text(text: str) -> str:
+    """Text of a user inside a Markdown table: shown as it is, no markup, no HTML."""
+    safe_text = (
+        printable(text, single_line=True).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+!|~" else c for c in safe_text)
+
+
+def _markdown_row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _with_interval(row: Row, column: Column) -> str:
+    cell = row.cell(column)
+    ends = f" [{cell.interval(column)}]" + ("" if row.ours else "~") if cell.ci95 else ""
+    return (
+        cell.shown(column) + ("*" if column.key in row.underlined and cell.value is not None else "") + ends
+    )
+
+
+def markdown(table: Table) -> str:
+    """Our rows in bold, with their intervals."""
+    headings = [f"{column.group} {column.name}".strip() for column in table.columns]
+    has_groups = any(row.group for row in table.rows)
+    first = ["series", table.first or "model"] if has_groups else [table.first or " "]
+    lines = [
+        _markdown_row(*first, *map(markdown_text, headings)),
+        "|" + "---|" * len(first) + "---:|" * len(headings),
+    ]
+    for row in table.rows:
+        name = markdown_text(row.name + row.marks)
+        name = f"**{name}**" if row.ours else name
+        cells = (markdown_text(_with_interval(row, column)) for column in table.columns)
+        lines.append(_markdown_row(*([markdown_text(row.group)] if has_groups else []), name, *cells))
+    lines += ["", *(f"{markdown_text(note)}  " for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def latex(table: Table) -> str:
+    """A `tabular` for the booktabs package; held-in cells underlined, as in the paper; our rows in bold."""
+    spans: list[tuple[str, int]] = []
+    for column in table.columns:
+        if spans and spans[-1][0] == column.group:
+            spans[-1] = (column.group, spans[-1][1] + 1)
+        else:
+            spans.append((column.group, 1))
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        f"\\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        "\\toprule",
+    ]
+    if any(group for group, _ in spans):
+        heads = (f"\\multicolumn{{{n}}}{{c}}{{{latex_text(group)}}}" for group, n in spans)
+        lines.append(" & ".join([latex_text(table.first or "Method"), *heads]) + r" \\")
+        names = ["", *(latex_text(_capital(c.name)) for c in table.columns)]
+    else:
+        names = [latex_text(table.first or "Method"), *(latex_text(_capital(c.name)) for c in table.columns)]
+    lines.append(" & ".join(names) + r" \\")
+    for group, rows in grouped((row.group, row) for row in table.rows).items():
+        lines.append("\\midrule")
+        if group:
+            lines.append(f"\\multicolumn{{{1 + len(table.columns)}}}{{c}}{{{latex_text(group)}}} \\\\")
+        for row in rows:
+            name = latex_text(row.name + row.marks)
+            cells = [f"\\textbf{{{name}}}" if row.ours else name]
+            cells += [_latex_cell(row, column) for column in table.columns]
+            lines.append(" & ".join(cells) + r" \\")
+            if row.ours and any(cell.ci95 for cell in row.cells.values()):
+                ends = (row.cell(column).interval(column) for column in table.columns)
+                small = (f"{{\\scriptsize {text}}}" if text else "" for text in ends)
+                lines.append(" & ".join(["", *small]) + r" \\")
+    lines += ["\\bottomrule", "\\end{tabular}"]
+    lines += [f"% {printable(note, single_line=True)}" for note in table.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _latex_cell(row: Row, column: Column) -> str:
+    cell = row.cell(column)
+    text = latex_text(cell.shown(column))
+    return f"\\underline{{{text}}}" if column.key in row.underlined and cell.value is not None else text
+
+
+def html_table(table: Table) -> str:
+    """A `table` element; the headings are buttons for the page's script, which sorts."""
+
+    def heading(text: str, kind: str, classes: str = "") -> str:
+        attribute = f' class="{classes}"' if classes else ""
+        button = f'<button type="button">{safe(text)}</button>'
+        return f'<th scope="col" data-kind="{kind}"{attribute}>{button}</th>'
+
+    heads = [heading("series", "text"), heading(table.first, "text")]
+    for column in table.columns:
+        kind = "text" if column.kind == "verified" else "number"
+        heads.append(heading(f"{column.group} {column.name}".strip(), kind, column.kind))
+    body = "".join(_html_row(row, table) for row in table.rows)
+    return f'<table id="board"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _html_row(row: Row, table: Table) -> str:
+    shown = safe(row.name + row.marks)
+    if row.link:
+        shown = f'<a href="{safe(row.link)}" rel="noopener noreferrer nofollow">{shown}</a>'
+    by = f"<small>{safe(row.by)}</small>" if row.by else ""
+    cells = [
+        f'<td data-value="{safe(row.group)}">{safe(row.group)}</td>',
+        f'<td data-value="{safe(row.name)}" data-series="{safe(row.group)}">{shown}{by}</td>',
+        *(_html_cell(row, column) for column in table.columns),
+    ]
+    attribute = ' class="own"' if row.ours else ""
+    return f"<tr{attribute}>{''.join(cells)}</tr>"
+
+
+def _html_cell(row: Row, column: Column) -> str:
+    cell = row.cell(column)
+    held_in = column.key in row.underlined and cell.value is not None
+    classes = " ".join(filter(None, (column.kind, "held-in" if held_in else "")))
+    attributes = f' class="{classes}"' if classes else ""
+    attributes += " data-part" if "\u2020" in cell.marks else ""
+    value = (cell.text or "") if cell.value is None else f"{cell.value:.6f}"
+    small = (
+        f"<small>{safe(cell.interval(column, ' to '))}{'' if row.ours else '~'}</small>" if cell.ci95 else ""
+    )
+    shown = safe(cell.shown(column)) if cell.text is not None or column.kind != "verified" else ""
+    return f'<td data-value="{safe(value)}"{attributes}>{shown}{small}</td>'
+
+
+def table_for_page(table: Table) -> dict[str, Any]:
+    """For the page of a report: texts alone, which the page escapes."""
+    table = table.without_empty()
+    return {
+        "title": table.title,
+        "first": table.first,
+        "columns": [[column.group, column.name] for column in table.columns],
+        "rows": [_row_for_page(row, table) for row in table.rows],
+        "notes": list(table.notes),
+    }
+
+
+def _row_for_page(row: Row, table: Table) -> dict[str, Any]:
+    cells = []
+    for column in table.columns:
+        cell = row.cell(column)
+        interval = cell.interval(column, " to ") if row.ours else ""
+        cells.append([cell.shown(column), interval, column.key in row.underlined and cell.value is not None])
+    return {"group": row.group, "name": row.name + row.marks, "ours": row.ours, "cells": cells}
