@@ -98,8 +98,8 @@ class Stock:
     def _jericho(self, task: Task) -> tuple[str, Step]:
         import jericho
 
-        from evalharness.envs.jericho.generator import story_of
         from evalharness.envs.jericho.observation import clean
+        from evalharness.envs.jericho.open.generator import story_of
 
         game = jericho.FrotzEnv(str(story_of(task)))
         return clean(game.reset()[0]), lambda action: clean(game.step(action)[0])

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evalharness.envs.alfworld.actions import CHECK, LOOK, repaired, without_period
-from evalharness.envs.alfworld.households import build_game, household_of
-from evalharness.envs.alfworld.oracle import plan
+from evalharness.envs.alfworld.open.households import build_game, household_of
+from evalharness.envs.alfworld.open.oracle import plan
 from evalharness.envs.alfworld.tasks import UNWRAPPED, read_game, sha256
 from evalharness.envs.alfworld.world import NOTHING_HAPPENS, World
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of

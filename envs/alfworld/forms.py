@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from evalharness.envs.alfworld.households import household_of
+from evalharness.envs.alfworld.open.households import household_of
 from evalharness.envs.base import Task, content_form, digest
 
 

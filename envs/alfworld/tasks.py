@@ -31,7 +31,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to the others."""
     if suite in ("agentboard", UNWRAPPED):
         return [unwrapped(task) if suite == UNWRAPPED else task for task in _published(data)]
-    from evalharness.envs.alfworld.generator import generate
+    from evalharness.envs.alfworld.open.generator import generate
 
     return list(generate(seed))
 

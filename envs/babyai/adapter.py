@@ -10,7 +10,7 @@ from evalharness.envs.babyai.distractors import NoRoomError
 from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, LEVELS
 from evalharness.envs.babyai.mission import milestones
 from evalharness.envs.babyai.observation import COMPLETED, describe
-from evalharness.envs.babyai.oracle import Oracle
+from evalharness.envs.babyai.open.oracle import Oracle
 from evalharness.envs.babyai.rules import AgentGymRules, MissionRules, PlannedForAgentGym, PublishedRules
 from evalharness.envs.babyai.tasks import AGENTGYM, published_goal
 from evalharness.envs.babyai.world import World

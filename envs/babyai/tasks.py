@@ -20,7 +20,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite == AGENTGYM:
         return [_of_agentgym(index, level, seed) for index, level in enumerate(AGENTGYM_LEVELS)]
-    from evalharness.envs.babyai.generator import FROZEN, generate
+    from evalharness.envs.babyai.open.generator import FROZEN, generate
 
     return list(frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
 

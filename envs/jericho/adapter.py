@@ -9,7 +9,6 @@ from typing import Any
 from evalharness.envs.base import TextEnv, task_of
 from evalharness.envs.jericho.actions import CHECK, acts, is_check, published_cut
 from evalharness.envs.jericho.candidates import valid_commands
-from evalharness.envs.jericho.generator import RANDOM_SEED, story_of
 from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import (
     CHECK_PREFIX,
@@ -19,6 +18,7 @@ from evalharness.envs.jericho.observation import (
     room_titles,
     understood,
 )
+from evalharness.envs.jericho.open.generator import RANDOM_SEED, story_of
 from evalharness.envs.jericho.tasks import UNWRAPPED, game_labels, published_story
 
 

@@ -37,7 +37,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite == UNWRAPPED:
         return [_unwrapped(index, game) for index, game in enumerate(GAMES)]
-    from evalharness.envs.jericho.generator import generate
+    from evalharness.envs.jericho.open.generator import generate
 
     return list(generate(seed))
 

@@ -96,8 +96,8 @@ class PddlTextEnv(TextEnv):
         return sorted(text.strip() for text in self._listing())
 
     def oracle(self) -> list[str]:
-        """A shortest plan (see `evalharness.envs.pddl.oracle`)."""
-        from evalharness.envs.pddl.oracle import plan
+        """A shortest plan (see `evalharness.envs.pddl.open.oracle`)."""
+        from evalharness.envs.pddl.open.oracle import plan
 
         found = plan(self.playing(self._world), self._kind)
         return [] if found is None else [action_text(action).strip() for action in found.actions]

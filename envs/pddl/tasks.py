@@ -16,7 +16,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from evalharness.envs.pddl.generator import frozen_suite, generate
+    from evalharness.envs.pddl.open.generator import frozen_suite, generate
 
     return frozen_suite() if seed == FROZEN_SEED else list(generate(seed))
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
-from evalharness.envs.sciworld import oracle
 from evalharness.envs.sciworld.actions import CHECK, carried_out
 from evalharness.envs.sciworld.kinds import EXPECTED, UNWRAPPED
+from evalharness.envs.sciworld.open import oracle
 from evalharness.envs.sciworld.progress import LabelProgress, score_progress
-from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
+from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault, first_observation, start_score
 
 _SAME_SCORE = 1e-9
 _RESET = "reset task"
@@ -157,17 +157,6 @@ def load_world(simulator: Simulator, task: Task) -> None:
         simulator.begin(task)
     except (KeyError, TypeError, ValueError, SimulatorFault) as error:
         raise InvalidTaskError(f"{task.id} is not a ScienceWorld task: {error}") from error
-
-
-def first_observation(simulator: Simulator) -> str:
-    """The room, then the inventory: what the published benchmark shows first."""
-    return simulator.step("look around") + "\n" + simulator.inventory()
-
-
-def start_score(simulator: Simulator) -> float:
-    """The simulator's score for what is there before the first action. Only after `first_observation`: the simulator
-    counts while it looks around, and until then tells the score of the world that it had before."""
-    return max(simulator.verdict()[0], 0.0)
 
 
 def _checked_start(simulator: Simulator, task: Task) -> float:

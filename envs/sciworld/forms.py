@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evalharness.envs.base import Task, digest
-from evalharness.envs.sciworld.generator import shape
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED
+from evalharness.envs.sciworld.open.generator import shape
 
 
 def forms(task: Task) -> list[str]:

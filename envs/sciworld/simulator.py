@@ -221,3 +221,14 @@ def _possible(action: str, objects: list[int], reachable: set[int]) -> bool:
         return True
     pours_into_itself = action.startswith("pour ") and objects[0] == objects[1]
     return reachable.issuperset(objects) and not pours_into_itself
+
+
+def first_observation(simulator: Simulator) -> str:
+    """The room, then the inventory: what the published benchmark shows first."""
+    return simulator.step("look around") + "\n" + simulator.inventory()
+
+
+def start_score(simulator: Simulator) -> float:
+    """The simulator's score for what is there before the first action. Only after `first_observation`: the simulator
+    counts while it looks around, and until then tells the score of the world that it had before."""
+    return max(simulator.verdict()[0], 0.0)

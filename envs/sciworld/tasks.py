@@ -24,7 +24,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
         return _published(data)
     if suite in EXPECTED:
         return unwrapped_tasks(suite, seed)
-    from evalharness.envs.sciworld.generator import FROZEN, generate
+    from evalharness.envs.sciworld.open.generator import FROZEN, generate
 
     return list(frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
 

@@ -22,7 +22,7 @@ BARMAN = (11, OTHER, 4243)
 @pytest.mark.slow
 def test_pddl_draws_every_problem_of_every_seed() -> None:
     """The first drafts of each: which of them are taken only planning says."""
-    from evalharness.envs.pddl.drafts import DRAFTS, TEMPLATES
+    from evalharness.envs.pddl.open.drafts import DRAFTS, TEMPLATES
     from evalharness.envs.pddl.problem import DOMAINS
 
     for seed in (*SEEDS, *BARMAN):
@@ -34,7 +34,7 @@ def test_pddl_draws_every_problem_of_every_seed() -> None:
 
 
 def test_a_draft_that_asks_for_nothing_is_thrown_away() -> None:
-    from evalharness.envs.pddl.generator import Candidate
+    from evalharness.envs.pddl.open.generator import Candidate
 
     for seed, attempt in ((11, 2), (22, 1)):
         assert Candidate(seed, "barman", 0, attempt).plan(6.0) is None
@@ -42,7 +42,7 @@ def test_a_draft_that_asks_for_nothing_is_thrown_away() -> None:
 
 @pytest.mark.slow
 def test_alfworld_draws_a_household_of_each_sort() -> None:
-    from evalharness.envs.alfworld.generator import QUOTA, _draw
+    from evalharness.envs.alfworld.open.generator import QUOTA, _draw
 
     for seed in SEEDS:
         rng = Random(f"alfworld open {seed} 0")
@@ -61,9 +61,9 @@ def test_jericho_writes_its_stories() -> None:
 @pytest.mark.slow
 def test_babyai_makes_a_world_and_its_milestones() -> None:
     """The levels in turn: all of them for one seed take half a second and more."""
-    from evalharness.envs.babyai.generator import VARIANTS
     from evalharness.envs.babyai.levels import LEVELS
     from evalharness.envs.babyai.mission import milestones
+    from evalharness.envs.babyai.open.generator import VARIANTS
     from evalharness.envs.babyai.world import World
 
     levels = list(LEVELS)

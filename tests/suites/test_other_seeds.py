@@ -11,7 +11,7 @@ from pddl_suite import other_suite
 
 from evalharness.envs import specs
 from evalharness.envs.base import Task
-from evalharness.envs.sciworld.generator import of_kind
+from evalharness.envs.sciworld.open.generator import of_kind
 from evalharness.envs.sciworld.simulator import Simulator
 from tests.support.contracts import FAMILIES, contract
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from evalharness.envs.alfworld import SPEC
-from evalharness.envs.alfworld.households import household_of
+from evalharness.envs.alfworld.open.households import household_of
 from evalharness.envs.base import Task, TextEnv
 from tests.support.contracts import Contract
 

@@ -14,7 +14,7 @@ from textworld_game import TextWorldGame
 
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.adapter import ALFWorldEnv
-from evalharness.envs.alfworld.households import build_game, household_of
+from evalharness.envs.alfworld.open.households import build_game, household_of
 from evalharness.envs.alfworld.tasks import read_game
 from evalharness.envs.alfworld.world import World
 from evalharness.envs.base import InvalidTaskError

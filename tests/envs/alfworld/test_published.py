@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalharness.envs.alfworld import SPEC
-from evalharness.envs.alfworld.households import subgoals
+from evalharness.envs.alfworld.open.households import subgoals
 from evalharness.envs.alfworld.tasks import KINDS, game_path
 from evalharness.envs.base import InvalidTaskError, MissingDataError
 

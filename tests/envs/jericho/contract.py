@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.jericho import SPEC
-from evalharness.envs.jericho.generator import story_of
 from evalharness.envs.jericho.interpreter import Interpreter
-from evalharness.envs.jericho.quests import quests_of, themes
+from evalharness.envs.jericho.open.generator import story_of
+from evalharness.envs.jericho.open.quests import quests_of, themes
 from evalharness.envs.jericho.tasks import published_story
 from tests.support.contracts import Contract
 

@@ -13,7 +13,7 @@ from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import load_prompt
 
 SPEC = specs()["jericho"]
-STORY = Path(evalharness.envs.jericho.__file__).parent / "stories" / "example.z5"
+STORY = Path(evalharness.envs.jericho.__file__).parent / "open" / "stories" / "example.z5"
 
 
 def test_the_example_is_played_by_the_real_game() -> None:

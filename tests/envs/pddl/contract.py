@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.pddl.adapter import UNCLEAR
 from evalharness.envs.pddl.engine import GroundedProblem
-from evalharness.envs.pddl.form import form
+from evalharness.envs.pddl.open.form import form
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from tests.support.contracts import Contract
 

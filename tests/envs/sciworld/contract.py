@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.sciworld import SPEC
-from evalharness.envs.sciworld.generator import shape
+from evalharness.envs.sciworld.open.generator import shape
 from tests.support.contracts import Contract
 
 

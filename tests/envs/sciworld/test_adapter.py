@@ -15,9 +15,9 @@ from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
 from evalharness.envs.sciworld.actions import ACTIONS, CHECK, carried_out
 from evalharness.envs.sciworld.adapter import ScienceWorldEnv
 from evalharness.envs.sciworld.kinds import SIMPLIFICATIONS
-from evalharness.envs.sciworld.oracle import fit_to_labels
+from evalharness.envs.sciworld.open.oracle import fit_to_labels
+from evalharness.envs.sciworld.open.shorten import shorten
 from evalharness.envs.sciworld.progress import LabelProgress, score_progress
-from evalharness.envs.sciworld.shorten import shorten
 from evalharness.envs.sciworld.tasks import load_tasks
 from evalharness.envs.surface import ActionSurface
 

@@ -258,7 +258,7 @@ def test_what_is_sent_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     sent = {Path(path).name for path in stage(tmp_path)}
     harness = f"evalharness-{importlib.metadata.version('evalharness')}.dist-info"
     assert sent == {"compass", "compass-1.0.dist-info", "evalharness", harness}
-    assert (tmp_path / "evalharness" / "envs" / "pddl" / "open_suite.jsonl").stat().st_size
+    assert (tmp_path / "evalharness" / "envs" / "pddl" / "open" / "open_suite.jsonl").stat().st_size
     points = importlib.metadata.distributions(path=[str(tmp_path)])
     found = {
         point.name for dist in points for point in dist.entry_points.select(group="evalharness.environments")

@@ -17,7 +17,7 @@ from command_line import surroundings
 from env_server import EnvServer, serving
 
 from evalharness.envs import specs
-from evalharness.envs.alfworld.households import build_game, household_of
+from evalharness.envs.alfworld.open.households import build_game, household_of
 from evalharness.envs.alfworld.tasks import KINDS, game_path
 from evalharness.envs.base import Task
 from evalharness.protocol.prompt import Adaptation, load_prompt

@@ -13,10 +13,10 @@ from oracle_plans import oracle_plan
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.envs.alfworld.households import household_of
+from evalharness.envs.alfworld.open.households import household_of
 from evalharness.envs.babyai.world import World
 from evalharness.envs.base import EnvSpec, Task, distractor_rooms
-from evalharness.envs.jericho.distractors import quest_with
+from evalharness.envs.jericho.open.distractors import quest_with
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from evalharness.rl.server.tasks import Wanted, load_table
 from evalharness.suites.distractors import LEFT_OUT, check_distractors, with_distractors

@@ -47,7 +47,7 @@ FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
 def some_tasks(spec: EnvSpec) -> Iterator[Task]:
     """A few tasks of the suite of `SEED`, without making all of it."""
     if spec.family == "sciworld":
-        from evalharness.envs.sciworld.generator import of_kind
+        from evalharness.envs.sciworld.open.generator import of_kind
         from evalharness.envs.sciworld.simulator import Simulator
 
         simulator = Simulator()

@@ -12,8 +12,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from evalharness.envs.alfworld.actions import repaired
-from evalharness.envs.alfworld.oracle import TREATED_AT, kind_in
-from evalharness.envs.alfworld.rooms import OPENABLE, ROOMS
+from evalharness.envs.alfworld.open.oracle import TREATED_AT, kind_in
+from evalharness.envs.alfworld.open.rooms import OPENABLE, ROOMS
 from evalharness.training.teachers.teaching import Decision
 
 _NAMED = re.compile(r"\ban? ([a-z]+ \d+)")

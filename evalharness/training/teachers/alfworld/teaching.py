@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from evalharness.envs.alfworld.oracle import kind_in
+from evalharness.envs.alfworld.open.oracle import kind_in
 from evalharness.envs.base import Task
 from evalharness.training.teachers.alfworld.searching import Searcher, places_in
 from evalharness.training.teachers.scene import Scene, mentions

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evalharness.envs.jericho.actions import published_cut
-from evalharness.envs.jericho.quests import OPPOSITE
+from evalharness.envs.jericho.open.quests import OPPOSITE
 from evalharness.training.teachers.teaching import Decision
 
 _WAY = r"(north|south|east|west)"

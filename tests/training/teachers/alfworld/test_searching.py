@@ -6,7 +6,7 @@ import pytest
 from seekers import said_by
 
 from evalharness.envs.alfworld.adapter import ALFWorldEnv
-from evalharness.envs.alfworld.generator import generate
+from evalharness.envs.alfworld.open.generator import generate
 from evalharness.envs.base import Task
 from evalharness.training.teachers.alfworld.searching import Searcher, may_hold, next_place, places_in
 

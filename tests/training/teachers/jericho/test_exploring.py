@@ -8,8 +8,8 @@ import pytest
 
 from evalharness.envs.base import Task
 from evalharness.envs.jericho.adapter import JerichoEnv
-from evalharness.envs.jericho.generator import generate
-from evalharness.envs.jericho.quests import OPPOSITE
+from evalharness.envs.jericho.open.generator import generate
+from evalharness.envs.jericho.open.quests import OPPOSITE
 from evalharness.training.teachers.jericho.exploring import Explorer, Gate, read_room
 from evalharness.training.teachers.scene import mentions
 from evalharness.training.teachers.teaching import Decision

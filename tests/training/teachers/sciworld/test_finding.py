@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalharness.envs.sciworld.adapter import ScienceWorldEnv
-from evalharness.envs.sciworld.generator import generate
 from evalharness.envs.sciworld.kinds import QUOTA
+from evalharness.envs.sciworld.open.generator import generate
 from evalharness.envs.sciworld.tasks import load_tasks
 from evalharness.training.teachers.sciworld.finding import (
     DOORS,

@@ -1,0 +1,1 @@
+"""The open suite: its generator, and the oracle that proves its tasks."""

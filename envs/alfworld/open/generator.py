@@ -1,0 +1,197 @@
+"""The open suite: 134 generated household tasks, in the published proportions, the same for the same suite seed.
+
+A task is drawn until its errand takes at least three commands, nothing is solved at the start, and it is not
+another one with the numbers changed, nor begins like another one. To suite seeds other than 0 the tasks of seed 0 are
+others, too. Difficulty is by the length of the shortest errand and the number of places to go
+to, see `HARD_BITS`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+from evalharness.envs.alfworld.open.households import Household, household_of, subgoals
+from evalharness.envs.alfworld.open.oracle import TREATED_AT, errand, kind_in
+from evalharness.envs.alfworld.open.rooms import (
+    CLEANABLE,
+    CLEANED_AT,
+    COOLABLE,
+    COOLED_AT,
+    HEATABLE,
+    HEATED_AT,
+    LAMP,
+    ROOMS,
+)
+from evalharness.envs.base import MAX_TURNS, MIN_TURNS, Task, distractor_rooms
+from evalharness.envs.difficulty import difficulty, search_bits
+from evalharness.envs.frozen import FROZEN_SEED
+
+QUOTA = {
+    ("put", "kitchen"): 9,
+    ("put", "livingroom"): 6,
+    ("put", "bedroom"): 6,
+    ("put", "bathroom"): 3,
+    ("clean", "kitchen"): 21,
+    ("clean", "bathroom"): 10,
+    ("heat", "kitchen"): 23,
+    ("cool", "kitchen"): 21,
+    ("examine", "bedroom"): 12,
+    ("examine", "livingroom"): 6,
+    ("puttwo", "kitchen"): 3,
+    ("puttwo", "livingroom"): 5,
+    ("puttwo", "bedroom"): 3,
+    ("puttwo", "bathroom"): 6,
+}
+"""Tasks of a kind in a room: the published counts (which have all 18 `examine` tasks in bedrooms)."""
+
+HARD_BITS = 20.0
+"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. The choices of a turn are the
+receptacles, each of which can be gone to at any time. It makes about as many tasks hard as are among the published
+ones."""
+
+_TREATED = {
+    "clean": (CLEANABLE, CLEANED_AT),
+    "heat": (HEATABLE, HEATED_AT),
+    "cool": (COOLABLE, COOLED_AT),
+}
+
+
+def generate(suite_seed: int) -> Iterator[Task]:
+    """The tasks of the suite, kinds mixed."""
+    for index, (household, length) in enumerate(_households(suite_seed)):
+        yield _task(index, household, length)
+
+
+def _households(suite_seed: int) -> Iterator[tuple[Household, int]]:
+    """Each with the length of its errand."""
+    before = () if suite_seed == FROZEN_SEED else _households(FROZEN_SEED)
+    seen = {mark for household, _ in before for mark in _marks(household)}
+    wanted = [pair for pair, count in QUOTA.items() for _ in range(count)]
+    Random(f"alfworld open {suite_seed} order").shuffle(wanted)
+    asked: Counter[tuple[str, str, str]] = Counter()
+    for index, (kind, room) in enumerate(wanted):
+        rng = Random(f"alfworld open {suite_seed} {index}")
+        household, length = _draw(rng, kind, room, asked)
+        while seen.intersection(_marks(household)):
+            household, length = _draw(rng, kind, room, asked)
+        seen.update(_marks(household))
+        asked[kind, household.object_type, household.target_type] += 1
+        yield household, length
+
+
+def _marks(household: Household) -> tuple[object, object]:
+    """What no two tasks share: the task up to renaming, and what is read at its start."""
+    return household.shape(), (household.goal, *household.places)
+
+
+def _task(index: int, household: Household, length: int) -> Task:
+    return Task(
+        id=f"alfworld/open/{index:03d}",
+        family="alfworld",
+        suite="open",
+        index=index,
+        goal=household.goal,
+        difficulty=difficulty(search_bits([len(household.places)] * length), HARD_BITS),
+        kind=household.kind,
+        labels="ours",
+        subgoals=subgoals(household.kind, household.object_type, household.target_type),
+        payload=household.payload(),
+    )
+
+
+def _draw(rng: Random, kind: str, room: str, asked: Counter[tuple[str, str, str]]) -> tuple[Household, int]:
+    """A household and the length of its errand; what has been asked least often so far is asked."""
+    while True:
+        receptacles, contents = _furnish(rng, room)
+        choices = _choices(kind, room, receptacles, contents)
+        if not choices:
+            continue
+        least = min(asked[kind, *choice] for choice in choices)
+        thing, target = rng.choice([choice for choice in choices if asked[kind, *choice] == least])
+        household = Household(room, receptacles, contents, kind, thing, target, rng.randrange(2))
+        length = len(errand(household.layout(), kind, thing, target))
+        if MIN_TURNS <= length <= MAX_TURNS:
+            return household, length
+
+
+def _furnish(rng: Random, room_name: str) -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
+    room = ROOMS[room_name]
+    receptacles = {kind: rng.randint(least, most) for kind, (least, most) in room.receptacles.items()}
+    receptacles = {kind: count for kind, count in receptacles.items() if count}
+    inside: dict[str, list[str]] = {}
+    for thing, places in [*room.places.items(), *room.fixtures.items()]:
+        open_to = [place for place in places if place in receptacles]
+        count = 1 if thing in room.fixtures else rng.randint(0 if rng.random() < 0.3 else 1, room.at_most)
+        for number in range(1, count + 1):
+            # A kind of place is drawn first: six cabinets should not drown one fridge.
+            kind = rng.choice(open_to)
+            inside.setdefault(f"{kind} {rng.randint(1, receptacles[kind])}", []).append(f"{thing} {number}")
+    order = [f"{kind} {i}" for kind, count in receptacles.items() for i in range(1, count + 1)]
+    return receptacles, {place: tuple(inside[place]) for place in order if place in inside}
+
+
+def _choices(
+    kind: str, room_name: str, receptacles: dict[str, int], contents: dict[str, tuple[str, ...]]
+) -> list[tuple[str, str]]:
+    """(kind of thing, kind of target) that this room could be asked for."""
+    room = ROOMS[room_name]
+    lies_in: dict[str, list[str]] = {}
+    for place, things in contents.items():
+        for thing in things:
+            lies_in.setdefault(kind_in(thing), []).append(kind_in(place))
+    found = []
+    for thing, places in room.places.items():
+        count = len(lies_in.get(thing, ()))
+        if kind == "examine":
+            targets = [LAMP] if count else []
+        elif count < (2 if kind == "puttwo" else 1):
+            targets = []
+        elif kind in _TREATED:
+            treatable, treated_at = _TREATED[kind]
+            targets = (
+                [p for p in places if p in receptacles and p != treated_at] if thing in treatable else []
+            )
+        else:
+            # Nothing of the kind lies in such a place yet, so all that is asked is still to be done.
+            targets = [place for place in places if place in receptacles and place not in lies_in[thing]]
+        found += [(thing, target) for target in targets]
+    return found
+
+
+_NEEDED_PLACES = frozenset(place for places in TREATED_AT.values() for place in places)
+
+
+def distract(task: Task, count: int) -> Task | None:
+    """`count` things of other kinds than the goal's, and receptacles of other kinds than its target, in which some of
+    the things lie: none is needed. None for a published task, which is no household of ours."""
+    if "household" not in task.payload:
+        return None
+    home = household_of(task)
+    room, random = ROOMS[home.room], Random(f"alfworld distractors {count} {task.content_hash}")
+    receptacles = dict(home.receptacles)
+    spare = [kind for kind in room.receptacles if kind not in _NEEDED_PLACES | {home.target_type}]
+    for _ in range(distractor_rooms(count)):
+        kind = random.choice(spare)
+        receptacles[kind] = receptacles.get(kind, 0) + 1
+    inside = {place: list(things) for place, things in home.contents.items()}
+    numbers: dict[str, int] = {}
+    for name in (thing for things in inside.values() for thing in things):
+        kind, number = kind_in(name), int(name.rpartition(" ")[2])
+        numbers[kind] = max(numbers.get(kind, 0), number)
+    others = [
+        (thing, open_to)
+        for thing, places in room.places.items()
+        if thing != home.object_type and (open_to := [place for place in places if place in receptacles])
+    ]
+    for _ in range(count):
+        thing, open_to = random.choice(others)
+        kind = random.choice(open_to)
+        numbers[thing] = numbers.get(thing, 0) + 1
+        place = f"{kind} {random.randint(1, receptacles[kind])}"
+        inside.setdefault(place, []).append(f"{thing} {numbers[thing]}")
+    made = replace(home, receptacles=receptacles)
+    made = replace(made, contents={place: tuple(inside[place]) for place in made.places if place in inside})
+    return replace(task, payload=made.payload())

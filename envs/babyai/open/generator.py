@@ -1,0 +1,198 @@
+"""The open suite: levels of the same 28 types, chosen so that acting at random seldom solves them.
+
+For every level successive seeds are tried. A seed is taken when its mission has at least two milestones, a policy
+that picks uniformly among the valid actions solves at most one of twelve attempts, and the oracle solves it with full
+progress in 3 to 20 turns. No task begins like another of its suite, like one of suite seed 0 or like a published one:
+never the same goal with the same first observation. A level of `FEW_STARTS` has too few starts for that: its tasks
+begin unlike all others of their suite alone, and none has the plan of one of seed 0. Levels that fit into a few steps
+are made in larger rooms.
+
+Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.babyai.open.generator` makes that file anew
+(minutes).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator, Mapping, Set
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from evalharness.envs.babyai.actions import CHECK, available
+from evalharness.envs.babyai.levels import FAMILY, FEW_STARTS, LEVELS, SEEDS
+from evalharness.envs.babyai.mission import milestones
+from evalharness.envs.babyai.observation import describe
+from evalharness.envs.babyai.open.oracle import Oracle
+from evalharness.envs.babyai.rules import MissionRules
+from evalharness.envs.babyai.world import World
+from evalharness.envs.base import MAX_TURNS, SuiteExhaustedError, Task
+from evalharness.envs.difficulty import difficulty, search_bits
+from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks, write_table
+
+PER_LEVEL = 4
+MOST_TRIED = 20_000
+"""Seeds of a level that are tried for one task."""
+SHORTEST_PLAN, LONGEST_PLAN = 3, 20
+"""Turns of the oracle. A player without its knowledge must still have turns left to look around."""
+HARD_BITS = 19.0
+"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard, with as many choices at every turn
+as at the start. It makes about as many tasks hard as are among the published ones (26)."""
+ATTEMPTS, LUCKY = 12, 1
+"""Random attempts at a candidate, and how many of them may succeed."""
+
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "GoToRedBallGrey": {"room_size": 16, "num_dists": 10},
+    "GoToRedBall": {"room_size": 16, "num_dists": 10},
+    "GoToRedBallNoDists": {"room_size": 14},
+    "GoToObjS6": {"room_size": 14},
+    "GoToLocalS8N7": {"room_size": 16, "num_dists": 10},
+    "GoToRedBlueBall": {"room_size": 16, "num_dists": 10},
+    "GoToDoor": {"room_size": 12},
+    "GoToObjDoor": {"room_size": 14},
+    "OpenRedDoor": {"room_size": 13},
+    "OpenDoorLoc": {"room_size": 12},
+    "OpenRedBlueDoorsDebug": {"room_size": 9},
+    "OpenDoorsOrderN4Debug": {"room_size": 9},
+    "PickupLoc": {"room_size": 10},
+    "PickupDistDebug": {"room_size": 9},
+    "PickupAbove": {"room_size": 9},
+}
+"""Larger rooms for the levels that a random policy solves 6 to 10 times out of 10 at their registered size."""
+
+
+FROZEN = Path(__file__).with_name("open_suite.jsonl")
+"""The tasks of suite seed 0."""
+
+Start = tuple[str, str]
+"""What a player meets: goal and first observation."""
+
+
+def generate(suite_seed: int) -> Iterator[Task]:
+    """The suite's 112 tasks, level by level; about a minute for all. The same seed gives the same suite anywhere."""
+    taken: set[Start] = set()
+    few = {level: list(generate_level(level, suite_seed)) for level in LEVELS if level in FEW_STARTS}
+    taken.update(start_of(task) for tasks in few.values() for task in tasks)
+    for level in LEVELS:
+        for task in few.get(level) or generate_level(level, suite_seed, frozenset(taken)):
+            taken.add(start_of(task))
+            yield task
+
+
+def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozenset()) -> Iterator[Task]:
+    """The tasks of one level, none of a start in `taken`, which are those of other levels of the suite.
+
+    Raises SuiteExhaustedError when `MOST_TRIED` seeds give no further task.
+    """
+    before = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
+    few = level in FEW_STARTS
+    starts = set(taken) if few else {*taken, *_published_starts(), *map(start_of, before)}
+    plans = {(task.goal, tuple(_plan(_world(task)))) for task in before if few and task.kind == level}
+    digest = hashlib.sha256(f"babyai/open/{suite_seed}/{level}".encode()).digest()
+    seed = 10_000 + int.from_bytes(digest[:3], "big")  # far from 1234 to 1237, the published seeds
+    index = PER_LEVEL * LEVELS.index(level)
+    found = tried = 0
+    while found < PER_LEVEL:
+        if tried == MOST_TRIED:
+            raise SuiteExhaustedError(
+                "BabyAI", suite_seed, f"{found} of {PER_LEVEL} tasks of {level} were found in {tried} tries"
+            )
+        made = _accept(level, seed, starts, index + found)
+        seed += 1
+        tried += 1
+        if made is not None and (made[0].goal, made[1]) not in plans:
+            task, plan = made
+            plans.add((task.goal, plan))
+            starts.add(start_of(task))
+            found += 1
+            tried = 0
+            yield task
+
+
+def _world(task: Task) -> World:
+    return World(task.kind, task.payload["seed"], task.payload.get("parameters"))
+
+
+def _start(world: World) -> Start:
+    return world.mission, describe(world.view)
+
+
+@cache
+def _start_at(level: str, seed: int) -> Start:
+    return _start(World(level, seed, VARIANTS.get(level)))
+
+
+def start_of(task: Task) -> Start:
+    return _start_at(task.kind, task.payload["seed"])
+
+
+@cache
+def _published_starts() -> frozenset[Start]:
+    return frozenset(_start(World(level, seed)) for level in LEVELS for seed in SEEDS)
+
+
+def _plan(world: World) -> list[str]:
+    return Oracle(world, MissionRules(world, milestones(world))).plan(limit=LONGEST_PLAN)
+
+
+def _accept(level: str, seed: int, taken: Set[Start], index: int) -> tuple[Task, tuple[str, ...]] | None:
+    """The task of a level and seed, and its plan, when it is fit for the suite and begins like none of `taken`."""
+    parameters = VARIANTS.get(level, {})
+    world = World(level, seed, parameters)
+    if _fails_of_itself(world.simulator.instrs) or _start(world) in taken:
+        return None
+    wanted = milestones(world)
+    if len(wanted) < 2 or _random_successes(world, seed) > LUCKY:
+        return None
+    choices = start_choices(world)
+    plan = _plan(world)
+    if len(plan) < SHORTEST_PLAN:
+        return None
+    task = Task(
+        id=f"{FAMILY}/open/{index:03d}",
+        family=FAMILY,
+        suite="open",
+        index=index,
+        goal=world.mission,
+        difficulty=difficulty(search_bits([choices] * len(plan)), HARD_BITS),
+        kind=level,
+        labels="simulator",
+        subgoals=tuple(milestone.text for milestone in wanted),
+        payload={"level": level, "seed": seed} | ({"parameters": dict(parameters)} if parameters else {}),
+    )
+    return task, tuple(plan)
+
+
+def _fails_of_itself(mission: Any) -> bool:
+    """minigrid asks the second of two ordered instructions about the very move that completed the first; a strict
+    one then sees the wrong door being opened, so a sequence that ends strictly fails whatever the agent does."""
+    last = {"BeforeInstr": "instr_b", "AfterInstr": "instr_a"}.get(type(mission).__name__)
+    return last is not None and getattr(getattr(mission, last), "strict", False)
+
+
+def _random_successes(world: World, seed: int) -> int:
+    """How many random attempts succeed, counted until they are too many. Leaves the world at its start."""
+    start = world.state()
+    successes = 0
+    for attempt in range(ATTEMPTS):
+        chance = random.Random(f"{seed}/{attempt}")
+        for _ in range(MAX_TURNS):
+            moves = available(world.view, world.direction).moves
+            sentence = chance.choice(sorted(moves.keys() - {CHECK}))
+            outcome = world.perform(moves[sentence], stop_at_end=True)
+            if outcome.succeeded or outcome.failed:
+                successes += outcome.succeeded
+                break
+        world.restore(start)
+        if successes > LUCKY:
+            break
+    return successes
+
+
+def start_choices(world: World) -> int:
+    return len(available(world.view, world.direction).moves.keys() - {CHECK})
+
+
+if __name__ == "__main__":
+    write_table(FROZEN, (task.to_json() for task in generate(FROZEN_SEED)))

@@ -1,0 +1,137 @@
+"""The tasks of the open suite: of seed 0 ten hand-written stories and ten quests, of every other seed 20 quests.
+
+A hand-written story is the same whenever it is played, so that no other suite has it.
+
+`python -m evalharness.envs.jericho.open.generator` compiles every story that we ship, and writes the quests of seed 0:
+for maintainers, after a change of a story, of the quest generator or of its themes. A test fails until it is run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from evalharness.base.paths import cache_folder, write_whole
+from evalharness.envs.base import InvalidTaskError, Task
+from evalharness.envs.difficulty import difficulty, search_bits
+from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.envs.jericho.open.compiler import STORIES, compile_story, find_compiler
+from evalharness.envs.jericho.open.distractors import quest_with
+from evalharness.envs.jericho.open.quest_source import quest_source
+from evalharness.envs.jericho.open.quests import quests_of
+
+RANDOM_SEED: Final = 1
+"""Given to the interpreter for our stories; without one it would seed itself from the clock."""
+HARD_BITS: Final = 50.0
+"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. The choices of a turn are the
+things the story names, since trying out which commands do something takes the interpreter half a second a turn."""
+
+
+def generate(suite_seed: int) -> Iterator[Task]:
+    """All tasks in order. Seed 0's stories are shipped compiled."""
+    written: dict[str, Any] = {}
+    if suite_seed == FROZEN_SEED:
+        written = yaml.safe_load((STORIES / "open.yaml").read_text(encoding="utf-8"))
+    else:
+        find_compiler()
+    for index, (name, entry) in enumerate(written.items()):
+        story = {"story": f"{name}.z5"}
+        yield _task(index, name, entry["goal"], entry["subgoals"], entry["plan"], story, _source(name))
+    for number, quest in enumerate(quests_of(suite_seed)):
+        story_or_quest = (
+            {"story": quest_story(number)} if suite_seed == FROZEN_SEED else {"quest": [suite_seed, number]}
+        )
+        yield _task(
+            len(written) + number,
+            quest.theme,
+            quest.goal,
+            quest.subgoals,
+            quest.plan,
+            story_or_quest,
+            quest_source(quest),
+        )
+
+
+def _source(name: str) -> str:
+    return (STORIES / f"{name}.inf").read_text(encoding="ascii")
+
+
+def things(source: str) -> int:
+    """How many things with names of their own a story has, rooms and passages not counted."""
+    return len(re.findall(r"\bname\s+'", source))
+
+
+def quest_story(number: int) -> str:
+    """File name of the shipped story of quest `number` of seed 0."""
+    return f"quest{number:02d}.z5"
+
+
+def _task(
+    index: int,
+    kind: str,
+    goal: str,
+    subgoals: list[str] | tuple[str, ...],
+    plan: Any,
+    story: dict[str, Any],
+    source: str,
+) -> Task:
+    return Task(
+        id=f"jericho/open/{index:03d}",
+        family="jericho",
+        suite="open",
+        index=index,
+        goal=goal,
+        difficulty=difficulty(search_bits([things(source)] * len(plan)), HARD_BITS),
+        kind=kind,
+        labels="ours",
+        subgoals=tuple(subgoals),
+        payload={**story, "plan": list(plan), "opening": ""},
+    )
+
+
+def story_of(task: Task) -> Path:
+    """The story file of an open task, compiled first if it is a quest of another seed than 0."""
+    if "quest" in task.payload:
+        seed, number = map(int, task.payload["quest"])
+        quest = quests_of(seed)[number]
+        if (quest.goal, list(quest.plan)) != (task.goal, task.payload["plan"]):
+            raise InvalidTaskError(
+                f"{task.id}: this version makes another quest {number} of suite seed {seed}"
+            )
+        return _compiled(seed, number, int(task.payload.get("distractors", 0)))
+    path = STORIES / str(task.payload["story"])
+    if not path.is_file():
+        raise InvalidTaskError(f"{path} is missing: install evalharness again")
+    return path
+
+
+@cache
+def _compiled(seed: int, number: int, distractors: int) -> Path:
+    """In the user's cache folder under its hash. The rename makes two workers that compile at once harmless."""
+    story = compile_story(quest_source(quest_with(seed, number, distractors)))
+    folder = cache_folder() / "stories"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{hashlib.sha256(story).hexdigest()}.z5"
+    if not path.is_file():
+        write_whole(path, story, durable=False)
+    return path
+
+
+def _build() -> None:
+    for number, quest in enumerate(quests_of(FROZEN_SEED)):
+        source = (STORIES / quest_story(number)).with_suffix(".inf")
+        source.write_text(quest_source(quest), encoding="ascii")
+    for source in sorted(STORIES.glob("*.inf")):
+        story = compile_story(source.read_text(encoding="ascii"))
+        source.with_suffix(".z5").write_bytes(story)
+        print(f"{source.stem}: {len(story)} bytes")
+
+
+if __name__ == "__main__":
+    _build()

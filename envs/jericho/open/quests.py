@@ -1,0 +1,281 @@
+"""Generated stories: a treasure behind obstacles, to be brought back to where the story begins.
+
+`quests_of(seed)` lays out rooms, obstacles and hiding places from themes and finds the plans; the same seed makes the
+same quests everywhere. `quest_source` turns one into Inform 6.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from random import Random
+from typing import Any, Final, Literal
+
+import yaml
+
+from evalharness.envs.base import SuiteExhaustedError
+from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.envs.jericho.open.compiler import STORIES
+
+Theme = Mapping[str, Any]
+Gate = Literal["door", "dark", "lever", "guard"]
+Place = Literal["floor", "box", "hidden"]
+
+DIRECTIONS: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
+OPPOSITE: Final = {"north": "south", "south": "north", "east": "west", "west": "east"}
+NEEDS: Final[Mapping[Gate, str]] = {"door": "key", "dark": "light", "lever": "lever", "guard": "gift"}
+MAX_PLAN: Final = 28
+FROZEN_THEMES: Final = 5
+"""Themes of suite seed 0, which has ten hand-written stories beside its quests; others draw quests of all themes."""
+MOST_DRAFTS: Final = 1_000
+"""Layouts that are drawn for one quest. About one in two fits."""
+
+
+@dataclass
+class Room:
+    name: str
+    text: str
+    spot: tuple[int, int]
+    region: int
+    exits: dict[str, int] = field(default_factory=dict)
+    """Direction -> number of the room there."""
+
+
+@dataclass(frozen=True)
+class Passage:
+    """The way into a region, closed by its gate."""
+
+    gate: Gate
+    room: int
+    direction: str
+    beyond: int
+
+
+@dataclass(frozen=True)
+class Item:
+    what: str
+    """Its key in the theme: key, light, gift, lever or treasure."""
+    room: int
+    place: Place
+    hiding: int = 0
+    """Which of the theme's hiding places, where it is hidden."""
+
+
+@dataclass(frozen=True)
+class Quest:
+    theme: str
+    words: Theme
+    """The theme's words, with one of each choice."""
+    rooms: tuple[Room, ...]
+    passages: tuple[Passage, ...]
+    items: Mapping[str, Item]
+    goal: str
+    subgoals: tuple[str, ...]
+    plan: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Map, gates, and where things are: the quest up to renaming."""
+        return (
+            tuple((room.region, tuple(sorted(room.exits.items()))) for room in self.rooms),
+            self.passages,
+            tuple(sorted((item.what, item.room, item.place) for item in self.items.values())),
+        )
+
+
+@cache
+def themes() -> Mapping[str, Theme]:
+    loaded: dict[str, Theme] = yaml.safe_load((STORIES / "themes.yaml").read_text(encoding="utf-8"))
+    return loaded
+
+
+@lru_cache(maxsize=8)
+def quests_of(seed: int) -> tuple[Quest, ...]:
+    """The quests of a suite seed: of each theme one with two gates and one with three.
+
+    No two have the same goal or shape, but that suite seed 0 has each theme's goal twice; no other seed has a goal or
+    a shape of seed 0. Raises SuiteExhaustedError.
+    """
+    names = list(themes())
+    before: tuple[Quest, ...] = ()
+    if seed == FROZEN_SEED:
+        names = names[:FROZEN_THEMES]
+    else:
+        before = quests_of(FROZEN_SEED)
+    shapes = {quest.shape for quest in before}
+    goals = {quest.goal for quest in before}
+    found: list[Quest] = []
+    for index in range(2 * len(names)):
+        theme = names[index % len(names)]
+        random = Random(f"quest/{seed}/{index}")
+        for _ in range(MOST_DRAFTS):
+            words = words_of(theme, None if seed == FROZEN_SEED else random)
+            quest = _draw(random, theme, words, gates=2 + index // len(names))
+            if quest is None or len(quest.plan) > MAX_PLAN or quest.shape in shapes:
+                continue
+            if seed != FROZEN_SEED and quest.goal in goals:
+                continue
+            break
+        else:
+            raise SuiteExhaustedError("Jericho", seed, f"no quest {index} was found in {MOST_DRAFTS} drafts")
+        shapes.add(quest.shape)
+        goals.add(quest.goal)
+        found.append(quest)
+    return tuple(found)
+
+
+def words_of(theme: str, random: Random | None) -> Theme:
+    """A theme with one of each of its choices: the first without `random`."""
+    words = dict(themes()[theme])
+    for key in ("intro", "altar"):
+        words[key] = random.choice(words[key]) if random else words[key][0]
+    treasure = words["treasure"]
+    name, text = treasure["name"], treasure["text"]
+    if random:
+        others = treasure["others"]
+        text = others["text"]
+        name = random.choice(
+            [
+                f"{made_of} {thing}"
+                for made_of in others["made_of"]
+                for thing in others["things"]
+                if f"{made_of} {thing}" != treasure["name"]
+            ]
+        )
+    names = {"treasure": name, "altar": words["altar"]["name"]}
+    names |= {f"{what}_noun": called.split()[-1] for what, called in names.items()}
+    words["treasure"] = {"name": name, "text": text, "taken": treasure["taken"].format(**names)}
+    words["goal"] = words["goal"].format(**names)
+    words["won"] = words["won"].format(**names)
+    return words
+
+
+def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
+    kinds: list[Gate] = random.sample(["door", "dark", "lever", "guard"], gates)
+    rooms = [Room(words["start"]["name"], words["start"]["text"], (0, 0), 0)]
+    names = random.sample(words["rooms"], 3 + gates + random.randrange(2))
+    passages: list[Passage] = []
+    for number, entry in enumerate(names):
+        # One room at least beyond each gate; the others go where chance puts them.
+        region = min(number, gates) if number <= gates else random.randrange(gates + 1)
+        first = region > len(passages)
+        # Regions form a chain, so that no gate can be passed by.
+        among = [i for i, room in enumerate(rooms) if room.region == (region - 1 if first else region)]
+        free = free_sides(rooms, among)
+        if not free:
+            return None
+        near, direction = random.choice(free)
+        if first:
+            passages.append(Passage(kinds[region - 1], near, direction, len(rooms)))
+        add_room(rooms, near, direction, entry, region)
+    items = _place_items(random, rooms, passages)
+    solved = _solve(words, rooms, passages, items)
+    return Quest(theme, words, tuple(rooms), tuple(passages), items, words["goal"], *solved)
+
+
+def free_sides(rooms: Sequence[Room], among: Iterable[int]) -> list[tuple[int, str]]:
+    """(number of a room, direction in which nothing is)"""
+    spots = {room.spot for room in rooms}
+    return [(i, d) for i in among for d in DIRECTIONS if _neighbour(rooms[i], d) not in spots]
+
+
+def add_room(rooms: list[Room], near: int, direction: str, entry: Mapping[str, str], region: int) -> None:
+    rooms[near].exits[direction] = len(rooms)
+    spot = _neighbour(rooms[near], direction)
+    rooms.append(Room(entry["name"], entry["text"], spot, region, {OPPOSITE[direction]: near}))
+
+
+def _neighbour(room: Room, direction: str) -> tuple[int, int]:
+    east, north = DIRECTIONS[direction]
+    return room.spot[0] + east, room.spot[1] + north
+
+
+def _place_items(random: Random, rooms: list[Room], passages: list[Passage]) -> dict[str, Item]:
+    """What opens gate i lies in front of it; the treasure lies behind the last. One box, each hiding place once."""
+    places: list[Place] = ["floor", "box", "hidden", "hidden"]
+    hidings = random.sample(range(3), 3)
+    items = {}
+    for number, what in enumerate([*(NEEDS[passage.gate] for passage in passages), "treasure"]):
+        # Not in the dark, except behind it: an unlit room shows nothing.
+        region = [i for i, room in enumerate(rooms) if room.region <= number]
+        if what == "treasure":
+            region = [i for i, room in enumerate(rooms) if room.region == len(passages)]
+        elsewhere = [i for i in region if i != 0] or region
+        place: Place = "floor"
+        if what not in ("lever", "treasure"):
+            place = random.choice(places)
+            places.remove(place)
+        items[what] = Item(what, random.choice(elsewhere), place, hidings.pop() if place == "hidden" else 0)
+    return items
+
+
+def _path(rooms: list[Room], closed: set[tuple[int, int]], start: int, goal: int) -> list[str]:
+    """Shortest walk along open ways, as directions."""
+    queue = deque([(start, list[str]())])
+    seen = {start}
+    while queue:
+        here, walk = queue.popleft()
+        if here == goal:
+            return walk
+        for direction, there in sorted(rooms[here].exits.items()):
+            if there not in seen and (here, there) not in closed:
+                seen.add(there)
+                queue.append((there, [*walk, direction]))
+    raise AssertionError("a quest with an unreachable room")
+
+
+def _solve(
+    words: Theme, rooms: list[Room], passages: list[Passage], items: Mapping[str, Item]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(subgoals, plan): fetch what the next gate needs, open the gate, at last fetch the treasure home."""
+    plan: list[str] = []
+    subgoals: list[str] = []
+    closed = {(p.room, p.beyond) for p in passages} | {(p.beyond, p.room) for p in passages}
+    here = 0
+
+    def go(room: int) -> None:
+        nonlocal here
+        plan.extend(_path(rooms, closed, here, room))
+        here = room
+
+    def fetch(what: str) -> None:
+        item = items[what]
+        go(item.room)
+        if item.place == "hidden":
+            spot = words["hiding"][item.hiding]
+            plan.append(f"look {spot['way']} {spot['name']}")
+            subgoals.append(f"{spot['find']} the {words[what]['name']}")
+        else:
+            if item.place == "box":
+                plan.append(f"open {words['box']['name']}")
+            plan.append(f"take {words[what]['name']}")
+
+    for passage in passages:
+        gate = words[passage.gate] if passage.gate != "dark" else words["light"]
+        if passage.gate == "lever":
+            go(items["lever"].room)
+            plan.append(f"pull {gate['name']}")
+            subgoals.append(gate["opens"])
+        else:
+            fetch(NEEDS[passage.gate])
+        if passage.gate == "dark":
+            plan.append(f"turn on {gate['name']}")
+            subgoals.append(gate["lit"])
+        elif passage.gate == "door":
+            go(passage.room)
+            plan.extend([f"unlock {gate['name']} with {words['key']['name']}", f"open {gate['name']}"])
+            subgoals.append(gate["opens"])
+        elif passage.gate == "guard":
+            go(passage.room)
+            plan.append(f"give {words['gift']['name']} to {gate['name']}")
+            subgoals.append(gate["accepts"])
+        closed -= {(passage.room, passage.beyond), (passage.beyond, passage.room)}
+    fetch("treasure")
+    subgoals.append(words["treasure"]["taken"])
+    go(0)
+    plan.append(f"put {words['treasure']['name']} on {words['altar']['name']}")
+    subgoals.append(re.split("[.,]", words["won"])[0])
+    return tuple(subgoals), tuple(plan)

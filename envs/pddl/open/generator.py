@@ -1,0 +1,181 @@
+"""The open suite: generated problems, each proven solvable, none like another, a published one or one of seed 0.
+
+Suite seed 0 is rebuilt without planning from the drafts noted in `open_suite.jsonl`; `python -m
+evalharness.envs.pddl.open.generator` makes that file anew (some seconds).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from evalharness.envs.base import MAX_TURNS, Difficulty, SuiteExhaustedError, Task
+from evalharness.envs.difficulty import difficulty, search_bits
+from evalharness.envs.frozen import FROZEN_SEED, read_table, write_table
+from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
+from evalharness.envs.pddl.open.drafts import DRAFTS, TEMPLATES, Draft
+from evalharness.envs.pddl.open.form import form
+from evalharness.envs.pddl.open.oracle import bound_of
+from evalharness.envs.pddl.open.oracle.search import Plan, search
+from evalharness.envs.pddl.open.oracle.symmetry import canonical_key
+from evalharness.envs.pddl.problem import DOMAINS, domain_text, make_task
+from evalharness.envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
+
+FROZEN = Path(__file__).with_name("open_suite.jsonl")
+"""Of each task of suite seed 0 the draft that was taken, and what planning said of it."""
+LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
+"""Shortest-plan length aimed at for the first and the last problem of a domain; those between rise evenly."""
+TOLERANCE = 2
+"""How far from its aim a problem's shortest plan may be."""
+HARD_BITS = 46.0
+"""Bits of search (`evalharness.envs.difficulty`) from which a problem counts as hard. It makes about as many problems
+hard as are among the published ones (24)."""
+MOST_DRAFTS = 2_000
+BOUND_SLACK = 4
+"""A draft whose lower bound is further below the aim is thrown away unplanned; few of them come close."""
+DRAFTS_A_TEMPLATE = 100
+"""The templates of a domain take turns; one that yields nothing in so many drafts leaves it to the next."""
+MOST_EXPANDED = 4_000
+"""States a plan may cost; a draft that takes more is thrown away, so that every oracle is quick."""
+RANDOM_EPISODES = 5
+MOST_RANDOM_SUCCESSES = 1
+"""A problem that random actions solve in more of `RANDOM_EPISODES` episodes is thrown away."""
+
+
+def frozen_suite() -> list[Task]:
+    """All tasks of suite seed 0 in order, made without planning."""
+    return [
+        Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]).task(
+            index, row["difficulty"], row["plan_length"]
+        )
+        for index, row in enumerate(read_table(FROZEN))
+    ]
+
+
+def generate(suite_seed: int) -> Iterator[Task]:
+    """The tasks of the suite of that seed, 60 in the published order of domains; some seconds of planning for all."""
+    taken = set(excluded_forms()) | (set() if suite_seed == FROZEN_SEED else frozen_forms())
+    index = 0
+    for kind, count in DOMAINS.items():
+        low, high = LENGTHS[kind]
+        for number in range(count):
+            aim = low + (high - low) * number / (count - 1)
+            task = None
+            for attempt in range(MOST_DRAFTS):
+                candidate = Candidate(suite_seed, kind, number, attempt)
+                plan = candidate.plan(aim)
+                if plan is not None and (name := form(candidate.domain, candidate.problem)) not in taken:
+                    taken.add(name)
+                    bits = search_bits(choices_of(candidate.world, plan.actions))
+                    task = candidate.task(index, difficulty(bits, HARD_BITS), len(plan.actions))
+                    break
+            if task is None:
+                raise SuiteExhaustedError(
+                    "PDDL", suite_seed, f"no {kind} problem {number} was found in {MOST_DRAFTS} drafts"
+                )
+            yield task
+            index += 1
+
+
+def choices_of(world: GroundedProblem, actions: Sequence[GroundAction]) -> list[int]:
+    """Applicable actions before each action of a plan."""
+    state, found = world.initial, []
+    for action in actions:
+        found.append(len(world.applicable(state)))
+        state = world.result(state, action)
+    return found
+
+
+class Candidate:
+    """One draft, walked to its start."""
+
+    def __init__(self, suite_seed: int, kind: str, number: int, attempt: int) -> None:
+        rng = Random(f"pddl open {suite_seed} {kind} {number} {attempt}")
+        templates = TEMPLATES[kind]
+        template = templates[(number + attempt // DRAFTS_A_TEMPLATE) % len(templates)]
+        draft = DRAFTS[kind](rng, number / (DOMAINS[kind] - 1), template)
+        self._source = {"number": number, "draft": attempt, "template": draft.template}
+        self._kind = kind
+        self._domain_text = domain_text(kind)
+        self.domain: Domain = parse_domain(self._domain_text)
+        if draft.walk:
+            draft = _walked(rng, draft, self.domain)
+        self._problem_text = draft.text(f"{kind}-{suite_seed}-{number}", self.domain.name)
+        self.problem: Problem = parse_problem(self._problem_text, self.domain)
+
+    def plan(self, aim: float) -> Plan | None:
+        """A shortest plan of about `aim` actions, if this draft has one and is worth playing."""
+        if not self.problem.goal or self.problem.initial.intersection(self.problem.goal):
+            return None
+        world = self.world = GroundedProblem(self.domain, self.problem)
+        first = bound_of(world, self._kind)(world.initial)
+        if not aim - TOLERANCE - BOUND_SLACK <= first <= min(aim + TOLERANCE, MAX_TURNS):
+            return None
+        plan = shortest_plan(world, self._kind)
+        if plan is None or len(plan.actions) > MAX_TURNS or abs(len(plan.actions) - aim) > TOLERANCE:
+            return None
+        lucky = sum(_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
+        return plan if lucky <= MOST_RANDOM_SUCCESSES else None
+
+    def task(self, index: int, difficulty: Difficulty, plan_length: int) -> Task:
+        return make_task(
+            "open",
+            index,
+            self._kind,
+            difficulty,
+            self._domain_text,
+            self._problem_text,
+            plan_length=plan_length,
+            **self._source,
+        )
+
+
+def _walked(rng: Random, draft: Draft, domain: Domain) -> Draft:
+    text = draft.text("start", domain.name)
+    world = GroundedProblem(domain, parse_problem(text, domain))
+    state = world.initial
+    for _ in range(draft.walk):
+        state = world.result(state, rng.choice(world.applicable(state)))
+    return replace(draft, initial=world.decode(state))
+
+
+def shortest_plan(world: GroundedProblem, kind: str) -> Plan | None:
+    return search(world, bound_of(world, kind), canonical_key(world), most=MOST_EXPANDED)
+
+
+def _solved_by_chance(world: GroundedProblem, episode: int) -> bool:
+    rng = Random(episode)
+    state = world.initial
+    for _ in range(MAX_TURNS):
+        state = world.result(state, rng.choice(world.applicable(state)))
+        if world.solved(state):
+            return True
+    return False
+
+
+@cache
+def excluded_forms() -> frozenset[str]:
+    """Forms of the published problems and of the prompts' examples, which no generated problem may have."""
+    groups: dict[str, list[str]] = json.loads(FROZEN.with_name("excluded_forms.json").read_bytes())
+    return frozenset(name for group in groups.values() for name in group)
+
+
+@cache
+def frozen_forms() -> frozenset[str]:
+    """Forms of the problems of suite seed 0, which no problem of another suite has."""
+    drafts = (Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]) for row in read_table(FROZEN))
+    return frozenset(form(draft.domain, draft.problem) for draft in drafts)
+
+
+def table_row(task: Task) -> dict[str, Any]:
+    noted = ("number", "draft", "plan_length")
+    return {"kind": task.kind, "difficulty": task.difficulty, **{key: task.payload[key] for key in noted}}
+
+
+if __name__ == "__main__":
+    write_table(FROZEN, map(table_row, generate(FROZEN_SEED)))

@@ -1,0 +1,61 @@
+"""Gripper: how many actions are still needed at least."""
+
+from __future__ import annotations
+
+from evalharness.envs.pddl.engine import GroundedProblem
+from evalharness.envs.pddl.open.oracle.search import Bound, among, naming
+from evalharness.envs.pddl.syntax import Atom
+
+
+def bound(world: GroundedProblem) -> Bound:
+    """Every misplaced ball must be picked and dropped. Counting what has to leave and enter each room in
+    loads of as many balls as there are grippers gives the moves: leaving and entering alternate, so a
+    room is left as often as it is entered, plus one where the walk starts, minus one where it ends."""
+    rooms = [atom[1] for atom in world.decode(world.initial) if atom[0] == "room"]
+    rooms.sort()
+    number = {room: index for index, room in enumerate(rooms)}
+    capacity = max(1, sum(atom[0] == "gripper" for atom in world.decode(world.initial)))
+
+    def room_of(atoms: list[Atom]) -> int:
+        """-1: carried."""
+        return next((number[atom[2]] for atom in atoms if atom[0] == "at"), -1)
+
+    balls = [
+        (among(world, naming(world, {"at"}, 0, atom[1]), room_of), number[atom[2]])
+        for atom in world.goal_atoms
+        if atom[0] == "at"
+    ]
+    robby = among(
+        world,
+        [atom for atom in world.atoms if atom[0] == "at-robby"],
+        lambda atoms: number[atoms[0][1]] if atoms else 0,
+    )
+    goal_room = next((number[atom[1]] for atom in world.goal_atoms if atom[0] == "at-robby"), None)
+
+    def at_least(state: int) -> int:
+        start = robby(state)
+        handled = 0
+        leaving = [0] * len(rooms)
+        entering = [0] * len(rooms)
+        for where, goal in balls:
+            room = where(state)
+            if room == goal:
+                continue
+            handled += 1 if room < 0 else 2
+            if room < 0:
+                room = start
+            if room != goal:
+                leaving[room] += 1
+                entering[goal] += 1
+        leaves = [-(-count // capacity) for count in leaving]
+        enters = [-(-count // capacity) for count in entering]
+        ends = range(len(rooms)) if goal_room is None else (goal_room,)
+        return handled + min(
+            sum(
+                max(leaves[room], enters[room] + (room == start) - (room == end))
+                for room in range(len(rooms))
+            )
+            for end in ends
+        )
+
+    return at_least

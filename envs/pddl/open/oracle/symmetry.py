@@ -1,0 +1,112 @@
+"""Interchangeable objects: states that differ only in which of them does what are one state to a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from itertools import permutations
+
+from evalharness.envs.pddl.engine import GroundedProblem
+from evalharness.envs.pddl.open.oracle.search import remembered
+from evalharness.envs.pddl.syntax import Atom
+
+MOST_PERMUTED = 3
+"""Classes up to this size may be renamed by trying every order; a larger one only by sorting."""
+
+
+def interchangeable(world: GroundedProblem) -> list[tuple[str, ...]]:
+    """Classes of objects that can be swapped without changing the goal, the constants or any fixed fact."""
+    fluent = 0
+    for action in world.actions:
+        fluent |= action.adds | action.deletes
+    fixed = set(world.decode(world.initial & ~fluent))
+    goal = set(world.goal_atoms)
+
+    def alike(one: str, other: str) -> bool:
+        swap = {one: other, other: one}
+        if world.objects[one] != world.objects[other] or {one, other} & world.constants:
+            return False
+        return all({_rename(atom, swap) for atom in facts} == facts for facts in (fixed, goal))
+
+    classes: list[list[str]] = []
+    for name in sorted(world.objects):
+        home = next((group for group in classes if alike(group[0], name)), None)
+        if home is None:
+            classes.append([name])
+        else:
+            home.append(name)
+    return [tuple(group) for group in classes if len(group) > 1]
+
+
+def canonical_key(world: GroundedProblem) -> Callable[[int], Hashable]:
+    """A function of the state, equal for states that a renaming of interchangeable objects maps onto
+    each other. It may miss some such pairs, but it never joins two states that are really different."""
+    classes = interchangeable(world)
+    sorted_classes: list[tuple[str, ...]] = []
+    permuted: tuple[str, ...] = ()
+    # The largest classes are sorted; one more small class that shares atoms with them is permuted.
+    for group in sorted(classes, key=len, reverse=True):
+        if any(_share(world, group, chosen) for chosen in [*sorted_classes, group]):
+            if not permuted and len(group) <= MOST_PERMUTED and not _shares_itself(world, group):
+                permuted = group
+        else:
+            sorted_classes.append(group)
+    if not classes:
+        return lambda state: state
+    orders = [dict(zip(permuted, order, strict=True)) for order in permutations(permuted)] or [{}]
+    numbers: dict[Atom, int] = {}
+    views = [_View(world, sorted_classes, order, numbers) for order in orders]
+    if len(views) == 1:
+        return views[0]
+    return lambda state: min(view(state) for view in views)
+
+
+class _View:
+    """The state with one class renamed and the others sorted, as nested tuples of integers."""
+
+    def __init__(
+        self,
+        world: GroundedProblem,
+        classes: list[tuple[str, ...]],
+        renaming: dict[str, str],
+        numbers: dict[Atom, int],
+    ) -> None:
+        """`numbers` gives the renamed atoms their bits; the views of one key share it."""
+        members = {name for group in classes for name in group}
+
+        def number(atom: Atom) -> int:
+            return 1 << numbers.setdefault(atom, len(numbers))
+
+        rest = [(bit, atom) for atom, bit in world.bit.items() if not members.intersection(atom[1:])]
+        self._rest = remembered([(bit, number(_rename(atom, renaming))) for bit, atom in rest], sum)
+        self._classes: list[list[Callable[[int], int]]] = []
+        for group in classes:
+            parts = []
+            for name in group:
+                pairs = []
+                for atom, bit in world.bit.items():
+                    if name in atom[1:]:
+                        pairs.append((bit, number(_rename(atom, {**renaming, name: "*" + group[0]}))))
+                parts.append(remembered(pairs, sum))
+            self._classes.append(parts)
+
+    def __call__(self, state: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
+        return self._rest(state), tuple(
+            tuple(sorted([part(state) for part in parts])) for parts in self._classes
+        )
+
+
+def _rename(atom: Atom, names: dict[str, str]) -> Atom:
+    return (atom[0], *(names.get(name, name) for name in atom[1:]))
+
+
+def _shares_itself(world: GroundedProblem, group: tuple[str, ...]) -> bool:
+    return any(len(set(group).intersection(atom[1:])) > 1 for atom in world.atoms)
+
+
+def _share(world: GroundedProblem, group: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Some atom names objects of both classes (two of them, where the classes are one)."""
+    if group == other:
+        return _shares_itself(world, group)
+    return any(
+        set(group).intersection(atom[1:]) and set(other).intersection(atom[1:]) for atom in world.atoms
+    )

@@ -1,0 +1,146 @@
+"""Tyreworld: how many actions are still needed at least."""
+
+from __future__ import annotations
+
+from evalharness.envs.pddl.engine import GroundedProblem
+from evalharness.envs.pddl.open.oracle.search import Bound
+from evalharness.envs.pddl.syntax import Atom
+
+
+def bound(world: GroundedProblem) -> Bound:
+    """The set of ground actions (some with an open choice of object) that every plan must contain, worked
+    back from the goal: a wheel comes off only a raised, unfastened hub; to unfasten takes a loose nut and
+    the wrench; there is one jack, so between two raised hubs one is let down; things come out of an open
+    boot."""
+    seen: dict[int, int] = {}
+    goal = world.goal_atoms
+
+    def at_least(state: int) -> int:
+        if state not in seen:
+            seen[state] = len(_needed(set(world.decode(state)), goal))
+        return seen[state]
+
+    return at_least
+
+
+def _needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
+    """Distinct actions that must still happen. A repeated jack-down is numbered."""
+    where = {atom[1]: atom[2] for atom in true if atom[0] in ("in", "on")}
+    nut_on = {atom[2]: atom[1] for atom in true if atom[0] in ("loose", "tight")}
+    needed: set[Atom] = set()
+
+    def open_up(container: str) -> None:
+        if ("closed", container) in true:
+            needed.add(("open", container))
+
+    def reach(thing: str) -> None:
+        """Have the thing in hand."""
+        if ("have", thing) in true:
+            return
+        place = where.get(thing)
+        if place is None:
+            for hub, nut in nut_on.items():
+                if nut == thing:
+                    undo(hub)
+        elif ("in", thing, place) in true:
+            needed.add(("fetch", thing))
+            open_up(place)
+        else:
+            take_off(place)
+
+    def use(tool: str) -> None:
+        place = where.get(tool)
+        if place is not None:
+            needed.add(("fetch", tool))
+            open_up(place)
+
+    def raise_up(hub: str) -> None:
+        if ("on-ground", hub) in true:
+            needed.add(("jack-up", hub))
+            use("jack")
+
+    def undo(hub: str) -> None:
+        if ("fastened", hub) in true:
+            needed.add(("undo", hub))
+            raise_up(hub)
+            use("wrench")
+            if ("loose", nut_on.get(hub, ""), hub) not in true:
+                needed.add(("loosen", hub))
+
+    def take_off(hub: str) -> None:
+        needed.add(("remove-wheel", hub))
+        raise_up(hub)
+        undo(hub)
+
+    jack_free = False
+    lowered: set[str] = set()
+    for atom in goal:
+        if atom in true:
+            continue
+        kind, *objects = atom
+        if kind == "on":
+            wheel, hub = objects
+            needed.add(("put-on-wheel", wheel, hub))
+            reach(wheel)
+            raise_up(hub)
+            undo(hub)
+            if any(place == hub and ("on", other, hub) in true for other, place in where.items()):
+                take_off(hub)
+        elif kind == "in":
+            thing, container = objects
+            needed.add(("put-away", thing, container))
+            open_up(container)
+            if thing == "jack" and ("in", thing, where.get(thing, "")) not in true:
+                jack_free = True
+            else:
+                reach(thing)
+        elif kind == "have":
+            if objects[0] == "jack":
+                jack_free = True
+                use("jack")
+            else:
+                reach(objects[0])
+        elif kind == "inflated":
+            needed.add(("inflate", objects[0]))
+            use("pump")
+        elif kind == "isopen":
+            open_up(objects[0])
+        elif kind == "closed":
+            needed.add(("close", objects[0]))
+        elif kind == "on-ground":
+            lowered.add(objects[0])
+        elif kind in ("tight", "loose", "fastened"):
+            hub = objects[-1]
+            if kind == "tight":
+                needed.add(("tighten", hub))
+                use("wrench")
+                # Only a hub on the ground can be tightened.
+                if ("not-on-ground", hub) in true:
+                    lowered.add(hub)
+            if ("fastened", hub) not in true:
+                needed.add(("do-up", hub))
+                use("wrench")
+                raise_up(hub)
+                if kind == "tight":
+                    lowered.add(hub)
+                if len(objects) == 2:
+                    reach(objects[0])
+    for hub in [name for action, name, *_ in needed if action == "undo"]:
+        # A nut that is to be back on its hub in the end has to be put back after the undoing.
+        if any(atom[0] in ("tight", "loose", "fastened") and atom[-1] == hub for atom in goal):
+            needed.add(("do-up", hub))
+            if any(atom[0] == "tight" and atom[-1] == hub for atom in goal):
+                needed.add(("tighten", hub))
+                lowered.add(hub)
+    raised = [name for action, name, *_ in needed if action == "jack-up"]
+    for hub in raised:
+        if ("on-ground", hub) in goal:
+            lowered.add(hub)
+    in_use = any(atom[0] == "not-on-ground" for atom in true)
+    downs = max(len(lowered), len(raised) - 1 + in_use + jack_free if raised else in_use and jack_free)
+    for number in range(downs):
+        needed.add(("jack-down", str(number)))
+    for atom in goal:
+        if atom[0] == "closed" and ("open", atom[1]) in needed:
+            needed.add(("close", atom[1]))
+    return needed

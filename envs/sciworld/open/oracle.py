@@ -1,0 +1,142 @@
+"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels. Each is proven by replay: an
+open task's once, when its suite is built."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from evalharness.envs.base import MAX_TURNS, Task
+from evalharness.envs.sciworld.open.shorten import shorten
+from evalharness.envs.sciworld.progress import LabelProgress
+from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
+
+
+class Outcome(NamedTuple):
+    """After how many actions each was reached, or None."""
+
+    success: int | None
+    """The task counts as solved by its suite's rule."""
+    solved: int | None
+    """The simulator's own verdict."""
+
+
+def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> Outcome:
+    """Carry out `actions` from the start of `task` until it counts as solved."""
+    simulator.begin(task)
+    labels = LabelProgress(task.subgoals)
+    solved = None
+    for number, action in enumerate(actions, 1):
+        try:
+            labels.see(simulator.step(action))
+        except SimulatorFault:
+            break
+        score, finished = simulator.verdict()
+        if solved is None and finished and score >= 1.0:
+            solved = number
+        if task.subgoals and labels.success:
+            return Outcome(number, solved)
+        if not task.subgoals and (solved is not None or score < 0):
+            return Outcome(solved, solved)
+    return Outcome(None, solved)
+
+
+def plan(simulator: Simulator, task: Task) -> list[str]:
+    """A plan for `task`, its end where the task counts as solved; [] when none is known. Leaves `simulator` changed."""
+    if "plan" in task.payload:  # of an open suite: proven when that was built
+        return list(task.payload["plan"])
+    for candidate in _candidates(simulator, task):
+        length = play(simulator, task, candidate).success
+        if length is None:
+            continue
+        if length <= MAX_TURNS:
+            return list(candidate[:length])
+        return shorten(candidate, lambda actions: play(simulator, task, actions).success)
+    return []
+
+
+def _candidates(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
+    if (kept := kept_plans().get(plan_key(task))) is not None:
+        yield kept
+    yield from gold_plans(simulator, task)
+
+
+def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
+    """The simulator's own solution, as it is and then fitted to the labels."""
+    gold = gold_path(simulator, task)
+    yield gold
+    if task.subgoals:
+        yield fit_to_labels(gold, task.subgoals)
+
+
+def gold_path(simulator: Simulator, task: Task) -> list[str]:
+    """The simulator's own solution to its own task."""
+    simulator.begin(task, gold=True)
+    return simulator.gold_path()
+
+
+def plan_key(task: Task) -> str:
+    return f"{task.payload['task']}/{task.payload['variation']}"
+
+
+@cache
+def kept_plans() -> Mapping[str, Sequence[str]]:
+    """Our own plans, by task and variation; made by `benchmarks/sciworld_plans.py`."""
+    text = files("evalharness.envs.sciworld.open").joinpath("plans.json").read_text(encoding="utf-8")
+    plans: dict[str, list[str]] = json.loads(text)
+    return plans
+
+
+def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
+    """The gold path with the label's thing and place put in where the label wants others than the simulator.
+
+    A label names one animal, container or box where the simulator accepts any that serves. At the end comes one try
+    per subgoal.
+    """
+    wanted = [action for action in map(_action_for, subgoals) if action is not None]
+    fitted = list(gold)
+    for ours, theirs in _containers(gold, wanted).items():
+        fitted = [re.sub(rf"\b{re.escape(ours)}\b", theirs, action) for action in fitted]
+    for thing in (action.removeprefix("focus on ") for action in tuple(wanted)):
+        carried = any(action.startswith(f"move {thing} to ") for action in wanted)
+        if carried and f"pick up {thing}" not in wanted:
+            wanted.append(f"pick up {thing}")
+    for prefix in ("focus on ", "pick up ", "move "):
+        places = [index for index, action in enumerate(fitted) if action.startswith(prefix)]
+        named = [action for action in wanted if action.startswith(prefix)]
+        if len(named) == 1 and places:
+            fitted[places[-1]] = named[0]
+    return [*fitted, *wanted]
+
+
+def _containers(gold: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
+    """Container of the gold path -> the label's, where both move the same thing into one."""
+    moves = re.compile(r"move (.+?)(?: in inventory)? to (.+)")
+    ours, theirs = (
+        {match[1]: match[2] for action in actions if (match := moves.fullmatch(action))}
+        for actions in (gold, wanted)
+    )
+    return {
+        ours[thing]: theirs[thing] for thing in ours.keys() & theirs.keys() if ours[thing] != theirs[thing]
+    }
+
+
+def _action_for(subgoal: str) -> str | None:
+    """The action whose answer is the labelled sentence, where that is plain."""
+    text = subgoal.rstrip(".")
+    for pattern, action in (
+        (r"You focus on the (.+?)( egg)?", r"focus on \1"),
+        (r"You move the (.+) to the inventory", r"pick up \1"),
+        (r"You move the (.+) to the (.+)", r"move \1 to \2"),
+        (r"You move to the (.+)", r"go to \1"),
+        (r"The (.+) is now open", r"open \1"),
+        (r"The (.+) is now activated", r"activate \1"),
+    ):
+        match = re.fullmatch(pattern, text)
+        if match:
+            return match.expand(action)
+    return None
