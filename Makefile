@@ -14,7 +14,7 @@ demo: venv ## install everything, then a small real model plays all five familie
 	$(uv) --no-deps --reinstall-package evalharness .
 	.venv/bin/evalharness server install
 	.venv/bin/evalharness run --model demo --suite open --tasks all --draw 2 --max-turns 15 --max-tokens 128
-	run=$$(ls -dt results/demo-open-* | head -1) && .venv/bin/evalharness report $$run -o $$run/report.html
+	@run=$$(ls -dt results/demo-open-* | head -1) && .venv/bin/evalharness report $$run -o $$run/report.html
 	@echo "next, your own model: .venv/bin/evalharness run --model CHECKPOINT --suite open --tasks all"
 
 test: development ## install everything, then run the tests that take minutes
