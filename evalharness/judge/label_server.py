@@ -72,7 +72,7 @@ async def _guard(request: web.Request, handler: Handler, token: str) -> web.Stre
     if request.path == "/favicon.ico":
         return web.Response(status=204)
     if not is_one_of(request.path.split("/")[1], [token]):
-        raise web.HTTPForbidden(text="open the address that evalharness label printed")
+        raise web.HTTPForbidden(text="open the address that evalharness judge label printed")
     if request.host.rsplit(":", 1)[0] not in (HOST, "localhost"):
         raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
     if request.headers.get("Origin", f"http://{request.host}") != f"http://{request.host}":
