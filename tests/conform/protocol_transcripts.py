@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,7 @@ def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
 _FORMATS = {"react": "react", "function_calling": "json", "code_as_action": "code"}
 
 
+@cache
 def _options(texts: str, family: str) -> Mapping[str, Any]:
     """The agent's options in the protocol that has these texts and plays this family."""
     known = map(load_protocol, protocol_names())

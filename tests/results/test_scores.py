@@ -54,6 +54,16 @@ def test_bootstrap_of_many_values_is_close_to_the_normal_interval() -> None:
     assert (low, high) == (pytest.approx(0.5 - half, abs=0.003), pytest.approx(0.5 + half, abs=0.003))
 
 
+def test_grounding_accuracy_is_a_mean_over_episodes_and_0_for_one_without_turns() -> None:
+    played = score("toy", 0, True, 1.0)
+    episodes = [
+        replace(played, grounding_accuracy=1.0, turns=2),
+        replace(played, task_id="toy/open/001", grounding_accuracy=0.5, turns=30),
+        replace(played, task_id="toy/open/002", grounding_accuracy=0.0, turns=0),
+    ]
+    assert family_score(episodes).grounding_accuracy == 0.5
+
+
 def test_family_score_is_the_unweighted_mean_over_episodes() -> None:
     result = family_score(
         [score("toy", 0, True, 1.0), score("toy", 1, False, 0.5), score("toy", 2, False, 0.0)]

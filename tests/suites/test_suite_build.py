@@ -154,6 +154,19 @@ def test_a_task_without_a_proof_ends_the_build() -> None:
         suites.build(with_suites(one, expected={"open": 2}), 3)
 
 
+def test_a_plan_without_full_progress_proves_nothing() -> None:
+    """A seventh of the progress is for a text that the game never says."""
+    spec = specs()["jericho"]
+    task = spec.suites.load_tasks("open", None, 0)[0]
+    environment = spec.make(None)
+    try:
+        assert suites.prove(environment, task).plan_turns <= 30
+        with pytest.raises(suites.UnprovenTaskError, match=r"progress 0\.86"):
+            suites.prove(environment, replace(task, subgoals=(*task.subgoals, "what no game says")))
+    finally:
+        environment.close()
+
+
 def test_a_changed_task_of_seed_0_is_noticed() -> None:
     tasks = ALFWORLD.suites.load_tasks("open", None, 0)
     suites.check_frozen(ALFWORLD, tasks)
