@@ -49,7 +49,7 @@ from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, Sampling
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.replicas import Replica, Replicas
 from evalharness.play.progress import Progress
-from evalharness.runs.evaluation import Outcome, evaluate
+from evalharness.runs.evaluation import RunOutcome, evaluate
 
 LATENCY = 0.2
 PLACES = 64
@@ -143,7 +143,7 @@ class Watcher:
             yield
 
 
-def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[Outcome, Watcher]:
+def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[RunOutcome, Watcher]:
     watcher = Watcher()
     with tempfile.TemporaryDirectory() as folder:
         config = RunConfig.of(
@@ -153,7 +153,7 @@ def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[Outcome, Wat
         return evaluate(config, watch=watcher), watcher
 
 
-def performance(outcome: Outcome) -> dict[str, Any]:
+def performance(outcome: RunOutcome) -> dict[str, Any]:
     summary = outcome.summary
     seen: dict[str, Any] = summary.to_json()["performance"]
     wall = {"wall_s": summary.wall_s, "turns": summary.turns, "episodes": episodes_of(outcome)}
@@ -162,7 +162,7 @@ def performance(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def episodes_of(outcome: Outcome) -> int:
+def episodes_of(outcome: RunOutcome) -> int:
     return sum(row.episodes for row in outcome.summary.families.values())
 
 

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.best_of_n import require_greedy
     from evalharness.results.scored_run import load_scored_run
-    from evalharness.runs.evaluation import prepare_or_stored
+    from evalharness.runs.resume import prepare_or_stored
     from evalharness.runs.study import BEST_OF_N, study_folder
 
     runs = _runs(args)

@@ -16,7 +16,7 @@ from evalharness.cli.studies import add_dry_run_option, run_study
 
 if TYPE_CHECKING:
     from evalharness.config import RunConfig
-    from evalharness.runs.evaluation import Outcome
+    from evalharness.runs.evaluation import RunOutcome
     from evalharness.runs.study import Runs
 
 
@@ -85,7 +85,7 @@ def _play_by_hand(args: argparse.Namespace, config: RunConfig) -> int:
     return 0 if outcome.stopped in (None, "you left") else outcome.exit_status
 
 
-def _print_outcome(args: argparse.Namespace, outcome: Outcome) -> None:
+def _print_outcome(args: argparse.Namespace, outcome: RunOutcome) -> None:
     from evalharness.results.report.table import print_summary
 
     out = results_console(args)

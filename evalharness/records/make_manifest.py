@@ -49,6 +49,32 @@ def git_revision() -> str | None:
     return f"{head}+changes" if status else head
 
 
+def make_identity(
+    options: Mapping[str, Any],
+    tasks: Mapping[str, Sequence[Task]],
+    turn_limits: Mapping[str, int],
+    prompts: Mapping[str, str],
+    model: Mapping[str, Any],
+) -> dict[str, Any]:
+    """What must be equal for a run to be continued. `options`: as of `RunConfig.identity`; the others by family."""
+    fewer_turns = {f: turn_limits[f] for f in tasks if turn_limits[f] != options["max_turns"]}
+    return {
+        "config": dict(options),
+        "model": dict(model),
+        "tasks_sha256": {family: tasks_hash(own) for family, own in tasks.items()},
+        "prompts_sha256": dict(prompts),
+        **({"turn_limits": fewer_turns} if fewer_turns else {}),
+    }
+
+
+def by_family(tasks: Sequence[Task]) -> dict[str, list[Task]]:
+    """Family -> its tasks, in their order."""
+    families: dict[str, list[Task]] = {}
+    for task in tasks:
+        families.setdefault(task.family, []).append(task)
+    return families
+
+
 def make_manifest(
     config: RunConfig,
     tasks: Sequence[Task],
@@ -61,18 +87,9 @@ def make_manifest(
     """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was.
 
     `prompts`: family -> SHA-256 of the file; `model`: as in `models.opened.Prepared.identity`."""
-    by_family: dict[str, list[Task]] = {}
-    for task in tasks:
-        by_family.setdefault(task.family, []).append(task)
-    limits = {family: config.agent.turn_limit(specs[family]) for family in by_family}
-    identity: dict[str, Any] = {
-        "config": dict(config.identity()),
-        "model": dict(model),
-        "tasks_sha256": {family: tasks_hash(listed) for family, listed in by_family.items()},
-        "prompts_sha256": dict(prompts),
-    }
-    if own := {f: limit for f, limit in limits.items() if limit != identity["config"]["max_turns"]}:
-        identity["turn_limits"] = own
+    families = by_family(tasks)
+    limits = {family: config.agent.turn_limit(specs[family]) for family in families}
+    identity = make_identity(config.identity(), families, limits, prompts, model)
     return Manifest.of(
         {
             "schema": SCHEMA,
@@ -80,7 +97,7 @@ def make_manifest(
             "identity": identity,
             "model_name": config.policy.display_name,
             "suite": config.selection.suite,
-            "counts": {family: len(listed) for family, listed in by_family.items()},
+            "counts": {family: len(listed) for family, listed in families.items()},
             "expected": {
                 family: expected_tasks(
                     specs[family],
@@ -88,19 +105,19 @@ def make_manifest(
                     config.selection.suite_seed,
                     config.selection.questions,
                 )
-                for family in by_family
+                for family in families
             },
-            "titles": {family: specs[family].title for family in by_family},
+            "titles": {family: specs[family].title for family in families},
             "held_out": {
                 family: spec.suites.expected[config.selection.suite]
                 for family, spec in specs.items()
                 if spec.held_out and config.selection.suite in spec.suites.expected
             },
             "labels": {
-                family: ",".join(sorted({t.labels for t in listed})) for family, listed in by_family.items()
+                family: ",".join(sorted({t.labels for t in listed})) for family, listed in families.items()
             },
             **({"subset": dict(subset)} if subset else {}),
-            **_of_some_families(config, {family: specs[family] for family in by_family}, data),
+            **_of_some_families(config, {family: specs[family] for family in families}, data),
             "sessions": [
                 {
                     "started": time.time(),

@@ -23,7 +23,8 @@ from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.identity import changes
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
-from evalharness.runs.evaluation import Chosen, choose, smaller_identity
+from evalharness.runs.evaluation import RunTasks, choose
+from evalharness.runs.resume import identity_of_fewer_tasks
 from evalharness.suites.temporary import NO_SUITES
 
 _CHARACTERS_A_TOKEN = 4
@@ -113,12 +114,12 @@ def _prepared(
 
 
 def _refused(
-    config: RunConfig, chosen: Chosen, prepared: Prepared, data: Path | None, folder: Path
+    config: RunConfig, chosen: RunTasks, prepared: Prepared, data: Path | None, folder: Path
 ) -> list[str]:
     hashes = {family: prompt.sha256 for family, prompt in chosen.prompts.items()}
     now = make_manifest(config, chosen.tasks, chosen.specs, hashes, prepared.identity, data)
     earlier = read_manifest(folder).identity.to_json()
-    smaller = smaller_identity(config, folder, chosen, now, data)
+    smaller = identity_of_fewer_tasks(config, folder, chosen.specs, chosen.tasks, now, data)
     if smaller is not None and not changes(earlier, smaller):
         return []
     return changes(earlier, now.identity.to_json())
@@ -126,13 +127,13 @@ def _refused(
 
 def _family_plan(
     config: RunConfig,
-    chosen: Chosen,
+    chosen: RunTasks,
     family: str,
     done: set[tuple[str, int]],
     data: Path | None,
 ) -> FamilyPlan:
     tasks = [task for task in chosen.tasks if task.family == family]
-    limit = config.agent.turn_limit(chosen.specs[family])
+    limit = chosen.turn_limits[family]
     messages = [] if config.policy.is_scripted else _first_prompt(config, chosen, tasks[0], data)
     left = [
         task for task in tasks for sample in range(config.selection.samples) if (task.id, sample) not in done
@@ -158,7 +159,7 @@ def _family_plan(
     )
 
 
-def _first_prompt(config: RunConfig, chosen: Chosen, task: Task, data: Path | None) -> list[Message]:
+def _first_prompt(config: RunConfig, chosen: RunTasks, task: Task, data: Path | None) -> list[Message]:
     """Raises UserError where the environment does not start."""
     spec, surface = chosen.specs[task.family], chosen.surfaces[task.family]
     environment = spec.make(data)
@@ -170,7 +171,7 @@ def _first_prompt(config: RunConfig, chosen: Chosen, task: Task, data: Path | No
             tuple(map(surface.action, environment.valid_actions())) if agent.wants_valid_actions() else None
         )
         prompt = surface.prompt(chosen.prompts[task.family].for_kind(task.kind))
-        limit = config.agent.turn_limit(spec)
+        limit = chosen.turn_limits[task.family]
         start = EpisodeStart(
             task.id, task.family, task.kind, goal, first, limit, prompt, surface.perturbed, valid
         )

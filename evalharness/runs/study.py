@@ -28,7 +28,7 @@ from evalharness.records.files import STUDY
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import MANIFEST, read_manifest, require_own_folder, write_atomically
 from evalharness.results.curves import UNPERTURBED
-from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
+from evalharness.runs.evaluation import RunOutcome, Watch, evaluate, unwatched
 
 Runs = Mapping[str, RunConfig]
 """Name -> run, in the order in which they are played."""
@@ -43,7 +43,7 @@ SELECT = ".select"
 class Played:
     """What became of a study's runs."""
 
-    runs: Mapping[str, Outcome]
+    runs: Mapping[str, RunOutcome]
     """Name -> outcome, of the runs that were begun."""
     left: tuple[str, ...]
     """Names of those that were not, because an earlier one was stopped."""
@@ -110,7 +110,7 @@ def play(
     if known is not None and known[0] != kind:
         raise UserError(f"{folder} holds a {known[0]} study; choose another folder with -o DIR")
     began = time.monotonic() if began is None else began
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, RunOutcome] = {}
     names = list(runs)
 
     def begun(name: str, left: Sequence[str], run: Path) -> None:

@@ -16,12 +16,12 @@ from evalharness.records.store import read_episodes
 from evalharness.results.behaviour.rows import behaviour_rows, load_behaviour
 from evalharness.results.deviations import deviations
 from evalharness.results.scored_run import load_scored_run
-from evalharness.runs.evaluation import Outcome
+from evalharness.runs.evaluation import RunOutcome
 
 TOO_LONG = cs.status(400, "maximum context length is exceeded")
 
 
-async def played(server: ChatServer, folder: Path, tasks: str = "babyai:0-1", **options: Any) -> Outcome:
+async def played(server: ChatServer, folder: Path, tasks: str = "babyai:0-1", **options: Any) -> RunOutcome:
     async with server.running():
         return await evaluated(server, folder, tasks=tasks, concurrency=1, **options)
 

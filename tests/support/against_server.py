@@ -12,7 +12,7 @@ from chat_server import ChatServer
 
 from evalharness.config import RunConfig
 from evalharness.models.endpoint import ChatEndpoint, Sampling
-from evalharness.runs.evaluation import Outcome, evaluate
+from evalharness.runs.evaluation import RunOutcome, evaluate
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def asking(
         await endpoint.close()
 
 
-async def evaluated(server: ChatServer, folder: Path, **options: Any) -> Outcome:
+async def evaluated(server: ChatServer, folder: Path, **options: Any) -> RunOutcome:
     """Of the built-in suite."""
     config = RunConfig.of(model=server.url, model_name="toy", suite="open", output=folder, **options)
     return await asyncio.to_thread(evaluate, config)

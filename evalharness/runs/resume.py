@@ -1,0 +1,123 @@
+"""How a run continues. All decisions stand here:
+
+* The options name the folder, so the same command finds its run (`RunConfig.folder`).
+* A folder is continued if it holds a run of the same identity (`records.identity.changes`). More samples may join,
+  and more tasks (`identity_of_fewer_tasks`).
+* An endpoint that named its model when the run began must still name it (`require_named_model`).
+* If no server answers, a run without episodes left shows its scores (`prepare_or_stored`).
+* Finished episodes are kept whatever they scored; every other episode is played (`jobs_left`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.redaction import redact
+from evalharness.config import RunConfig
+from evalharness.envs.base import EnvSpec, Task
+from evalharness.models.base import Policy
+from evalharness.models.opened import Prepared, no_policy
+from evalharness.models.resolve import prepare
+from evalharness.models.served import UnreachableError
+from evalharness.models.serving.model_server import SharedServers
+from evalharness.play.scheduler import Job
+from evalharness.records.make_manifest import by_family, make_identity
+from evalharness.records.manifest import Manifest
+from evalharness.records.store import MANIFEST, EpisodeKey, read_manifest
+from evalharness.runs.selected import selected_tasks
+from evalharness.suites.temporary import NO_SUITES
+
+
+def prepare_or_stored(
+    config: RunConfig,
+    specs: Mapping[str, EnvSpec],
+    on_status: Callable[[str], None],
+    serve: SharedServers | None = None,
+    person: Policy | None = None,
+) -> Prepared:
+    """`prepare`; if no server answers, the model that the run's folder names, for the results that are stored there."""
+    try:
+        prepared = prepare(
+            config.policy, specs, on_status, agent=config.agent, outside=config.outside,
+            cluster=config.execution.cluster, serve=serve, person=person,
+        )  # fmt: skip
+    except UnreachableError as error:
+        for folder, manifest in _stored_runs(config, config.policy.model.rstrip("/")):
+            left = UserError(
+                f"{error}\nepisodes are left to play; for what is there: evalharness show {folder}"
+            )
+            return Prepared(manifest.identity.model, no_policy, missing=left)
+        raise
+    require_named_model(config, prepared)
+    return prepared
+
+
+def require_named_model(config: RunConfig, prepared: Prepared) -> None:
+    """Raises UserError if the server said which model it serves when the run began, and does not now."""
+    if not config.policy.is_endpoint or "served" in prepared.identity:
+        return
+    for folder, manifest in _stored_runs(config, prepared.address):
+        served = manifest.identity.model.get("served")
+        same_server = any(
+            set(map(redact, config.policy.endpoints)) & set(session.operation.endpoints)
+            for session in manifest.sessions
+        )
+        if served and (same_server or config.execution.output is not None):
+            raise UserError(
+                f"{', '.join(config.policy.endpoints)} has no list of models that can be read, and {folder} holds a "
+                f"run of {json.dumps(served)}: whether that model is still served is not known; "
+                "make the list (GET /models) readable again, or choose another folder with -o DIR"
+            )
+
+
+def _stored_runs(config: RunConfig, address: str | None) -> Iterator[tuple[Path, Manifest]]:
+    """The folders that the run can have, which depend on whether its server names the model, with their manifests."""
+    for folder in (config.folder(), config.folder(address)):
+        if (folder / MANIFEST).exists():
+            yield folder, read_manifest(folder)
+
+
+def identity_of_fewer_tasks(
+    config: RunConfig,
+    folder: Path,
+    specs: Mapping[str, EnvSpec],
+    tasks: Sequence[Task],
+    manifest: Manifest,
+    data: Path | None,
+) -> dict[str, Any] | None:
+    """The identity of this run over the tasks that the folder's `--tasks`, `--limit` and `--draw` select.
+
+    A folder of that identity is continued, and our further tasks join it. None if the folder holds no run or selects a
+    task that is not among ours.
+    """
+    if not (folder / MANIFEST).exists():
+        return None
+    earlier = read_manifest(folder).config
+    changed = config.changed(tasks=earlier.tasks or "all", limit=earlier.limit, draw=earlier.sample)
+    if changed.selection == config.selection:
+        return None
+    try:
+        fewer, _ = selected_tasks(specs, changed.selection, data, NO_SUITES.tasks)
+    except UserError:  # of a family that is not installed, say, or whose suite was never made here
+        return None
+    if not {task.id for task in fewer} <= {task.id for task in tasks}:
+        return None
+    families, identity = by_family(fewer), manifest.identity
+    prompts = {family: sha256 for family, sha256 in identity.prompts_sha256.items() if family in families}
+    limits = {family: changed.agent.turn_limit(specs[family]) for family in families}
+    return make_identity(changed.identity(), families, limits, prompts, identity.model)
+
+
+def jobs_left(
+    tasks: Sequence[Task], samples: int, turn_limits: Mapping[str, int], done: Collection[EpisodeKey]
+) -> list[Job]:
+    return [
+        Job(task, sample, float(turn_limits[task.family]))
+        for task in tasks
+        for sample in range(samples)
+        if (task.id, sample) not in done
+    ]
