@@ -7,11 +7,11 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import at_least
-from evalharness.cli import agreement, label, mtbench
 from evalharness.cli.common import add_json_option
-from evalharness.cli.judge_options import add_how
 from evalharness.cli.output import make_console, require_writable, show_outcome
 from evalharness.cli.parser import CommandParser, argument
+from evalharness.judge.commands import agreement, label, mtbench
+from evalharness.judge.commands.options import add_how
 
 HELP = "a model says which turns of a run or data set were wrong"
 _MAX_TOKENS = 256

@@ -8,9 +8,9 @@ import argparse
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option
-from evalharness.cli.judge_options import add_how
 from evalharness.cli.output import make_console, require_writable, show_outcome
 from evalharness.cli.parser import argument
+from evalharness.judge.commands.options import add_how
 
 HELP = "two-turn questions, graded by a judge"
 _MAX_TOKENS = 1024

@@ -1,0 +1,1 @@
+"""`evalharness judge` and the commands below it."""
