@@ -24,22 +24,12 @@ class OutsideConfig(Part):
     agent_wait: Annotated[float, Option(no_flag=True, operational=True)] = Field(
         default=600.0, gt=0, allow_inf_nan=False
     )
-    """seconds to wait for an agent from outside that asks for an episode"""
-    agent_listen: Annotated[str, Option(no_flag=True, operational=True)] = "127.0.0.1:0"
-    """HOST:PORT where agents from outside connect; port 0: a free one, which is printed"""
+    """seconds that the process of an agent from outside has to ask for its episode"""
 
     @field_validator("agent_command")
     @classmethod
     def _keeps_its_secrets(cls, given: str | None) -> str | None:
         know_words(given or "")
-        return given
-
-    @field_validator("agent_listen")
-    @classmethod
-    def _address(cls, given: str) -> str:
-        host, _, port = given.rpartition(":")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            raise ValueError("give HOST:PORT, such as 127.0.0.1:8100")
         return given
 
     @cached_property
@@ -53,10 +43,4 @@ class OutsideConfig(Part):
     def program_identity(self) -> dict[str, Any]:
         """Which program the command starts."""
         hashes, program = self.program
-        unknown = program.not_checked if self.agent_command else ["programs that come by themselves"]
-        return {"command_sha256": hashes, "not_checked": unknown}
-
-    @property
-    def address(self) -> tuple[str, int]:
-        host, _, port = self.agent_listen.rpartition(":")
-        return host.removeprefix("[").removesuffix("]"), int(port)
+        return {"command_sha256": hashes, "not_checked": program.not_checked}

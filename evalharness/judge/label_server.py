@@ -18,7 +18,7 @@ from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
 from evalharness.judge.verdict import KINDS, Rater, checked
-from evalharness.models.openenv.door import is_one_of, let_in, listening
+from evalharness.models.door.door import is_one_of, let_in, listening
 from evalharness.results.html.document import asset, document
 
 HOST = "127.0.0.1"

@@ -1,1 +1,1 @@
-"""Agents from outside: each episode is served as a session to whatever acts."""
+"""Agents from outside: a process for each episode, which plays it over HTTP."""

@@ -1,8 +1,6 @@
-"""What an agent from outside sends and gets: OpenEnv's shapes over the WebSocket, the same fields over HTTP."""
+"""What an agent from outside sends and gets, as JSON over HTTP."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,11 +10,11 @@ MOST_THOUGHT = 100_000
 """Characters of what the agent notes beside it."""
 
 
-class _Strict(BaseModel):
+class _Message(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Usage(_Strict):
+class Usage(_Message):
     """What the agent says that it used since its last action. Nothing of it can be checked."""
 
     model: str | None = Field(default=None, max_length=200)
@@ -25,7 +23,7 @@ class Usage(_Strict):
     cost: float | None = Field(default=None, ge=0, le=1e9, allow_inf_nan=False)
 
 
-class Action(_Strict):
+class Action(_Message):
     """One action. Only `text` is required."""
 
     text: str = Field(max_length=MOST_ACTION, description="The action, as the instructions word actions")
@@ -33,10 +31,9 @@ class Action(_Strict):
         default="", max_length=MOST_THOUGHT, description="Kept in the record, and read by nobody"
     )
     usage: Usage | None = Field(default=None, description="What the agent says that it used")
-    metadata: dict[str, Any] = Field(default_factory=dict, description="OpenEnv's; not read")
 
 
-class Observation(_Strict):
+class Observation(_Message):
     """All that an agent from outside sees."""
 
     text: str = Field(description="What is observed now")
@@ -48,39 +45,11 @@ class Observation(_Strict):
     valid_actions: list[str] | None = Field(
         default=None, description="Only in a run with --agent-option valid_actions=true"
     )
-    metadata: dict[str, Any] = Field(default_factory=dict)
 
 
-class ResetRequest(_Strict):
-    """The next episode. Which one is not the agent's choice: what OpenEnv's clients can send is read and not used."""
-
-    seed: int | None = None
-    episode_id: str | None = Field(default=None, max_length=255)
+class Request(_Message):
+    """Of `/reset` and `/close`: nothing. Which episode is meant, the token says."""
 
 
-class StepRequest(_Strict):
-    """Over HTTP."""
-
-    session: str = Field(max_length=100, description="As the answer to /reset says")
+class StepRequest(_Message):
     action: Action | str
-
-
-class SessionRequest(_Strict):
-    session: str = Field(max_length=100)
-
-
-class State(_Strict):
-    """OpenEnv's `state`: nothing about the score."""
-
-    episode_id: str | None = None
-    step_count: int = Field(default=0, ge=0)
-
-
-def schemas() -> dict[str, Any]:
-    observation = Observation.model_json_schema()
-    return {
-        "action": Action.model_json_schema(),
-        "observation": observation,
-        "reset_observation": observation,
-        "state": State.model_json_schema(),
-    }

@@ -10,21 +10,21 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from evalharness.base.version import __version__
-from evalharness.models.openenv.door import Door, Gate
-from evalharness.models.openenv.wire import (
+from evalharness.models.door.door import Door
+from evalharness.models.door.wire import (
     MOST_BYTES,
     RefusedError,
-    Sockets,
     body,
     guarded,
     parsed,
     refused,
-    unknown_type,
 )
 from evalharness.rl.server import messages
+from evalharness.rl.server.gate import FullError, Gate
 from evalharness.rl.server.group import Group, GroupTooLargeError, Outcome, UnknownIndexError
 from evalharness.rl.server.pools import BusyError
 from evalharness.rl.server.service import ClientSession, NoEpisodeOpenError, Service
+from evalharness.rl.server.sockets import Sockets, unknown_type
 from evalharness.rl.server.tasks import UnknownTaskError
 
 
@@ -34,7 +34,7 @@ def _refused(error: Exception) -> RefusedError | None:
             return RefusedError("VALIDATION_ERROR", str(error), 400)
         case NoEpisodeOpenError():
             return RefusedError("EXECUTION_ERROR", str(error), 409)
-        case BusyError():
+        case BusyError() | FullError():
             return RefusedError("CAPACITY_REACHED", str(error), 429)
     return None
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from evalharness.models.openenv.door import Gate
+from evalharness.rl.server.gate import Gate
 from evalharness.rl.server.messages import ResetManyRequest, StepManyRequest
 from evalharness.rl.server.service import ClientSession
 

@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
+from evalharness.models.door.door import Door, is_loopback, is_one_of, listening, require_address
 from evalharness.models.event_loop import run_to_end
-from evalharness.models.openenv.door import (
-    Door,
-    Gate,
-    is_loopback,
-    is_one_of,
-    listening,
-    require_address,
-    token_of,
-)
 from evalharness.play.cluster import WorkerSite, worker_site
 from evalharness.protocol.drawn import fixed_name
 from evalharness.protocol.perturb import RANDOM, surfaces
 from evalharness.protocol.prompt import load_prompts
 from evalharness.rl.server.application import application
+from evalharness.rl.server.gate import Gate
 from evalharness.rl.server.pools import Pools
 from evalharness.rl.server.service import Service
 from evalharness.rl.server.session import Reward, Rules
@@ -86,7 +81,7 @@ def serve(
     ready: Callable[[Ready], None],
 ) -> None:
     """Until Ctrl-C; `ready` hears of the address. Raises UserError, KeyboardInterrupt."""
-    token = token_of(TOKEN, needed=not is_loopback(options.host))
+    token = _token(needed=not is_loopback(options.host))
     require_address(options.host, options.port, _FLAGS)
     with worker_site(options.cluster, install=options.cluster_install, on_status=note) as site:
         run_to_end(_serve(_service(options, specs, data, note, site), options, token, ready))
@@ -140,3 +135,11 @@ async def _serve(
                 warming.cancel()
     finally:
         await service.pools.close()
+
+
+def _token(*, needed: bool) -> str | None:
+    """The one that the environment variable has; else a new one where one is needed. Raises UserError."""
+    given = os.environ.get(TOKEN, "").strip()
+    if given and len(given) < 16:
+        raise UserError(f"{TOKEN} has {len(given)} characters; give at least 16, or none and one is made")
+    return given or (secrets.token_urlsafe(24) if needed else None)

@@ -37,9 +37,8 @@ def main(how: str, folder: Path) -> None:
         print("last")
     if how == "exits":
         os._exit(3)
-    session = seen["session"]
     while not seen["done"]:
-        seen = post("/step", session=session, action={"text": "turn right", "usage": {"cost": 0.5}})
+        seen = post("/step", action={"text": "turn right", "usage": {"cost": 0.5}})
     if how == "asks again":
         try:
             post("/reset")

@@ -177,7 +177,7 @@ def test_everything_that_it_started_is_ended_and_its_output_is_kept_within_limit
         ({"model": "oracle", "agent_command": "x"}, "--agent-command is for --agent external"),
         (EXTERNAL | {"model": "oracle"}, "and no --model"),
         ({"agent": "external", "agent_option": {"name": "../a"}}, "name"),
-        (EXTERNAL | {"agent_listen": "here"}, "give HOST:PORT"),
+        (EXTERNAL, "needs the program that acts: --agent-command"),
         (EXTERNAL | {"agent_command": "no-such-program x"}, "there is no program 'no-such-program'"),
         (EXTERNAL | {"agent_command": "python 'my"}, "No closing quotation"),
     ],

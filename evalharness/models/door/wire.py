@@ -1,36 +1,29 @@
-"""Messages and errors on their way: JSON over HTTP and WebSocket, within limits."""
+"""Messages and errors on their way: JSON over HTTP, within limits."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from aiohttp import ClientError, WSCloseCode, WSMsgType, web
+from aiohttp import ClientError, web
 from pydantic import BaseModel, ValidationError
 
 from evalharness.base.errors import EvalharnessError
-from evalharness.models.openenv.door import Door, FullError, Gate
+from evalharness.models.door.door import Door
 
 MOST_BYTES = 2 << 20
 """Of one message: replies are text, and the longest one that is taken fits in any script. Beyond that a connection is
 closed with code 1009, a request refused with 413."""
-PING_S = 600.0
-"""Half of it is waited for the answer: a client whose machine is gone gives none, one that is busy with a training
-step gives it late. A connection that is closed ends its session at once."""
 _MOST_KEYS = 256
 """Of one object. Each unknown key is an error to collect: 90,000 of them took a second, in which nobody is answered."""
 _MOST_TEXT = 1000
 """Characters of a refusal, which may name what was sent."""
-_OVER = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 _LOG = logging.getLogger("evalharness")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Answer = Callable[[str], Awaitable[dict[str, Any] | None]]
-"""The response to one message; None when the client takes its leave."""
 Refuse = Callable[[Exception], "RefusedError | None"]
 """What one server alone knows of its own errors."""
 
@@ -44,7 +37,7 @@ class RefusedError(Exception):
 
     @property
     def message(self) -> dict[str, Any]:
-        """Over the WebSocket."""
+        """Over a WebSocket."""
         return {"type": "error", "data": {"message": str(self), "code": self.code}}
 
     @property
@@ -65,8 +58,6 @@ def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
                 for e in error.errors(include_url=False, include_input=False)[:5]
             ]
             return RefusedError("VALIDATION_ERROR", "; ".join(wrong), 422)
-        case FullError():
-            return RefusedError("CAPACITY_REACHED", str(error), 429)
     if (known := own(error)) is not None:
         return known
     if isinstance(error, EvalharnessError):
@@ -99,61 +90,6 @@ async def body(request: web.Request, model: type[BaseModel]) -> Any:
     except (ClientError, OSError):  # not worth a line of the log: a stranger could fill it
         raise RefusedError("INVALID_JSON", "the request ended before its end", 400) from None
     return model.model_validate(parsed(raw) if raw else {})
-
-
-def unknown_type(kind: object) -> RefusedError:
-    return RefusedError("UNKNOWN_TYPE", f"unknown message type {str(kind)[:40]!r}", 400)
-
-
-class Sockets:
-    """Those of all clients: each holds one session of the gate, and the server's end closes them."""
-
-    def __init__(self, gate: Gate, own: Refuse = lambda error: None) -> None:
-        self._gate, self._own = gate, own
-        self._open: set[web.WebSocketResponse] = set()
-
-    async def serve(
-        self, request: web.Request, answer: Answer, leave: Callable[[], Awaitable[None]]
-    ) -> web.StreamResponse:
-        """Until one of the two sides leaves; then `leave` is awaited. Raises FullError."""
-        async with self._gate.session():
-            socket = web.WebSocketResponse(max_msg_size=MOST_BYTES, heartbeat=PING_S, compress=False)
-            await socket.prepare(request)
-            self._open.add(socket)
-            try:
-                with contextlib.suppress(ConnectionError):  # the client is gone
-                    await _converse(socket, answer, self._own)
-            finally:
-                self._open.discard(socket)
-                # A connection that is lost cancels whatever goes on here: not this.
-                await asyncio.shield(leave())
-                await socket.close()
-        return socket
-
-    async def close(self, app: web.Application) -> None:
-        """The server ends: so do the sessions."""
-        closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in list(self._open))
-        await asyncio.gather(*closing, return_exceptions=True)
-
-
-async def _converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse) -> None:
-    """Until one of the two leaves. One message is read ahead: pings are answered only while somebody reads, and a
-    client that gets no answer to them for 20 s (`websockets`) takes the server for dead while a group begins."""
-    coming = asyncio.ensure_future(socket.receive())
-    try:
-        while (message := await coming).type not in _OVER:
-            coming = asyncio.ensure_future(socket.receive())
-            try:
-                if message.type is not WSMsgType.TEXT:
-                    raise RefusedError("INVALID_JSON", "a message is text, not binary", 400)
-                said = await answer(message.data)
-            except Exception as error:
-                said = refused(error, own).message
-            if said is None:
-                return
-            await socket.send_str(json.dumps(said))
-    finally:
-        coming.cancel()
 
 
 def guarded(door: Door, own: Refuse = lambda error: None) -> Any:

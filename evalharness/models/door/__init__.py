@@ -1,0 +1,1 @@
+"""What our HTTP servers share: who may come in, how many, and how messages and errors look."""

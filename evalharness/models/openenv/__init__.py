@@ -1,1 +1,0 @@
-"""What our two OpenEnv servers share: who may come in, how many, and how messages and errors look."""

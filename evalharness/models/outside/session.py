@@ -1,0 +1,188 @@
+"""One episode between the loop and the process that plays it. The process alone has the session's token.
+
+The rules of whose fault it is. A process that was given its episode and then leaves, is silent for longer than a turn
+may take, or floods the session has failed: the episode ends there and counts, so that leaving never buys a retry. What
+fails on our side makes the episode void, and it is started over. A process that never asked for its episode was never
+given one: that is infrastructure, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from evalharness.base.errors import InfrastructureError
+from evalharness.models.base import PolicyStoppedError
+from evalharness.models.door.wire import RefusedError
+from evalharness.models.outside.messages import Action, Observation, Usage
+from evalharness.records.outside import Outside, OutsideEnd
+
+MOST_REQUESTS = 1000
+"""Between two actions. A process that sends more has stopped playing."""
+
+Key = tuple[str, int]
+"""Task id and sample."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the process gets for a reset or an action."""
+
+    observation: Observation
+    done: bool = False
+
+
+class Session:
+    def __init__(self, key: Key, opening: Observation, note_handout: Callable[[Key], int]) -> None:
+        """`note_handout` notes that the episode was given to a process, and returns how often that has now been."""
+        self.key, self.opening = key, opening
+        self.token = secrets.token_urlsafe(24)
+        self.claimed = asyncio.Event()
+        self.handed_out = 0
+        self.stopped: OutsideEnd | None = None
+        """How the process ended the episode before its end."""
+        self.over = False
+        self._note_handout = note_handout
+        self._used = Usage()
+        self._requests = 0
+        """Since the last action."""
+        self._action: asyncio.Future[Action] | None = None
+        self._awaited = asyncio.Event()
+        """The loop waits for an action, or there will be no other. A process can be quicker than the loop."""
+        self._answer: asyncio.Future[Answer] | None = None
+
+    # The loop's side.
+
+    async def next_action(self, turn_s: float) -> Action:
+        """Raises PolicyStoppedError if the process gives none any more."""
+        if self.stopped is None:
+            self._action = asyncio.get_running_loop().create_future()
+            self._awaited.set()
+            try:
+                async with asyncio.timeout(turn_s):
+                    return await self._action
+            except TimeoutError:
+                self.stop("timeout")
+            except _StoppedError:
+                pass
+            finally:
+                self._action = None
+                self._awaited.clear()
+        raise PolicyStoppedError(f"the agent stopped: {self.stopped}")
+
+    def show(self, observation: Observation, *, done: bool = False) -> None:
+        """Answer the last action."""
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_result(Answer(observation, done))
+
+    def end(self, last: Observation | None) -> None:
+        """The episode is over, with what was observed last; None: it is void."""
+        self.over = True
+        if last is not None:
+            self.show(last, done=True)
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(
+                RefusedError("EXECUTION_ERROR", "the episode is void and is started over", 500)
+            )
+            self._answer.exception()  # nobody may be waiting
+        self._awaited.set()
+
+    def to_record(self) -> Outside:
+        return Outside(stopped=self.stopped, handed_out=self.handed_out, **self._used.model_dump())
+
+    # The process's side.
+
+    def count_request(self) -> None:
+        """Raises RefusedError if there were too many since the last action."""
+        self._requests += 1
+        if self._requests > MOST_REQUESTS:
+            self.stop("too_many_requests")
+            raise self._refusal()
+
+    def claim(self) -> Answer:
+        """Give the episode to the process, once. Raises RefusedError."""
+        if self.over:
+            raise RefusedError("RUN_OVER", "this process plays one episode, and that is over", 410)
+        if self.claimed.is_set():
+            raise RefusedError("SESSION_ERROR", "this process plays its one episode already", 409)
+        self.handed_out = self._note_handout(self.key)
+        self.claimed.set()
+        return Answer(self.opening)
+
+    async def act(self, action: Action) -> Answer:
+        """Raises RefusedError."""
+        if not self.claimed.is_set():
+            raise RefusedError("SESSION_ERROR", "no episode has begun: reset first", 409)
+        if self.over or self.stopped is not None:
+            raise self._refusal()
+        if self._answer is not None and not self._answer.done():
+            raise RefusedError("SESSION_ERROR", "the answer to the last action is still to come", 409)
+        self._answer = answer = asyncio.get_running_loop().create_future()
+        await self._awaited.wait()
+        if self._action is not None and not self._action.done():
+            self._requests = 0
+            self._used = _added(self._used, action.usage)
+            self._action.set_result(action)
+        elif not answer.done():
+            raise self._refusal()
+        return await asyncio.shield(answer)
+
+    def stop(self, why: OutsideEnd) -> None:
+        """The process has ended the episode."""
+        if self.over or self.stopped is not None:
+            return
+        self.stopped = why
+        self._awaited.set()
+        if self._action is not None and not self._action.done():
+            self._action.set_exception(_StoppedError())
+
+    def _refusal(self) -> RefusedError:
+        why = {
+            "left": "you left it",
+            "timeout": "too late, no action came in time",
+            "too_many_requests": f"more than {MOST_REQUESTS} requests without an action",
+            "exited": "the agent's process ended",
+        }
+        ended = "is over" if self.stopped is None else f"has ended: {why[self.stopped]}"
+        return RefusedError("EXECUTION_ERROR", f"this episode {ended}", 409)
+
+
+class _StoppedError(Exception):
+    pass
+
+
+@dataclass
+class Sessions:
+    """Of all processes, by token."""
+
+    note_handout: Callable[[Key], int]
+    by_token: dict[str, Session] = field(default_factory=dict)
+    ever_claimed: bool = False
+
+    def open(self, key: Key, opening: Observation) -> Session:
+        session = Session(key, opening, self.note_handout)
+        self.by_token[session.token] = session
+        return session
+
+    def claim(self, token: str) -> Answer:
+        """Raises RefusedError."""
+        answer = self.by_token[token].claim()
+        self.ever_claimed = True
+        return answer
+
+
+class NeverAskedError(InfrastructureError):
+    """A process was started for an episode and did not ask for it."""
+
+
+def _added(used: Usage, more: Usage | None) -> Usage:
+    if more is None:
+        return used
+    sums = {
+        name: mine if new is None else new + (mine or 0)
+        for name in ("prompt_tokens", "completion_tokens", "cost")
+        for mine, new in [(getattr(used, name), getattr(more, name))]
+    }
+    return Usage(model=more.model or used.model, **sums)

@@ -1,0 +1,67 @@
+"""So many clients at once and no more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+WAIT_S = 5.0
+"""Seconds that a client waits for a session of another to end; OpenEnv's client gives up after 10."""
+
+
+class FullError(Exception):
+    """All sessions are taken, and as many as may are waiting, or this one has waited long enough."""
+
+
+class Gate:
+    def __init__(self, sessions: int, waiting: int) -> None:
+        self.sessions, self.most_waiting = sessions, waiting
+        self.open = 0
+        self.waiting = 0
+        self.refused = 0
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[None]:
+        """Raises FullError."""
+        await self._enter()
+        try:
+            yield
+        finally:
+            await self.give_back(1)
+
+    def claim(self, count: int) -> None:
+        """So many sessions more for a client that is in: at once or not at all, because one that waits with half a
+        group keeps others from theirs. Raises FullError."""
+        free = self.sessions - self.open
+        if count > free:
+            self._refuse(f"{count} more episodes, but only {free} of {self.sessions} sessions are free")
+        self.open += count
+
+    async def give_back(self, count: int) -> None:
+        self.open -= count
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def _enter(self) -> None:
+        if self.open >= self.sessions:
+            if self.waiting >= self.most_waiting:
+                self._refuse(
+                    f"all {self.sessions} sessions are taken and {self.waiting} clients wait for one"
+                )
+            self.waiting += 1
+            try:
+                async with asyncio.timeout(WAIT_S), self._changed:
+                    await self._changed.wait_for(lambda: self.open < self.sessions)
+                    self.open += 1
+                    return
+            except TimeoutError:
+                self._refuse(f"all {self.sessions} sessions are taken; none ended within {WAIT_S:.0f} s")
+            finally:
+                self.waiting -= 1
+        self.open += 1
+
+    def _refuse(self, why: str) -> None:
+        self.refused += 1
+        raise FullError(why)
