@@ -25,6 +25,7 @@ def test_plain_reply() -> None:
         ("Thought: x\nAction:\n\ngo to desk 1", "go to desk 1"),
         ("Thought: x. Action: go to desk 1", "go to desk 1"),
         ("- Action: go to desk 1", "go to desk 1"),
+        ("Thought\uff1a x\nAction\uff1a go to desk 1", "go to desk 1"),
         ("Thought: x\nAction: go to desk 1\nThis should help.", "go to desk 1"),
         ("Thought: x\nAction: say 'hi'", "say 'hi'"),
         ("<think>hm\nAction: open door</think>\nThought: x\nAction: go to desk 1", "go to desk 1"),
