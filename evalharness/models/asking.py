@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 from evalharness.base.errors import InfrastructureError, UserError, first_error
 from evalharness.config import PolicyConfig
-from evalharness.models.adaptive_concurrency import CEILING, AdaptiveConcurrency
 from evalharness.models.base import ContextOverflowError, Player, RequestForm
 from evalharness.models.completion import RequestRefusedError, refuses_response_format
 from evalharness.models.opened import Prepared, Reports
 from evalharness.models.replicas import Replicas
 from evalharness.models.serving.metrics import ServerInsight
+from evalharness.models.slots import MOST, Slots
 from evalharness.models.tries import AbortedError, Tries
 from evalharness.models.work import WorkProgress
 from evalharness.protocol.prompt import Message
@@ -90,7 +90,7 @@ class AskedModel:
     """A model at work. Who asks says what is asked and what becomes of the answers."""
 
     model: Replicas
-    slots: AdaptiveConcurrency
+    slots: Slots
     progress: WorkProgress
     form: RequestForm
     tries: Tries[str]
@@ -191,7 +191,7 @@ class AskedModel:
                 raise
             answer = self._refused(Answer(key, number, error.reason, "refused"), error)
         else:
-            self.slots.answered()
+            self.slots.count_reply()
             self._answered = True
             answer = Answer(
                 key,
@@ -245,11 +245,11 @@ async def asked(
     *,
     attempts: int,
     concurrency: int | None,
-    ceiling: int = CEILING,
+    ceiling: int = MOST,
 ) -> AsyncIterator[AskedModel]:
     """The model at work, its server watched, until the context closes. `folder` gets the server's log; `attempts`
-    are tries of one thing, `concurrency` how many at most are asked at once (None: found while it goes on)."""
-    slots = AdaptiveConcurrency(concurrency, ceiling=ceiling)
+    are tries of one thing, `concurrency` how many at most are asked at once (None: `ceiling`)."""
+    slots = Slots(concurrency or ceiling, pinned=concurrency is not None)
 
     def note_failure(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
         on_failure(key, attempt, error, final)
@@ -257,10 +257,10 @@ async def asked(
         progress.failures += final
 
     events: list[str] = []
-    reports = Reports(status=progress.set_status, event=events.append, overload=slots.overloaded)
+    reports = Reports(status=progress.set_status, event=events.append, overload=slots.count_overload)
     async with prepared.open(folder, reports) as opened:
         assert isinstance(opened.policy, Replicas)
-        insight = ServerInsight(opened.metrics, on_saturated=slots.saturated)
+        insight = ServerInsight(opened.metrics, on_preempted=slots.note_preemption)
         progress.engine = lambda: _engine_line(slots, insight)
         progress.status = ""
         progress.started = time.monotonic()
@@ -282,7 +282,7 @@ async def asked_into(
     progress: WorkProgress,
     attempts: int,
     concurrency: int | None,
-    ceiling: int = CEILING,
+    ceiling: int = MOST,
 ) -> AsyncIterator[AskedModel]:
     """`asked` for a folder of answers, left early where going on is useless: `progress.stopped` then says why."""
     model = asked(
@@ -296,8 +296,8 @@ async def asked_into(
         progress.stopped = str(error)
 
 
-def _engine_line(slots: AdaptiveConcurrency, insight: ServerInsight) -> str:
-    parts = [f"concurrency {slots.limit} ({slots.state}), {slots.busy} at the model"]
+def _engine_line(slots: Slots, insight: ServerInsight) -> str:
+    parts = [f"{slots.busy} of {slots.limit} slots at the model taken"]
     if (now := insight.now) is not None:
         parts.append(f"server {now.running:.0f} running, {now.waiting:.0f} waiting, KV {now.kv_usage:.0%}")
     return " · ".join(parts)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
 from typing import Any
 
-from evalharness.agents.react import ReactAgent
 from evalharness.base.errors import UserError
 from evalharness.config import AgentConfig, PolicyConfig
 from evalharness.models.base import RequestForm
@@ -18,7 +16,6 @@ from evalharness.models.replicas import Replica, Replicas
 from evalharness.models.sampling import Sampling
 from evalharness.models.served import ServedModel
 from evalharness.models.serving.metrics import metrics_url
-from evalharness.models.template import Template
 from evalharness.records.identity import ANSWERED_BY
 
 _CONNECTIONS = 1024
@@ -66,21 +63,18 @@ def client_of(
 
 
 @asynccontextmanager
-async def connected(
-    replicas: Sequence[Replica], agent: AgentConfig, reports: Reports
-) -> AsyncIterator[Opened]:
+async def connected(replicas: Sequence[Replica], reports: Reports) -> AsyncIterator[Opened]:
     """The servers of one model asked as one."""
     group = Replicas(replicas, reports)
     clients = [replica.endpoint for replica in replicas]
     try:
         await asyncio.gather(*(client.start() for client in clients))
-        template = await _examine_template(clients, agent, reports)
         ways: list[dict[str, Any]] = []
         """How the servers are asked, each way once."""
         for client in clients:
             if (way := client.facts()) not in ways:
                 ways.append(way)
-        facts: dict[str, Any] = {"requests": ways, "template": asdict(template) if template else None}
+        facts: dict[str, Any] = {"requests": ways}
         # A server of our own is known by what it has loaded.
         if all(replica.server is None for replica in replicas):
             facts |= _sources(clients, reports)
@@ -90,7 +84,6 @@ async def connected(
             facts=facts,
             metrics=lambda: [metrics_url(replica.endpoint.base_url) for replica in replicas if replica.up],
             down_s=lambda: group.down_s,
-            template=template,
         )
     finally:
         await group.close()
@@ -110,18 +103,3 @@ def _sources(clients: Sequence[ChatEndpoint], reports: Reports) -> dict[str, Any
         reports.event(f"asked for {clients[0].model!r}, the replies name the model {name!r}")
     prints = sorted({said for each in (first, *others) if (said := each.get("system_fingerprint"))})
     return dict(first) | ({"system_fingerprint": prints} if prints else {})
-
-
-async def _examine_template(
-    clients: Sequence[ChatEndpoint], agent: AgentConfig, reports: Reports
-) -> Template | None:
-    """Of one server: all serve the same model. What an agent sends that does not only append says nothing of the
-    template: then a plain chat does."""
-    first, *others = clients
-    make = agent.chosen.make if agent.chosen.kind.appends else ReactAgent
-    template = await first.examine_template(make, keep_thinking=agent.keeps_thinking)
-    for client in others:
-        client.template = template
-    if template is not None and (notice := template.notice()) is not None:
-        reports.event(notice)
-    return template

@@ -16,8 +16,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalharness.agents.base import Agent
-from evalharness.agents.react import ReactAgent
 from evalharness.base.errors import UserError
 from evalharness.config.values import route
 from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
@@ -41,7 +39,7 @@ from evalharness.models.served import (
     require_still,
 )
 from evalharness.models.server_error import ServerError
-from evalharness.models.template import Template, examine, growing_conversations
+from evalharness.models.template import prompt_opens_reasoning
 from evalharness.models.tries import RetryPolicy, pause_before_retry
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
@@ -142,8 +140,8 @@ class ChatEndpoint:
         self.merges_system = False
         self.left_out: set[str] = set()
         """Fields that the server refuses, and that change nothing where they are missing."""
-        self.template: Template | None = None
-        """What the chat template does, where the server lets us see (`examine_template`)."""
+        self.opens_reasoning: bool | None = None
+        """The chat template begins the reasoning; None if the server does not let us see."""
         self._tells_stop = True
         self._limit_field = "max_tokens"
         self._streams = False
@@ -213,6 +211,7 @@ class ChatEndpoint:
                 f"{self.base_url} refuses even a request of a few words as too long: {error}; serve the model with a "
                 "longer context (vLLM: --max-model-len 8192)"
             ) from None
+        self.opens_reasoning = await self._ask_for_reasoning()
         self._retry_policy = RetryPolicy(self._timeout, self._reports.status)
 
     @property
@@ -272,21 +271,16 @@ class ChatEndpoint:
             "tells_stop": self._tells_stop,
             **({} if self._limit_field == "max_tokens" else {"token_limit_field": self._limit_field}),
             **({"stream": True} if self._streams else {}),
+            **({} if self.opens_reasoning is None else {"template_opens_reasoning": self.opens_reasoning}),
         }
 
-    async def examine_template(
-        self, make: Callable[[], Agent] = ReactAgent, *, keep_thinking: bool = False
-    ) -> Template | None:
-        """Send three growing conversations of such an agent through the server's tokenizer, where it offers that."""
-        conversations = [
-            [merge_system(messages) if self.merges_system else messages for messages in grown]
-            for grown in growing_conversations(make, keep_thinking=keep_thinking)
-        ]
-        more: dict[str, Any] = {"tools": [TOOL]} if self._turn_form.tools else {}
+    async def _ask_for_reasoning(self) -> bool | None:
+        request: dict[str, Any] = {"model": self.model, "messages": [{"role": "user", "content": "Say ok."}]}
+        if self._turn_form.tools:
+            request["tools"] = [TOOL]
         if self._template_kwargs:
-            more["chat_template_kwargs"] = self._template_kwargs
-        self.template = await examine(self._transport, self.base_url, self.model, conversations, more)
-        return self.template
+            request["chat_template_kwargs"] = self._template_kwargs
+        return await prompt_opens_reasoning(self._transport, self.base_url, request)
 
     async def confirm(self) -> None:
         """Return once the server has said anew that it serves the model of this run. One look serves all who wait.
@@ -358,9 +352,8 @@ class ChatEndpoint:
 
     def _with_open_reasoning(self, reply: Reply) -> Reply:
         """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
-        opened = self.template is not None and self.template.opens_reasoning
         unmarked = not reply.reasoning and not closes_reasoning(reply.text)
-        if opened and unmarked and reply.finish_reason == "length":
+        if self.opens_reasoning and unmarked and reply.finish_reason == "length":
             return replace(reply, text="", reasoning=reply.text)
         return reply
 

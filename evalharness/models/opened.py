@@ -10,7 +10,6 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.models.base import Policy
-from evalharness.models.template import Template
 
 Status = Callable[[str], None]
 
@@ -46,8 +45,6 @@ class Opened:
     """Where the servers that are up now tell how busy they are."""
     down_s: Callable[[], float] = lambda: 0.0
     """Seconds without a server so far, while it was started again."""
-    template: Template | None = None
-    """What the chat template does with a growing conversation; None where that cannot be seen."""
 
 
 @dataclass(frozen=True)

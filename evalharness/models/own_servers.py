@@ -127,7 +127,7 @@ def own_servers(
                 )
                 for index, server in enumerate(servers)
             ]
-            group = await stack.enter_async_context(connected(replicas, agent, reports))
+            group = await stack.enter_async_context(connected(replicas, reports))
             facts = dict(group.facts or {})
             facts |= {"vllm": servers[0].version, "argv": servers[0].argv, "replicas": len(servers)}
             if config.deterministic:

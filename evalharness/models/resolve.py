@@ -146,6 +146,6 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
         clients = [
             client_of(config, url, name, key, reports, agent, expected) for url, expected in served.items()
         ]
-        return connected([Replica(client.base_url, client) for client in clients], agent, reports)
+        return connected([Replica(client.base_url, client) for client in clients], reports)
 
     return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))

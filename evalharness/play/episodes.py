@@ -6,16 +6,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 from evalharness.base.timing import FamilyTimes, Latencies
 from evalharness.config import AgentConfig, ExecutionConfig, LimitsConfig, PolicyConfig
 from evalharness.envs.base import EnvSpec
-from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.models.opened import Opened
-from evalharness.models.template import Template
+from evalharness.models.slots import Slots
 from evalharness.models.tries import AbortedError
 from evalharness.play import loop
 from evalharness.play.budget import NO_LIMIT, Budget, TimeLimit
@@ -26,43 +24,7 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.format_trouble import ENOUGH, Replies, cut_prompts
-from evalharness.records.tokens import TurnTokens, common_prefix
-
-
-@dataclass
-class ExpectedHits:
-    """Counted over episodes: a prompt finds the prompt of the turn before, less what the template does not keep of
-    it; where the token ids are on record, exactly what the two have in common. What episodes of a family have in
-    common (instruction, worked example) comes on top, so that a server with room for everything measures more; one
-    that measures less has thrown prefixes away."""
-
-    found: float = 0.0
-    prompts: float = 0.0
-    """Tokens of all prompts."""
-
-    def add(
-        self, episode: Episode, template: Template | None, tokens: Sequence[TurnTokens | None] = ()
-    ) -> None:
-        """`tokens`: of each turn, where they are recorded. Else nothing is counted where the template is unknown or the
-        server gave no token counts."""
-        ids = [turn.prompt for turn in tokens if turn is not None]
-        if ids and len(ids) == len(episode.turns):
-            self.prompts += sum(map(len, ids))
-            self.found += sum(common_prefix(earlier, prompt) for earlier, prompt in pairwise(ids))
-            return
-        lengths = [turn.prompt_tokens for turn in episode.turns]
-        if template is None or None in lengths:
-            return
-        trimmed = {trim.turn for trim in episode.trims}
-        self.prompts += sum(length or 0 for length in lengths)
-        for earlier, turn in pairwise(episode.turns):
-            if turn.turn not in trimmed:  # there nothing behind the head is found
-                self.found += max(0.0, (earlier.prompt_tokens or 0) - template.lost_tokens)
-
-    @property
-    def share(self) -> float | None:
-        """0..1; None before the first episode."""
-        return self.found / self.prompts if self.prompts else None
+from evalharness.records.tokens import TurnTokens
 
 
 @dataclass
@@ -70,7 +32,7 @@ class SlotPlayer(Player):
     """A player that waits for a slot at the model before each turn, and notes how long all took."""
 
     player: Player
-    slots: AdaptiveConcurrency
+    slots: Slots
     times: FamilyTimes
     latencies: Latencies
     job: Job
@@ -81,7 +43,7 @@ class SlotPlayer(Player):
         asked: float | None = None
         try:
             family, key = self.job.task.family, self.job.key
-            await self.slots.take_slot(family, self.job.expected_turns - turn, key)
+            await self.slots.take(family, self.job.expected_turns - turn, key)
             try:
                 async with self.budget.asking() if self.budget else nullcontext():
                     asked = time.perf_counter()
@@ -94,13 +56,13 @@ class SlotPlayer(Player):
                     if self.budget:
                         self.budget.count(self.job.key, reply)
             finally:
-                self.slots.leave_slot()
+                self.slots.leave()
         finally:  # what a failed request waited for was time all the same
             ended = time.perf_counter()
             self.times.slot_s += (asked or ended) - began
             self.times.model_s += 0.0 if asked is None else ended - asked
         self.latencies.add(seconds)
-        self.slots.answered()
+        self.slots.count_reply()
         return reply
 
 
@@ -129,11 +91,10 @@ class Episodes:
 
     work: Work
     opened: Opened
-    slots: AdaptiveConcurrency
+    slots: Slots
     progress: Progress
     on_tokens: Callable[[str, int, list[TurnTokens | None]], None]
     """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
-    expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     on_notice: Callable[[str], None] = lambda text: None
     """Gets what the scores have to be read with, once."""
     longest_s: float = 0.0
@@ -207,16 +168,13 @@ class Episodes:
             if not whole:
                 for own in players:
                     own.void()
-            self.slots.ended(key)
+            self.slots.end_conversation(key)
             if budget:
                 budget.end(key, whole=whole)
             self.progress.end_episode(task.family)
             times.wall_s += time.perf_counter() - began
         if any(tokens):
             self.on_tokens(task.id, job.sample, tokens)
-        self.expected_hits.add(
-            episode, self.opened.template if work.agent.chosen.kind.appends else None, tokens
-        )
         times.episodes += 1
         times.turns += len(episode.turns)
         quickest = self._latencies.quantile(0.1) or 0.0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from evalharness.base.errors import InfrastructureError, first_error
 from evalharness.base.machine import usable_cores
 from evalharness.envs.base import MAX_TURNS, Task
-from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
+from evalharness.models.slots import Slots
 from evalharness.models.tries import AbortedError, Tries
 from evalharness.play.workers.pool import BUSY, EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment, WorkerStartError, despite_others
@@ -65,7 +65,7 @@ class Scheduler:
     on_episode: Callable[[Episode], None]
     on_failure: Callable[[Job, int, InfrastructureError, bool], None]
     """(job, attempt from 1, error, whether the episode is given up)."""
-    slots: AdaptiveConcurrency
+    slots: Slots
     attempts: int
     cores: int = field(default_factory=usable_cores)
     """Of all machines that workers run on."""
@@ -107,7 +107,7 @@ class Scheduler:
 
     def _next_family(self) -> str | None:
         """The family whose next episode starts now; None when the slots are taken or nothing is left."""
-        if not self._has_slots() or self.halted() is not None:
+        if not self.slots.has_room or self.halted() is not None:
             return None
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
@@ -119,14 +119,8 @@ class Scheduler:
             filter(None, ready), key=lambda f: (waiting[f].held, -waiting[f].turns_left, f), default=None
         )
 
-    def _has_slots(self) -> bool:
-        """Whether one more episode may start."""
-        return self.slots.has_room_for(
-            sum(len(queue.jobs) + queue.in_flight for queue in self._queues.values())
-        )
-
     def _wanting(self) -> dict[str, float] | None:
-        """What `AdaptiveConcurrency.wanting` says."""
+        """What `Slots.wanting` says."""
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         if not waiting:
             return None
@@ -139,7 +133,7 @@ class Scheduler:
     def _grow_what_ends_last(self) -> None:
         """More workers for families whose episodes, in as many rounds as their environments need, would take more than
         half the run. Not where the user named how much is in flight."""
-        if self.slots.pinned is not None:
+        if self.slots.pinned:
             return
         whole = sum(queue.turns_left for queue in self._queues.values()) / self.slots.limit
         for family, queue in self._queues.items():
@@ -192,7 +186,9 @@ class Scheduler:
                 for family, queue in self._queues.items():
                     pool = self.pools[family]
                     overworked = at_work[family] > BUSY and used < self.cores
-                    held_up = queue.in_flight >= pool.capacity and used < self.cores / 2 and self._has_slots()
+                    held_up = (
+                        queue.in_flight >= pool.capacity and used < self.cores / 2 and self.slots.has_room
+                    )
                     if queue.jobs and (
                         (overworked and pool.grow()) or (held_up and pool.grow(cores_idle=True))
                     ):

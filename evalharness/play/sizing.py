@@ -9,8 +9,8 @@ from pathlib import Path
 
 from evalharness.config import PolicyConfig
 from evalharness.envs.base import EnvSpec
-from evalharness.models.adaptive_concurrency import AdaptiveConcurrency, ceiling
 from evalharness.models.serving.arguments import option_value
+from evalharness.models.slots import Slots, most_slots
 from evalharness.play.cluster import WorkerSite
 from evalharness.play.scheduler import Job
 from evalharness.play.workers.pool import EnvironmentPool
@@ -22,16 +22,15 @@ _FEW_ENVIRONMENTS = 8
 """A worker that holds fewer has to wait for the model most of the time, so it may have as many on busy cores, too."""
 
 
-def request_slots(policy: PolicyConfig, workers: int, jobs: int, cores: int) -> AdaptiveConcurrency:
-    pinned = policy.concurrency
-    if pinned is None and policy.is_scripted:
+def request_slots(policy: PolicyConfig, workers: int, jobs: int, cores: int) -> Slots:
+    if policy.concurrency is not None:
+        return Slots(policy.concurrency, pinned=True)
+    if policy.is_scripted:
         # Nothing waits for a model: as many episodes as processes can be at work.
-        pinned = max(2 * cores, workers)
-    most = option_value(shlex.split(policy.vllm_args), "max-num-seqs")
+        return Slots(max(2 * cores, workers), pinned=True)
+    at_once = option_value(shlex.split(policy.vllm_args), "max-num-seqs")
     servers = max(policy.replicas, len(policy.endpoints))
-    return AdaptiveConcurrency(
-        pinned, ceiling=ceiling(servers, int(most) if most and most.isdecimal() else None, jobs)
-    )
+    return Slots(most_slots(servers, int(at_once) if at_once and at_once.isdecimal() else None, jobs))
 
 
 def make_pools(

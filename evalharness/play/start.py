@@ -106,9 +106,8 @@ class Start:
         work, progress, pools = self.work, self.progress, self.pools
         insight = ServerInsight(
             opened.metrics,
-            on_saturated=self.slots.saturated,
-            on_preempted=self.slots.preempted,
-            on_cache=self.slots.cache_holds,
+            on_preempted=self.slots.note_preemption,
+            on_cache=self.slots.set_cache,
         )
         episodes = Episodes(
             work, opened, self.slots, progress, self.store.append_tokens, on_notice=self._notice
@@ -150,10 +149,10 @@ class Start:
             longest_episode_s=episodes.longest_s,
             allowed_slot_s=allowed_s,
             concurrency=self.slots.limit,
-            highest_concurrency=self.slots.highest,
-            pinned=self.slots.pinned is not None,
+            highest_concurrency=self.slots.most,
+            pinned=self.slots.pinned,
             down_s=down_s,
-            server=insight.summary(wall_s, episodes.expected_hits.share),
+            server=insight.summary(wall_s),
             recycled_workers=sum(pool.recycled for pool in pools.values()),
             lost_workers=sum(pool.lost for pool in pools.values()),
             overloads=self.slots.overloads,
@@ -178,7 +177,7 @@ class Start:
 
     def _note_overload(self) -> None:
         self.progress.refusals += 1
-        self.slots.overloaded()
+        self.slots.count_overload()
 
     def _note_retry(self) -> None:
         self.progress.retries += 1
@@ -198,7 +197,7 @@ class Start:
         slots = self.slots
         parts = [f"{slots.episodes} episode{'' if slots.episodes == 1 else 's'} in flight"]
         if not self.work.policy.is_scripted:
-            parts = [f"concurrency {slots.limit} ({slots.state}), {slots.busy} at the model"]
+            parts = [f"{slots.busy} of {slots.limit} slots at the model taken"]
         if (now := insight.now) is not None:
             server = f"server {now.running:.0f} running, {now.waiting:.0f} waiting, KV {now.kv_usage:.0%}"
             if (hits := insight.prefix_hit_rate) is not None:

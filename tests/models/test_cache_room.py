@@ -7,8 +7,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.cache_room import CacheRoom
+from evalharness.models.slots import Slots
 
 
 def room_of(capacity: float, *tokens: int) -> CacheRoom:
@@ -75,16 +75,16 @@ def test_somebody_may_always_go_on(replies: list[tuple[int, str, int]]) -> None:
 async def computed(holds: int | None) -> int:
     """Tokens that a server computes for twelve conversations of eight turns each, which begin with the same 200. Its
     cache keeps 2,000 tokens, the last used ones."""
-    slots = AdaptiveConcurrency(pinned=None, ceiling=32)
+    slots = Slots(32)
     if holds is not None:
-        slots.cache_holds(holds)
+        slots.set_cache(holds)
     cache: dict[int, int] = {}
     total = 0
 
     async def talk(key: int) -> None:
         nonlocal total
         for turn in range(8):
-            await slots.take_slot("a", 8 - turn, key)
+            await slots.take("a", 8 - turn, key)
             own = 100 * (turn + 1)
             total += own - cache.pop(key, 0)
             cache[key] = own
@@ -92,8 +92,8 @@ async def computed(holds: int | None) -> int:
                 del cache[next(iter(cache))]
             await asyncio.sleep(0.001)
             slots.room.answered(key, "a", 200 + own)
-            slots.leave_slot()
-        slots.ended(key)
+            slots.leave()
+        slots.end_conversation(key)
 
     await asyncio.wait_for(asyncio.gather(*map(talk, range(12))), 20)
     return total
@@ -107,14 +107,14 @@ async def test_where_the_caches_size_is_known_less_is_computed_again() -> None:
 
 async def test_slots_that_a_full_cache_leaves_empty_were_not_to_be_had() -> None:
     now = 0.0
-    slots = AdaptiveConcurrency(pinned=8, clock=lambda: now)
-    slots.cache_holds(1000)
+    slots = Slots(8, pinned=True, clock=lambda: now)
+    slots.set_cache(1000)
     for key, tokens in enumerate((100, 500)):
-        await slots.take_slot("a", 1, key)
+        await slots.take("a", 1, key)
         slots.room.answered(key, "a", tokens)
-        slots.leave_slot()
+        slots.leave()
     now += 10
     assert slots.allowed_slot_s() == 20
-    slots.ended(1)
+    slots.end_conversation(1)
     now += 10
     assert slots.allowed_slot_s() == 100

@@ -1,4 +1,4 @@
-"""Chat templates: what they refuse, what they are handed, and whether they only append."""
+"""Chat templates: what they refuse, what they are handed, and whether they begin the reasoning."""
 
 from __future__ import annotations
 
@@ -13,18 +13,14 @@ from against_server import asking, evaluated
 from chat_server import ChatServer, completion
 from empty_checkpoint import make_empty_checkpoint
 
-from evalharness.agents.react import ToolsAgent
 from evalharness.base.errors import UserError
 from evalharness.config import make_config
 from evalharness.envs import specs
 from evalharness.models.base import RequestForm
 from evalharness.models.endpoint import ChatEndpoint, Sampling
 from evalharness.models.resolve import prepare
-from evalharness.models.template import Template, growing_conversations, template_of
-from evalharness.play.episodes import ExpectedHits
 from evalharness.protocol.tools import TOOL
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.records.tokens import TurnTokens
 
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 
@@ -39,16 +35,6 @@ def text_of(tokens: list[int]) -> str:
 
 def plain(request: dict[str, Any]) -> str:
     return "".join(f"<{m['role']}>{m['content']}\n" for m in request["messages"]) + "<assistant>"
-
-
-def forgetful(request: dict[str, Any]) -> str:
-    """Only the last reply keeps its reasoning."""
-    last = max((i for i, m in enumerate(request["messages"]) if m["role"] == "assistant"), default=0)
-    messages = [
-        m if i == last else {**m, "content": m["content"].rpartition("</think>")[2]}
-        for i, m in enumerate(request["messages"])
-    ]
-    return plain({"messages": messages})
 
 
 @pytest.mark.parametrize(
@@ -79,79 +65,41 @@ async def test_what_no_change_of_ours_helps_is_told_in_the_servers_words() -> No
     assert len(server.requests) == 4
 
 
-@pytest.mark.parametrize(
-    ("template", "keep", "append_only"),
-    [(plain, True, True), (plain, False, True), (forgetful, True, False), (forgetful, False, True)],
-)
-async def test_whether_a_template_only_appends_is_seen_in_token_ids(
-    template: Any, keep: bool, append_only: bool
-) -> None:
-    server = ChatServer(tokenize=lambda request: codes(template(request)), detokenize=text_of)
-    async with server.running(), asking(server.url) as endpoint:
-        found = await endpoint.examine_template(keep_thinking=keep)
-    assert found is not None
-    assert (found.append_only, found.lost_tokens == 0, found.opens_reasoning) == (
-        append_only,
-        append_only,
-        False,
-    )
-    assert (found.notice() is None) == append_only
-
-
 async def test_a_run_by_tool_calls_is_examined_as_it_is_played() -> None:
-    """This template keeps the text of earlier turns and drops their calls."""
-    asked: list[dict[str, Any]] = []
+    seen: list[dict[str, Any]] = []
 
     def tokenize(request: dict[str, Any]) -> list[int]:
-        asked.append(request)
-        *_, last = (message for message in request["messages"] if message["role"] != "tool")
-        return codes(
-            "".join(
-                f"<{m['role']}>{m['content']}{m.get('tool_calls', '') if m is last else ''}"
-                for m in request["messages"]
-            )
-        )
+        seen.append(request)
+        return codes(plain(request))
 
     async with (
         ChatServer(tokenize=tokenize, detokenize=text_of).running() as server,
         asking(server.url, turn_form=RequestForm(tools=True)) as endpoint,
     ):
-        found = await endpoint.examine_template(ToolsAgent)
-    assert found is not None
-    assert not found.append_only
-    assert all(request["tools"] == [TOOL] for request in asked)
-    assert [message["role"] for message in asked[1]["messages"][2:]] == ["assistant", "tool"]
-
-
-def test_an_empty_block_that_only_the_last_prompt_has_is_lost_from_prompt_to_prompt() -> None:
-    block = "<think>\n\n</think>\n\n"
-    grown = [
-        [codes(plain({"messages": messages}) + block) for messages in conversation]
-        for conversation in growing_conversations(keep_thinking=False)
-    ]
-    assert template_of(grown, block) == Template(False, len(block), opens_reasoning=False)
+        assert endpoint.opens_reasoning is False
+    assert [request["tools"] for request in seen] == [[TOOL]]
 
 
 async def test_a_server_without_tokenizer_route_says_nothing() -> None:
     async with ChatServer().running() as server, asking(server.url) as endpoint:
-        assert await endpoint.examine_template() is None
+        assert endpoint.opens_reasoning is None
 
 
 async def test_arguments_of_the_template_go_with_every_request_and_reasoning_stays_where_wanted(
     clean_home: Path, tmp_path: Path
 ) -> None:
-    """A whole run: kwargs, kept reasoning, the template's judgement in the manifest and the expected share."""
+    """A whole run."""
     seen: list[dict[str, Any]] = []
 
     def tokenize(request: dict[str, Any]) -> list[int]:
         seen.append(request)
-        return codes(forgetful(request))
+        return codes(plain(request))
 
     server = ChatServer(
         answer=lambda request: "<think>\nhm\n</think>\n\nThought: t\nAction: turn left", tokenize=tokenize
     )
     async with server.running():
-        outcome = await evaluated(
+        await evaluated(
             server, tmp_path / "run", tasks="babyai:0", max_turns=2,
             chat_template_kwargs={"enable_thinking": False}, history_thinking="keep",
         )  # fmt: skip
@@ -162,21 +110,8 @@ async def test_arguments_of_the_template_go_with_every_request_and_reasoning_sta
         "<think>\nhm\n</think>\n\nThought: t\nAction: turn left"
     )
     manifest = read_manifest(tmp_path / "run").to_json()
-    told = manifest["sessions"][0]["policy"]["template"]
-    assert told["append_only"] is False
-    assert "not append-only" in outcome.summary.performance.events[0].event
     assert manifest["identity"]["config"]["history_thinking"] == "keep"
     assert manifest["identity"]["config"]["chat_template_kwargs"] == '{"enable_thinking": false}'
-    [episode] = read_episodes(tmp_path / "run")
-    hits = ExpectedHits()
-    hits.add(episode, Template(True, 0.0, opens_reasoning=False))
-    assert hits.share == 11 / 24  # prompts of 11 and 13 tokens: the second finds the first
-    exact = ExpectedHits()
-    recorded = [TurnTokens((1, 2, 3, 4), (), ()), TurnTokens((1, 2, 3, 9, 9, 9), (), ())]
-    exact.add(episode, None, recorded)
-    assert exact.share == 0.3  # where ids are on record they count, whatever the template is thought to do
-    exact.add(episode, None, [recorded[0], None])
-    assert exact.share == 0.3
 
 
 def test_the_same_arguments_in_other_words_are_the_same_run() -> None:
@@ -221,7 +156,6 @@ def test_reasoning_that_the_prompt_has_begun_is_told_when_it_is_cut_off() -> Non
             answer=cut, tokenize=lambda request: codes(plain(request) + "<think>\n"), detokenize=text_of
         )
         async with server.running(), asking(server.url) as endpoint:
-            await endpoint.examine_template()
             return await endpoint.chat(MESSAGES, seed=1)
 
     found = asyncio.run(reply())

@@ -18,10 +18,10 @@ from evalharness.base.timing import CallTimes, FamilyTimes, Latencies
 from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import Player, Reply, RequestForm
 from evalharness.models.opened import Opened
 from evalharness.models.scripted import OraclePolicy
+from evalharness.models.slots import Slots
 from evalharness.play.cluster import worker_site
 from evalharness.play.efficiency import report
 from evalharness.play.episodes import SlotPlayer, Work
@@ -121,7 +121,7 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
 
     times = FamilyTimes()
     (job,) = jobs_of("compass", [30.0])
-    player: Player = SlotPlayer(Failing(), AdaptiveConcurrency(1), times, Latencies(), job)
+    player: Player = SlotPlayer(Failing(), Slots(1), times, Latencies(), job)
     with pytest.raises(InfrastructureError):
         await player.reply([], turn=1)
     assert times.model_s > 0
@@ -133,7 +133,7 @@ async def test_slots_were_not_to_be_had_while_the_model_was_loading(tmp_path: Pa
     work = Work(config.policy, config.agent, config.limits, config.execution, "", {}, {}, {}, None, [])
     with worker_site(None) as site, RunStore(tmp_path / "run") as store:
         start = Start(work, store, Progress({}), site)
-        start.slots = AdaptiveConcurrency(8, clock=lambda: now)
+        start.slots = Slots(8, clock=lambda: now)
         now = 600.0
         _, took = await start._play_jobs(Opened(OraclePolicy()))
     assert took.allowed_slot_s == 0.0

@@ -13,8 +13,8 @@ from command_line import EXAMPLE
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import PolicyError
+from evalharness.models.slots import Slots
 from evalharness.models.tries import AbortedError
 from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import pool_sizes
@@ -57,7 +57,7 @@ class Played:
         self.pools = {f: EnvironmentPool(spec, None, max_workers=4) for f in families}
         self.scheduler = Scheduler(
             pools=self.pools, play=self.play, on_episode=lambda episode: None,
-            on_failure=lambda *failure: None, slots=AdaptiveConcurrency(limit), attempts=2,
+            on_failure=lambda *failure: None, slots=Slots(limit, pinned=True), attempts=2,
         )  # fmt: skip
 
     async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
@@ -105,7 +105,7 @@ async def test_a_family_whose_environments_would_make_it_last_gets_more_and_its_
     played = Played(compass, ["a", "b"], limit=32, steps={"a": 3, "b": 3})
     for pool in played.pools.values():
         pool.size = 1  # four environments
-    slots = played.scheduler.slots = AdaptiveConcurrency(pinned=None)
+    slots = played.scheduler.slots = Slots(32)
     wanting: list[dict[str, float] | None] = []
     play = played.scheduler.play
 
@@ -187,7 +187,7 @@ async def test_a_failing_episode_starts_over_and_is_given_up_after_its_tries(com
     scheduler = Scheduler(
         pools={"a": EnvironmentPool(compass, None, 1)}, play=play, on_episode=lambda episode: None,
         on_failure=lambda job, attempt, error, final: failures.append((attempt, final)),
-        slots=AdaptiveConcurrency(4), attempts=3,
+        slots=Slots(4, pinned=True), attempts=3,
     )  # fmt: skip
     await scheduler.run(jobs_of("a", [1.0]))
     assert failures == [(1, False), (2, False), (3, True)]
@@ -268,7 +268,7 @@ async def test_an_episode_that_ends_every_worker_costs_its_neighbours_no_try(com
     scheduler = Scheduler(
         pools={"compass": pool}, play=play, on_episode=lambda episode: None,
         on_failure=lambda job, attempt, error, final: given_up.append(job.task.index) if final else None,
-        slots=AdaptiveConcurrency(4), attempts=1,
+        slots=Slots(4, pinned=True), attempts=1,
     )  # fmt: skip
     try:
         await scheduler.run(jobs_of("compass", [1.0] * 4))
@@ -317,7 +317,7 @@ async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
 
         scheduler = Scheduler(
             pools={"a": pool}, play=play, on_episode=lambda episode: None, on_failure=lambda *failure: None,
-            slots=AdaptiveConcurrency(1), attempts=1, cores=cores,
+            slots=Slots(1, pinned=True), attempts=1, cores=cores,
         )  # fmt: skip
         await scheduler.run(jobs_of("a", [30.0] * 6))
         grown[name] = pool.size
@@ -341,7 +341,7 @@ async def test_idle_cores_get_workers_for_a_family_whose_environments_are_all_ta
 
     scheduler = Scheduler(
         pools={"a": pool}, play=play, on_episode=lambda episode: None, on_failure=lambda *failure: None,
-        slots=AdaptiveConcurrency(None, ceiling=32), attempts=1, cores=1,
+        slots=Slots(32), attempts=1, cores=1,
     )  # fmt: skip
     await scheduler.run(jobs_of("a", [30.0] * 12))
     assert pool.size == workers
@@ -366,7 +366,7 @@ async def test_a_policy_that_gives_no_reply_ends_the_run(
 
     scheduler = Scheduler(
         pools={"a": EnvironmentPool(compass, None, max_workers=1)}, play=fails, on_episode=lambda episode: None,
-        on_failure=lambda job, attempt, failure, final: failures.append(failure), slots=AdaptiveConcurrency(1),
+        on_failure=lambda job, attempt, failure, final: failures.append(failure), slots=Slots(1, pinned=True),
         attempts=2,
     )  # fmt: skip
     if most is None:

@@ -123,8 +123,6 @@ class ServerInsight:
 
     urls: Callable[[], Sequence[str]]
     """Addresses of the metrics pages to look at now."""
-    on_saturated: Callable[[int], None] = lambda running: None
-    """Gets how many requests run when the server lets others wait for two looks in a row."""
     on_preempted: Callable[[], None] = lambda: None
     """Called when the server has preempted requests since the look before."""
     on_cache: Callable[[float], None] = lambda tokens: None
@@ -140,7 +138,6 @@ class ServerInsight:
     _last: dict[str, Reading] = field(default_factory=dict)
     """By address. Zeros for a server that is away: it begins anew."""
     _sums: dict[str, float] = field(default_factory=dict)
-    _queued: int = 0
     _when: float = 0.0
 
     async def watch(self) -> None:
@@ -199,10 +196,6 @@ class ServerInsight:
         for name in _GAUGES:
             self._sums[name] = self._sums.get(name, 0.0) + getattr(self.now, name)
         self._sums["kv_peak"] = max(self._sums.get("kv_peak", 0.0), self.now.kv_usage)
-        self._queued = self._queued + 1 if self.now.waiting > max(2.0, 0.1 * self.now.running) else 0
-        if self._queued >= 2:
-            self._queued = 0
-            self.on_saturated(int(self.now.running))
 
     @property
     def prefix_hit_rate(self) -> float | None:
@@ -210,7 +203,7 @@ class ServerInsight:
         total = self.total
         return total.prefix_hits / total.prefix_queries if total.prefix_queries else None
 
-    def summary(self, wall_s: float, prefix_cache_expected: float | None = None) -> Server | None:
+    def summary(self, wall_s: float) -> Server | None:
         """For `summary.json`; None when no server could be looked into. Rates are over the whole run."""
         if not self.looks:
             return None
@@ -229,7 +222,6 @@ class ServerInsight:
             queue_s=total.queue_s,
             prefill_s=total.prefill_s,
             decode_s=total.decode_s,
-            prefix_cache_expected=prefix_cache_expected,
         )
 
 

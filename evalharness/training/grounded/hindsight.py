@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.config import PolicyConfig, make_part
-from evalharness.models.adaptive_concurrency import CEILING
 from evalharness.models.asking import RefusedEarlyError, asked, refuse_scripted
 from evalharness.models.endpoint import TURN_FORM
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
+from evalharness.models.slots import MOST
 from evalharness.models.work import WorkProgress
 from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
@@ -92,7 +92,7 @@ async def thinking(
         WorkProgress("thoughts"),
         lambda *failure: None,  # who makes the trajectories tries again
         attempts=1,
-        concurrency=CEILING,  # the simulators bound how much is asked at once
+        concurrency=MOST,  # the simulators bound how much is asked at once
     )
     async with at_work as asking:
 

@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from evalharness.base.errors import UserError
 from evalharness.config import PolicyConfig
-from evalharness.models.adaptive_concurrency import CEILING
 from evalharness.models.asking import ATTEMPTS, AskedModel, Outcome, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
+from evalharness.models.slots import MOST
 from evalharness.models.work import Watch, WorkProgress
 from evalharness.records.answers import make_manifest
 from evalharness.records.cost import prices_of
@@ -260,7 +260,7 @@ async def _ask_all(
 ) -> None:
     schema = schemas.SCRIPT if kind == "scripts" else schemas.TRAJECTORY
     form = RequestForm(response_format=None if what.plain else schemas.response_format(kind, schema))
-    ceiling = max(1, min(CEILING, len(left)))
+    ceiling = max(1, min(MOST, len(left)))
     model = asked_into(store, prepared, form, progress, what.attempts, what.model.concurrency, ceiling)
     async with model as asking:
         asking.answered_before = bool(store.done)

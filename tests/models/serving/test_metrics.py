@@ -87,7 +87,7 @@ async def test_a_page_that_comes_in_pieces_is_read_to_its_end() -> None:
 
 async def look_at(
     pages: Sequence[str | None], preempted: list[int] | None = None, cache: list[float] | None = None
-) -> tuple[ServerInsight, list[int]]:
+) -> ServerInsight:
     """One look for each page; None: the server is away. `preempted` gets the number, from 1, of each look that told,
     `cache` what each look said that the cache holds."""
     now: list[str | None] = [None]
@@ -101,8 +101,7 @@ async def look_at(
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
-    told: list[int] = []
-    insight = ServerInsight(lambda: [url] if now[0] is not None else [], told.append)
+    insight = ServerInsight(lambda: [url] if now[0] is not None else [])
     if cache is not None:
         insight.on_cache = cache.append
     try:
@@ -114,11 +113,11 @@ async def look_at(
                 await insight.look(session)
     finally:
         await runner.cleanup()
-    return insight, told
+    return insight
 
 
 async def test_only_what_was_counted_since_we_came_is_ours() -> None:
-    insight, _ = await look_at(
+    insight = await look_at(
         [
             page(prompt_tokens_total=1000, prefix_cache_queries_total=1000, prefix_cache_hits_total=0),
             page(prompt_tokens_total=1500, prefix_cache_queries_total=1500, prefix_cache_hits_total=400),
@@ -132,7 +131,7 @@ async def test_only_what_was_counted_since_we_came_is_ours() -> None:
 
 
 async def test_a_restarted_server_counts_on() -> None:
-    insight, _ = await look_at(
+    insight = await look_at(
         [
             page(generation_tokens_total=100),
             page(generation_tokens_total=160),
@@ -144,7 +143,7 @@ async def test_a_restarted_server_counts_on() -> None:
 
 
 async def test_a_server_that_was_away_begins_anew_even_when_it_has_counted_further() -> None:
-    insight, _ = await look_at(
+    insight = await look_at(
         [
             page(generation_tokens_total=10),
             page(generation_tokens_total=30),
@@ -156,14 +155,8 @@ async def test_a_server_that_was_away_begins_anew_even_when_it_has_counted_furth
     assert insight.total.generation_tokens == 20 + 105
 
 
-async def test_a_queue_at_the_server_is_told_when_it_lasts() -> None:
-    busy = page(num_requests_running=40, num_requests_waiting=20)
-    _, told = await look_at([busy, page(), busy, busy, busy])
-    assert told == [40]
-
-
 async def test_no_page_no_summary() -> None:
-    insight, _ = await look_at(["nothing", "here"])
+    insight = await look_at(["nothing", "here"])
     assert insight.summary(1.0) is None
     assert insight.now is None
 
