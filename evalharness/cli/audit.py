@@ -1,5 +1,5 @@
-"""Replay the known plans of every task, and a random policy: can a task be solved within the turn limit, do label and
-simulator agree, ceilings and floors. The same command continues.
+"""Play the known plan of every task, and a random policy. Show which tasks can be solved within the turn limit,
+whether label and simulator agree, ceilings and floors. The same command continues.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ HELP = "check labels against simulators; ceilings and floors"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "selection LIST", "as for `run --tasks`", nargs="?", default="all")
+    argument(parser, "selection LIST", "tasks, as in `run --tasks`", nargs="?", default="all")
     add_suite_options(parser)
-    argument(parser, "--floor-samples N", "random attempts a task (default: 5; 0: no floor)", default=5)
+    argument(parser, "--floor-samples N", "random attempts at each task (default: 5; 0: no floor)", default=5)
     argument(parser, "-o --output DIR", "folder for its runs (default: under results/)")
-    argument(parser, "--csv FILE", "also write a row a task as CSV")
+    argument(parser, "--csv FILE", "also write a row for each task as CSV")
     argument(parser, "--all-rows", "print every task, not only unsolved or disputed ones")
     add_data_option(parser)
     add_json_option(parser)

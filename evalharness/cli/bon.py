@@ -1,5 +1,5 @@
-"""Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k, pass^k,
-and how different the samples are. The same command continues; a larger -n extends. docs/best-of-n.md
+"""Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k,
+pass^k, and the differences between samples. The same command continues; a larger -n adds samples. docs/best-of-n.md
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add_options(parser: CommandParser) -> None:
     study = parser.add_argument_group("the study")
     argument(study, "-n --samples N", "samples of each task (default: 10)")
     argument(study, "--temperature T", "of the samples (default: 1)")
-    argument(study, "--greedy RUN", "a greedy run of the same model (default: one is played here)")
+    argument(study, "--greedy RUN", "an existing greedy run of the same model (default: play one)")
     argument(
         study, "--tasks-csv FILE", "also write a row for each task: best progress, any success, ...", type=str
     )

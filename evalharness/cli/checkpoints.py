@@ -1,6 +1,6 @@
-"""Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first and
-the best one, and how much of the best one's lead is luck. The same command continues and takes new checkpoints in.
-docs/checkpoints.md
+"""Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first
+and the best one, and the lead of the best one beside a lead by luck. The same command continues and adds new
+checkpoints. docs/checkpoints.md
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the study")
-    argument(study, "folder DIR", "the folder that the checkpoints lie in", type=str)
+    argument(study, "folder DIR", "folder with the checkpoints", type=str)
     argument(study, "--base MODEL", "the base of adapters (default: what their adapter_config.json names)")
     argument(study, "--only PATTERN", "only checkpoints of these names: 'step_*'")
     argument(study, "--merge", "merge each adapter instead of serving all on one server of their base")
@@ -51,7 +51,7 @@ def add_options(parser: CommandParser) -> None:
         type=number,
         const=60.0,
         metavar="MINUTES",
-        help="go on with checkpoints that appear, until none has for so long (default: 60)",
+        help="wait for new checkpoints, until none has appeared for so many minutes (default: 60)",
     )
     argument(study, "--x KEY=FILE", "draw over what FILE (CSV or JSON) says of each checkpoint, not the step")
     add_dry_run_option(study)

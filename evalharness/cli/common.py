@@ -24,11 +24,13 @@ def add_suite_options(parser: argparse._ActionsContainer) -> None:
     argument(
         parser,
         "--suite SUITE",
-        "agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a family "
-        "brings of its own (default: agentboard where its data is imported, else open)",
+        "agentboard: the published benchmark, needs its data; open: built in; or a family's own "
+        "suite (default: agentboard if its data is imported, else open)",
     )
     argument(
-        parser, "--suite-seed N", "seed of the tasks: which open suite; 0 is the frozen suite (default: 0)"
+        parser,
+        "--suite-seed N",
+        "seed of the tasks; it chooses the open suite; 0 is the built-in suite (default: 0)",
     )
 
 

@@ -1,6 +1,6 @@
 """Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
-Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2); a
-study of seeds is read so. Of another study every run is compared. docs/statistics.md
+Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2). A
+study of seeds is read as repeats. Of any other study each run is compared. docs/statistics.md
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def add_options(parser: CommandParser) -> None:
     )
     for added in (fetch, verify):
         argument(added, "families FAMILY", "default: all", nargs="*")
-    status = action("status", _status, "say what is there, and the command that gets the rest")
+    status = action("status", _status, "show which data is there, and the command for the rest")
     for added in (bring, fetch, verify, status):
         add_json_option(added)
     action("path", _path, "print the data folder")

@@ -1,5 +1,5 @@
-"""Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Every gap comes with the
-command that fixes it. Exit status 1 when a family has no suite that plays.
+"""Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Name the command that fixes
+each problem. Exit status 1 if a family has no playable suite.
 """
 
 from __future__ import annotations

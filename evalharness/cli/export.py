@@ -1,14 +1,14 @@
 """Write a run in the format of another tool; none of them has to be installed.
 
   inspect      an Inspect log, RUN.eval: open it with `inspect view`, or inspect_ai.analysis
-  atif         Harbor's agent trajectory interchange format: a folder with a JSON document an episode
+  atif         Harbor's agent trajectory interchange format: a folder with a JSON document for each episode
   openai-chat  JSON lines of chat messages, RUN.jsonl, as fine-tuning takes them
-  csv          episodes.csv and turns.csv; text that a spreadsheet would take for a formula gets an apostrophe
+  csv          episodes.csv and turns.csv; text that looks like a formula gets an apostrophe
   parquet      episodes.parquet and turns.parquet
 
 To publish:
 
-  every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id where the name lacks a developer
+  every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id if the model name has no developer
 
 To an experiment tracker (pip install 'evalharness[wandb]', or mlflow, trackio; its own variables say where the numbers
 go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
@@ -51,13 +51,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "--format", "see above", required=True, choices=(*_SUFFIX, *_TRACKERS))
     argument(parser, "-o --output PATH", "file or folder to write (default: named after the run)", type=Path)
     argument(parser, "--successful", f"only episodes that solved their task ({', '.join(_OF_EPISODES)})")
-    argument(parser, "--project NAME", "of a tracker: project or experiment", default="evalharness")
+    argument(parser, "--project NAME", "the project or experiment of the tracker", default="evalharness")
     argument(parser, "--model-id DEVELOPER/NAME", "every-eval-ever: the model's name on the Hub")
     argument(parser, "--organization TEXT", "every-eval-ever: who ran the evaluation")
     argument(
         parser,
         "--relationship WHICH",
-        "every-eval-ever: of the evaluator to the model: first_party, third_party, collaborative, other (default)",
+        "every-eval-ever: what the evaluator is to the model: first_party, third_party, collaborative, other (default)",
         default="other",
     )
 

@@ -1,5 +1,5 @@
-"""The main results table of AgentRefine (ICLR 2025) with your runs in it. Runs of another suite, turn limit or
-perturbation stand alone, with --no-published. docs/leaderboard.md
+"""The main results table of AgentRefine (ICLR 2025) with your runs in it. Runs with another suite, turn limit or
+perturbation are shown only with --no-published. docs/leaderboard.md
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ _FORMATS = ("text", "md", "html", "latex", "csv", "json")
 
 def add_options(parser: CommandParser) -> None:
     argument(parser, "runs RUN", "run folders", nargs="*")
-    argument(parser, "--sort COLUMN", "held_out_success, alfworld_progress, ...: best first, not grouped")
+    argument(
+        parser,
+        "--sort COLUMN",
+        "held_out_success, alfworld_progress, ...: sort by this column, best first, without groups",
+    )
     argument(
         parser,
         "--table FAMILY",
-        "the table of a family that has published results of its own, instead of the main one",
+        "show the published results of this family instead of the main table",
     )
-    argument(parser, "--no-published", "your runs alone (of any one suite and turn limit)")
+    argument(parser, "--no-published", "only your runs (all of one suite and turn limit)")
     argument(
         parser,
         "--held-in [RUN=]FAMILY",
-        "the model of your runs (RUN=: of that one) was trained on tasks of FAMILY; may be repeated",
+        "declare that the models of your runs (or of RUN) were trained on tasks of FAMILY; may be repeated",
         action="append",
         default=[],
     )

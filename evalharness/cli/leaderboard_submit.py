@@ -1,6 +1,6 @@
-"""Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml. Every run is
-verified first, and refused when its numbers do not follow from its actions. Look at manifest.json before you publish
-it: it names the model as you gave it to `run`.
+"""Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml. Every run
+is verified first, and refused if its numbers do not follow from its actions. Before you publish it, check the model's
+name in manifest.json.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evalharness.cli.verify import add_make_suites_option, replayed, suites_on_r
 def add_options(parser: CommandParser) -> None:
     argument(parser, "runs RUN", "run folders of one model or method", nargs="+")
     argument(parser, "-o --output FOLDER", "folder to write", required=True)
-    argument(parser, "--name TEXT", "of the model or method (default: as the runs call it)")
+    argument(parser, "--name TEXT", "name of the model or method (default: the name in the runs)")
     argument(parser, "--organization TEXT", "who submits")
     argument(parser, "--site URL", "a page about it")
     argument(parser, "--oss", "the model or method is open source", default=None)
@@ -28,7 +28,7 @@ def add_options(parser: CommandParser) -> None:
         action="append",
         default=[],
     )
-    argument(parser, "--without-text", "the actions alone, not what the model wrote around them")
+    argument(parser, "--without-text", "include only actions, not the model's texts")
     argument(parser, "--no-verify", "do not replay the runs first")
     add_make_suites_option(parser)
     add_data_option(parser)

@@ -29,8 +29,8 @@ def add_options(parser: CommandParser) -> None:
     add_json_option(listing)
     show = subcommand(actions, "show", run_show, "prompt and actions, before and after, side by side")
     argument(show, "family FAMILY", "alfworld, babyai, ...")
-    argument(show, "name NAME[+NAME]", "as `list` names it; several are joined with +")
-    argument(show, "--kind KIND", "the prompt of this kind of task (a PDDL domain, say)")
+    argument(show, "name NAME[+NAME]", "a name from `list`; join several with +")
+    argument(show, "--kind KIND", "show the prompt of this kind of task, such as a PDDL domain")
     add_json_option(show)
 
 

@@ -20,9 +20,9 @@ def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     export = subcommand(actions, "export", _export, "write the prompt files into a folder")
-    argument(export, "folder DIR", "folder for them; made if it is not there")
-    argument(export, "--tasks LIST", "only of these families: babyai,pddl (default: all)")
-    argument(export, "--force", "replace files that are there")
+    argument(export, "folder DIR", "folder to write")
+    argument(export, "--tasks LIST", "only these families: babyai,pddl (default: all)")
+    argument(export, "--force", "replace existing files")
 
     show = subcommand(actions, "show", _show, "print the prompt of a family")
     argument(show, "family FAMILY", "see: evalharness show --tasks")

@@ -1,5 +1,5 @@
 """Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
-trajectory turn by turn, two runs side by side. Also of a run in progress. docs/report.md
+trajectory turn by turn, two runs side by side. The run may be in progress. docs/report.md
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ HELP = "write runs as one HTML page to look at"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "-o --output FILE", "where to write it", default=Path("report.html"))
-    argument(parser, "--no-pictures", "do not draw the world beside each turn (a smaller page, sooner)")
+    argument(parser, "--no-pictures", "do not draw the world beside each turn (smaller and faster)")
     add_figure_options(parser)
     add_data_option(parser)
     argument(parser, "runs RUN", "run folders or studies, of one suite", nargs="+")
     argument(
         parser,
         "--prompts DIR",
-        "the folder that the runs were given as `run --prompts DIR`; the page then shows these prompts",
+        "the folder that was given as `run --prompts DIR`; the page needs it to show the prompts",
     )
     argument(parser, "--family NAME", "a page about this family alone")
     argument(
         parser,
         "--only-failures",
-        "trajectories of episodes without success alone (a smaller page); the numbers stay those of all",
+        "leave out trajectories of successful episodes (a smaller page); the numbers stay those "
+        "of all episodes",
     )
 
 

@@ -35,8 +35,8 @@ def add_figure_options(parser: argparse.ArgumentParser) -> None:
     argument(
         group,
         "--x KEY[=FILE]",
-        "also draw the runs over a label, or over what FILE (CSV or JSON) says of each folder; runs with a label "
-        "`series` are a line each",
+        "also draw scores by a label, or by the values in FILE (CSV or JSON) for each folder; "
+        "each value of the label `series` is a line",
     )
     argument(
         group,

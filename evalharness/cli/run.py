@@ -105,8 +105,8 @@ def take_several(seed: argparse.Action) -> None:
     seed.type = lambda text: whole_number(text) if text.lstrip("-").isdecimal() else text
     seed.metavar = "N|LIST"
     seed.help = (
-        "seed of sampling and of the random policy (of the tasks: --suite-seed); several, 0,1,2 or 0-4: a run of "
-        "each as one study, with mean and spread; further seeds extend it (default: 0)"
+        "seed of sampling and of the random policy (for tasks: --suite-seed); with several, 0,1,2"
+        " or 0-4, each seed is a run of one study; more seeds extend the study (default: 0)"
     )
 
 

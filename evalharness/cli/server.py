@@ -30,7 +30,7 @@ def add_options(parser: CommandParser) -> None:
     argument(kind, "--cpu", "the CPU build (3.5 GB; default without an NVIDIA GPU)")
     argument(kind, "--gpu", "the CUDA build (default with an NVIDIA GPU)")
     argument(install, "--version V", "version of vLLM (default: the one tested)")
-    argument(install, "--force", "install again although one is there")
+    argument(install, "--force", "install again")
 
     status = subcommand(actions, "status", _status, "show which vLLM `run` would start")
     argument(status, "--vllm PATH", "as given to `run`")
@@ -40,7 +40,7 @@ def add_options(parser: CommandParser) -> None:
 
 
 def _install(args: argparse.Namespace) -> int:
-    """Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server where that is
+    """Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server if that is
     set).
     """
     from evalharness.cli.install_progress import install_progress
@@ -59,7 +59,7 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    """Show which vLLM `run` would start, and everywhere it looks."""
+    """Show which vLLM `run` would start, and all places where it looks."""
     from evalharness.models.serving.demo import demo_path, is_complete
     from evalharness.models.serving.find import find_server, server_candidates
 

@@ -1,6 +1,6 @@
-"""Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
-plans; with TASK_ID one trajectory, on a terminal through $PAGER; of a study its own table. Without RUN, or for a folder
-of runs, list the runs: model, suite, how much is done, when, the held-out score.
+"""Print a run's scores with 95 % intervals, the floor (random valid actions) and the chance-corrected score. With
+TASK_ID print that task's trajectory. For a study print its table. Without RUN, or for a folder of runs, list the
+runs.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "named RUN [TASK_ID]",
-        "run folder, or folder of a study; TASK_ID: print this task's trajectory; "
-        "several folders of runs are listed, and with --behaviour several runs compared",
+        "a run, a study, or a folder of runs; TASK_ID: print this task's trajectory; with "
+        "--behaviour several runs are compared",
         nargs="*",
         type=str,
     )
-    argument(parser, "--sample N", "which of several samples of the task", default=0)
+    argument(parser, "--sample N", "number of the sample, if the task was played several times", default=0)
     argument(
         parser,
         "-v --verbose",
-        "also intervals over kinds of tasks, the error between attempts, where the time went, the server's part",
+        "also show intervals by kind of task, the error between attempts, and where the time went",
     )
-    argument(parser, "--raw", "of a trajectory: the replies as they came, and long texts whole")
+    argument(parser, "--raw", "show a trajectory's replies unparsed, and long texts in full")
     add_csv_option(parser, "a row for each family and kind of task, or for each figure of --behaviour,")
     add_json_option(parser)
     add_behaviour_options(parser)

@@ -18,8 +18,9 @@ def add_list_options(parser: argparse.ArgumentParser) -> None:
     argument(
         group,
         "--filter [KEY=]TEXT",
-        "only runs that mention TEXT, or whose KEY does: folder, model, suite, state (complete, part, running, "
-        "damaged), perturbation, family, study, or the key of a label; may be repeated",
+        "only runs that contain TEXT, in any column or in KEY: folder, model, suite, state "
+        "(complete, part, running, damaged), perturbation, family, study, or the key of a label; "
+        "may be repeated",
         action="append",
         default=[],
     )
@@ -29,7 +30,7 @@ def add_list_options(parser: argparse.ArgumentParser) -> None:
         "played (default: newest first), folder, model, suite, state, done, success, progress",
         default="played",
     )
-    argument(group, "--reverse", "the other way round")
+    argument(group, "--reverse", "reverse the order")
 
 
 def list_runs(args: argparse.Namespace, folders: Sequence[Path]) -> int:

@@ -22,7 +22,7 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     argument(
         group,
         "--tasks LIST",
-        "instead of runs the tasks that `run --tasks LIST` plays; without LIST the families",
+        "list tasks instead of runs: those of `run --tasks LIST`; without LIST the families",
         nargs="?",
         const="",
         type=str,

@@ -23,11 +23,11 @@ def add_options(parser: CommandParser) -> None:
     build = subcommand(actions, "build", _build, "generate, prove and freeze the suite of a seed")
     argument(build, "--suite-seed N", "0 or more; 0 is built in", required=True)
     argument(build, "--tasks LIST", "families, separated by commas", default="all")
-    argument(build, "--force", "make families that are frozen already once more")
+    argument(build, "--force", "make existing files again")
     argument(
         build,
         "--check",
-        "generate again and compare with what is frozen; write nothing; exit status 1 where they differ",
+        "generate again and compare with the existing files; write nothing; exit status 1 if they differ",
     )
     argument(build, "-o --output DIR", "write the files to DIR instead")
     argument(build, "--proofs FILE", "also write hashes and plan lengths as CSV")
@@ -36,8 +36,8 @@ def add_options(parser: CommandParser) -> None:
 
 def _build(args: argparse.Namespace) -> int:
     """Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns succeeds with
-    full progress), and freeze them: a file a family, the same bytes on every machine. The same command continues.
-    Seed 0 is built in; building it checks it.
+    full progress), and write a file for each family, with the same bytes on every machine. The same command
+    continues. Seed 0 is built in; building it checks it.
     """
     import time
 

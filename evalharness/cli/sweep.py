@@ -1,8 +1,8 @@
-"""Evaluate a model on one family unperturbed and under each perturbation: success and progress of each column, then
-each paired with the unperturbed run. The same command continues; --perturb with further names extends.
+"""Evaluate a model on one family, unperturbed and under each perturbation. Show success and progress of each run, and
+paired tests against the unperturbed run. The same command continues; more names after --perturb extend the study.
 docs/perturbations.md
 
-With --over agent=A,B: the model under each of these agents, paired with the first. docs/agents.md
+With --over agent=A,B the runs differ in the agent, and each is paired with the first. docs/agents.md
 """
 
 from __future__ import annotations
@@ -45,19 +45,20 @@ def add_options(parser: CommandParser) -> None:
     argument(
         sweep,
         "--tasks LIST",
-        "a family, alfworld, or some of its tasks, alfworld:0-9; needed. With --over also several (default: all)",
+        "the family, alfworld, or some of its tasks, alfworld:0-9; required, except with --over "
+        "(default: all)",
     )
     argument(
         sweep,
         "--over agent=NAME,NAME",
-        "agents instead of perturbations, the first as baseline; options behind a plus: window+history=4. Or "
-        "protocols: protocol=agentrefine,verl-agent",
+        "compare agents instead of perturbations; the first one is the baseline; options follow a"
+        " plus: window+history=4. Or protocols: protocol=agentrefine,verl-agent",
     )
     argument(
         sweep,
         "--perturb NAME",
-        "the columns beside the unperturbed one (default: the published ones, else all of the family); see: "
-        "evalharness perturb list",
+        "the perturbations (default: the published ones of the family, else all); see: "
+        "evalharness data perturbations list",
         nargs="+",
     )
     add_dry_run_option(sweep)

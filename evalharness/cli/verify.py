@@ -1,5 +1,5 @@
-"""Replay every recorded action and compute every score again: proof that a run's numbers follow from its actions, not
-of who chose them. Exit status 1 when anything differs. docs/verify.md
+"""Replay every recorded action and compute every score again. This proves that a run's numbers follow from its
+actions, not who chose the actions. Exit status 1 if anything differs. docs/verify.md
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--max-findings N",
-        "findings of one kind that are shown (default: 5; --json has all)",
+        "number of shown findings of one kind (default: 5; --json has all)",
         default=5,
     )
     add_make_suites_option(parser)
@@ -88,8 +88,8 @@ def add_make_suites_option(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--make-suites MINUTES",
-        "make open suites of runs that this machine lacks, for at most so long in all; they are removed afterwards "
-        "(default: ask; without a terminal, refuse)",
+        "make the open suites that the runs need, for at most so many minutes; they are removed "
+        "afterwards (default: ask; without a terminal, refuse)",
     )
 
 

@@ -20,10 +20,10 @@ from evalharness.protocol.published import Protocol, load_protocol
 
 class AgentConfig(Part):
     protocol: Annotated[str | None, Option("NAME|FILE.yaml", later=True, model_only=True)] = None
-    """ask, read, sample and score as another group does: agent, turns, tasks and sampling come from it, and options
-    override it, which tables say (default: agentrefine; see: evalharness data protocols list)"""
+    """evaluate as another group does; the protocol sets agent, turns, tasks and sampling; options override it, and
+    tables name them (default: agentrefine; see: evalharness data protocols list)"""
     own_words: Annotated[bool, Option(later=True, model_only=True)] = False
-    """play the protocol in our wording, without its authors' prompt texts; tables say so"""
+    """play the protocol with our prompt texts instead of its authors'; tables say so"""
     agent: Annotated[
         str | None, Option("NAME|module:Class|FILE.py:Class", model_only=True, by_content=True)
     ] = None
@@ -35,15 +35,16 @@ class AgentConfig(Part):
     action_interface: Annotated[Literal["react", "tools"], Option(no_flag=True, model_only=True)] = "react"
     """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
     max_turns: Turns | None = None
-    """turns of an episode (default: 30, or less where the family has less)"""
+    """turns of an episode (default: 30, or the family's own smaller limit)"""
     perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
     """word the actions differently: P1, P1+P4; see: evalharness data perturbations list"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
-    """folder with your own prompt file, FAMILY.yaml, of each family (ours: `evalharness data prompts export`)"""
+    """folder with your own prompt files, one FAMILY.yaml for each family (ours: `evalharness data prompts export`)"""
     system: Annotated[str | None, Option(no_flag=True, later=True, model_only=True)] = None
     """a system message that replaces that of the prompt files: the text, or a file that holds it"""
     shots: Annotated[int | None, Option(later=True, model_only=True)] = Field(default=None, ge=0)
-    """worked examples in the prompt: 0 is none; above 1 where a family has more (default: as the prompt file has it)"""
+    """number of worked examples in the prompt; more than 1 only if the family has more (default: as in the prompt
+    file)"""
     history_thinking: Annotated[Literal["strip", "keep"], Option(no_flag=True, model_only=True)] = "strip"
     """whether a reply's reasoning stays in the conversation"""
 

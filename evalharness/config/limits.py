@@ -12,15 +12,15 @@ from evalharness.config.option import Option, Part
 
 class LimitsConfig(Part):
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
-    """tries at most, where infrastructure fails"""
+    """maximum number of tries if infrastructure fails"""
     cost_limit: Annotated[float | None, Option("X", operational=True)] = Field(
         default=None, gt=0, allow_inf_nan=False
     )
-    """stop when the run has cost so much, by --prices; the same command with a higher limit continues"""
+    """stop when the run has cost X, by --prices; the same command with a higher limit continues"""
     time_limit: Annotated[float | None, Option("S|2h30m", operational=True, text=True)] = Field(
         default=None, gt=0, allow_inf_nan=False
     )
-    """stop this long after the start of the command (seconds, or 90m, 2h30m); the same command continues"""
+    """stop after this time (seconds, or 90m, 2h30m); the same command continues"""
     stop_on_format_errors: Annotated[float | None, Option(no_flag=True, operational=True)] = Field(
         default=None, ge=0, lt=1
     )

@@ -56,9 +56,9 @@ class PolicyConfig(Part):
     more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()
     """further endpoints that serve the same model under the same name; as flags: --model several times"""
     model_name: Annotated[str | None, Option("NAME")] = None
-    """the name that the model is served by and tables show; needed where an endpoint serves several"""
+    """the model's name at the endpoint and in tables; required if the endpoint serves several models"""
     lora: Annotated[Path | None, Option(later=True)] = None
-    """a LoRA adapter of the model; the two are merged once, and kept"""
+    """a LoRA adapter of the model; merged once and kept"""
     lora_serve: Annotated[bool, Option(later=True)] = False
     """serve the LoRA adapter with vLLM, without merging"""
     temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -82,7 +82,8 @@ class PolicyConfig(Part):
     )
     """penalty for tokens that the conversation already has; 1: none"""
     sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
-    """take sampling, penalties too, from a JSON or YAML file, or from the checkpoint (model); options override it"""
+    """read sampling values and penalties from a JSON or YAML file, or from the checkpoint (model); options override
+    them"""
     max_tokens: int = Field(default=256, ge=1)
     """tokens of one reply, reasoning included"""
     seed: int = Field(default=0, ge=0)
@@ -98,13 +99,13 @@ class PolicyConfig(Part):
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
     """the vLLM to start (default: see `evalharness server status`)"""
     vllm_args: Annotated[str, Option("ARGS")] = ""
-    """passed to vLLM as they are: "--max-model-len 4096\""""
+    """arguments of vLLM: "--max-model-len 4096\""""
     deterministic: Annotated[bool, Option(later=True)] = False
-    """replies do not depend on what else vLLM computes at the same time (batch invariance; slower)"""
+    """make replies independent of the other requests that vLLM computes (batch invariance; slower)"""
     replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
     """vLLM servers for the model, each on its own GPUs"""
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
-    """conversations with the model in flight, at most (default: found while the command runs)"""
+    """maximum number of conversations in flight (default: found while the command runs)"""
     session_header: Annotated[str, Option(no_flag=True, operational=True)] = "X-Session-ID"
     """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
     record_tokens: Annotated[bool, Option(no_flag=True, operational=True)] = False

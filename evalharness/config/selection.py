@@ -14,26 +14,26 @@ from evalharness.config.values import Samples, SuiteSeed, lines_of
 
 class SelectionConfig(Part):
     tasks: Annotated[str, Option("LIST|@FILE")] = "all"
-    """all, or a comma list of FAMILY, FAMILY:0-9, FAMILY:kind=KIND, FAMILY:difficulty=easy|hard (also all:...) and task
-    ids; @FILE: such a list from a file, a line each
+    """all, or a comma list of FAMILY, FAMILY:0-9, FAMILY:kind=KIND, FAMILY:difficulty=easy|hard (also all:...) and
+    task ids; @FILE: such a list from a file, one entry a line
 
     In YAML and Python a list will do."""
     suite: Annotated[str, Option("SUITE")] = "agentboard"
-    """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard where
+    """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard if
     its data is imported, else open)"""
     suite_seed: SuiteSeed = 0
-    """seed of the tasks: which open suite is played, and what --draw takes; 0 is the frozen suite"""
+    """seed of the tasks; it chooses the open suite and the tasks of --draw; 0 is the built-in suite"""
     questions: Annotated[str | None, Option("N|all")] = None
-    """how many tasks a family draws, by --suite-seed, from a larger suite (default: its own number)"""
+    """number of tasks that a family draws by --suite-seed from a larger suite (default: the family's own number)"""
     limit: int | None = Field(default=None, ge=1)
-    """only the first N tasks of each family: smoke test; not representative (--draw is)"""
+    """only the first N tasks of each family, for a smoke test; --draw is representative"""
     draw: Annotated[int | None, Option(later=True, stored="sample")] = Field(default=None, ge=1)
     """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks"""
     subset: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
-    """N tasks in all that stand for the whole held-out score, chosen by family and difficulty, the same for every model
-    (80 of 282: an error of about 3 points of success, 2 of progress)"""
+    """N tasks that represent the whole held-out score, chosen by family and difficulty, the same for every model (80
+    of 282: an error of about 3 points of success, 2 of progress)"""
     samples: Samples = 1
-    """times that each task is played (Inspect: epochs)"""
+    """attempts at each task (Inspect: epochs)"""
 
     @field_validator("tasks", mode="before")
     @classmethod

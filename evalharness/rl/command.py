@@ -20,48 +20,53 @@ def add_options(parser: CommandParser) -> None:
     argument(
         serve,
         "--validation-seeds SEEDS",
-        "suite seeds of the split `validation`, such as 1001 (default: there is no such split)",
+        "suite seeds of the split `validation`, such as 1001 (default: no such split)",
     )
     argument(
         serve,
         "--suite SUITE",
-        "where `train` comes from (default: open); any other is an evaluation's and needs --allow-eval-tasks",
+        "suite of the split `train` (default: open); others are for evaluation and need --allow-eval-tasks",
         default="open",
     )
     argument(
         serve,
         "--allow-eval-tasks",
-        "serve suite seed 0 or a published suite, which is refused otherwise; every episode's state says so",
+        "also serve suite seed 0 or a published suite; every episode's state says so",
     )
     argument(
         serve,
         "--reward {success,progress_gain}",
-        "success (default): 1 at the end of a solved task; progress_gain: what a turn adds to the progress rate",
+        "success (default): 1 at the end of a solved task; progress_gain: the turn's gain of the "
+        "progress rate",
         default="success",
     )
     argument(serve, "--max-turns N", "turns of an episode (default: the family's own)")
     argument(
         serve,
         "--perturb NAME",
-        "other words for the actions, as `run --perturb`; random: drawn for each episode of `train`",
+        "other words for the actions, as in `run --perturb`; random: drawn for each episode of `train`",
     )
-    argument(serve, "--seed N", "of the words of --perturb random", default=0)
+    argument(serve, "--seed N", "seed for the words of --perturb random", default=0)
     argument(
         serve,
         "--distractors N",
-        "N objects, and a room for every four, that the goal does not need, in each task of `train`",
+        "add to each task of `train` N objects that the goal does not need, and a room for every "
+        "four objects",
         default=0,
     )
     argument(serve, "--prompts DIR", "prompt files, as `run --prompts`")
     argument(
         serve,
         "--history-thinking {strip,keep}",
-        "whether reasoning is in `kept`, the reply as the conversation goes on, as in `run`",
+        "whether `kept`, the reply as the conversation keeps it, includes reasoning",
         default="strip",
     )
     argument(serve, "--sessions N", "at the same time", default=256)
     argument(
-        serve, "--waiting N", "clients that may wait for a session; one more gets status 429", default=64
+        serve,
+        "--waiting N",
+        "number of clients that may wait for a session; others get status 429",
+        default=64,
     )
     argument(
         serve,
@@ -72,15 +77,17 @@ def add_options(parser: CommandParser) -> None:
     )
     argument(serve, "--port PORT", "port; 0: a free one", default=8000)
     argument(
-        serve, "--cluster ADDRESS", "hold the environments on the nodes of a Ray cluster, as `run --cluster`"
+        serve,
+        "--cluster ADDRESS",
+        "run the environments on the nodes of a Ray cluster, as in `run --cluster`",
     )
     argument(serve, "--cluster-install", "have Ray install the simulators' libraries on nodes")
     add_data_option(serve)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. `train` and `validation` come
-    from open suites of different seeds, made where they are missing. Tasks that models are evaluated on are not served.
+    """Serve environments to a trainer: TRL, verifiers, SkyRL, or any client of OpenEnv. `train` and `validation` come
+    from open suites of different seeds, which are made if they are missing. Evaluation tasks are not served.
     docs/trainers/index.md
     """
     from evalharness.envs import specs

@@ -1,4 +1,4 @@
-"""Compare the first rater with each other one: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's
+"""Compare the first rater with each other rater: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's
 test. A rater is `simulator`, `marks` (the errors that a data set marks), a folder RUN/judgements/NAME or
 RUN/labels/NAME, or a CSV file of labels. docs/judges.md
 """
@@ -16,14 +16,14 @@ HELP = "how far a judge, a person and the simulator agree"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "raters RATER", "two raters at least; the first is the reference", nargs="+")
+    argument(parser, "raters RATER", "at least two raters; the first is the reference", nargs="+")
     argument(
         parser,
         "--run RUN|DATA",
-        "run folder or data set (default: the one that a rater's folder lies in)",
+        "run folder or data set (default: the one that contains a rater's folder)",
         dest="run_folder",
     )
-    add_csv_option(parser, "a row a pair and family")
+    add_csv_option(parser, "a row for each pair and family")
     add_json_option(parser)
 
 

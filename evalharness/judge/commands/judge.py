@@ -1,5 +1,6 @@
-"""Ask a model of each turn of a run or data set whether it was right, which kind of error it was, and why. Kept in
-RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns. docs/judges.md
+"""Ask a model whether each turn of a run or data set was right, which kind of error it was, and why. The answers are
+in RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns.
+docs/judges.md
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_model
 
     argument(parser, "folder RUN|DATA", "run folder, or a data set's file")
-    argument(parser, "--turns N", "N turns drawn by --seed, as many of each family (default: all)")
-    argument(parser, "--seed N", "of the draw and of sampling", default=0)
+    argument(parser, "--turns N", "draw N turns by --seed, equally from each family (default: all)")
+    argument(parser, "--seed N", "seed of the draw and of sampling", default=0)
     argument(parser, "-o --output DIR", "folder (default: one in RUN/judgements)")
     add_model(parser, "judge", "the judge")
     argument(parser, "--temperature T", "default: 0, greedy", default=0.0)

@@ -1,5 +1,5 @@
-"""Serve a page (loopback) on which a person labels drawn turns by keyboard. Each decision is saved at once; the same
-command continues. With --export or --import nothing is served. docs/judges.md
+"""Serve a page on this machine, on which a person labels drawn turns by keyboard. Each label is saved at once; the
+same command continues. With --export or --import no page is served. docs/judges.md
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ HELP = "a person says which turns of a run or data set were wrong"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "folder RUN|DATA", "run folder, or a data set's file")
-    argument(parser, "--rater NAME", "who labels: a folder in RUN/labels", default="person")
-    argument(parser, "--turns N", "how many, as `evalharness judge --turns` draws them", default=100)
+    argument(parser, "--rater NAME", "name of the person; the folder in RUN/labels", default="person")
+    argument(parser, "--turns N", "number of turns, drawn as by `evalharness judge --turns`", default=100)
     argument(parser, "--seed N", "of the draw", default=0)
     argument(parser, "--port PORT", "port on 127.0.0.1 (default: a free one)", default=0)
     table = parser.add_mutually_exclusive_group()

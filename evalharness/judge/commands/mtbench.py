@@ -25,17 +25,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--questions FILE",
-        "JSON lines of question_id, category, turns (two), perhaps reference (default: 16 of ours)",
+        "JSON lines of question_id, category, turns (two) and optionally reference (default: 16 "
+        "questions of ours)",
     )
     argument(parser, "--references FILE", "reference answers: JSON lines of question_id and choices[0].turns")
     argument(
         parser,
         "--judge-prompts FILE",
-        "grade as published, by FastChat's judge_prompts.jsonl (default: a prompt of ours)",
+        "grade with the published prompts, FastChat's judge_prompts.jsonl (default: our prompt)",
     )
     argument(parser, "-o --output DIR", "folder (default: one under results/)")
     add_model(parser, "model", "the model")
-    argument(parser, "--temperature T", "of answers (default: by category, as MT-bench has it)")
+    argument(parser, "--temperature T", "temperature of answers (default: by category, as in MT-bench)")
     argument(parser, "--seed N", "of sampling", default=0)
     add_model(parser, "judge", "the judge")
     add_how(parser, max_tokens=_MAX_TOKENS)

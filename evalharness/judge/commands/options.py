@@ -14,4 +14,4 @@ def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
     how = parser.add_argument_group("how to do it")
     add_fields(how, ("max_tokens", *SERVING), max_tokens=max_tokens)
     argument(how, "--plain", "do not ask the judge's server for structured output (JSON schema)")
-    argument(how, "--prompts DIR", "folder with judge prompts of your own")
+    argument(how, "--prompts DIR", "folder with your own judge prompts")

@@ -24,14 +24,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "sources SOURCE", "run folders or training files (instructions: files)", nargs="*")
     add_plots_option(parser)
     argument(
-        parser, "--limit N", "at most N thoughts of a source, drawn evenly (default: all); of instructions 20"
+        parser,
+        "--limit N",
+        "at most N thoughts of each source, drawn evenly (default: all); for instructions at most 20",
     )
-    argument(parser, "--pool N", "at most N thoughts of all sources together, drawn by seed", default=8100)
+    argument(parser, "--pool N", "at most N thoughts in total, drawn by --seed", default=8100)
     argument(parser, "--seed N", "of what is drawn", default=0)
     argument(
         parser,
         "--embedding {auto,minilm,tfidf}",
-        "default: minilm where installed",
+        "default: minilm if installed, else tfidf",
         default="auto",
     )
 

@@ -31,11 +31,11 @@ def add_options(parser: CommandParser) -> None:
         "an exhibit first, if any; then run folders, studies, folders of these, data sets, folders of mtbench",
         nargs="*",
     )
-    argument(parser, "--others", "rows of other papers as well, each with its protocol; in no mean")
+    argument(parser, "--others", "also show rows of other papers, with their protocols; they enter no mean")
     argument(
         parser,
         "--x KEY[=FILE]",
-        "curves over this label, or over what FILE (CSV or JSON) says of each folder",
+        "draw curves by this label, or by the values in FILE (CSV or JSON) for each folder",
     )
     argument(parser, "-o --output FILE", "draw the figure: .pdf, .svg or .png")
     argument(parser, "--latex FILE", "also write the table for booktabs ('-': to standard output)", type=str)

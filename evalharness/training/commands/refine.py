@@ -1,4 +1,4 @@
-"""Training data in which an agent errs, sees it, and does better."""
+"""Make training data in which an agent makes errors and corrects them."""
 
 from __future__ import annotations
 

@@ -81,8 +81,9 @@ def add_bad_order(parser: argparse._ActionsContainer) -> None:
     argument(
         parser,
         "--bad-order {repair,drop,refuse}",
-        "conversations that begin with the assistant, repeat a speaker, or hold later system messages, a tool's or "
-        "empty turns: repair (join, or leave out empty ones), drop or refuse; counted by kind",
+        "for conversations that begin with the assistant, repeat a speaker, or have later system "
+        "messages, tool turns or empty turns: repair them (join, or leave out empty turns), drop "
+        "or refuse them",
         default="repair",
     )
 
@@ -96,13 +97,14 @@ def add_exclusion(parser: argparse.ArgumentParser, *, evaluated: bool = True) ->
     argument(
         parser,
         "--exclude-suite-seeds LIST",
-        "leave out the tasks of these open suites, too, as in 1-4,9, and what is the same up to renaming",
+        "also leave out tasks of these open suites, such as 1-4,9, and tasks that equal them up to renaming",
     )
     if evaluated:
         argument(
             parser,
             "--allow-eval-tasks",
-            "take tasks of suite seed 0 and of published suites, too: who trains on them cannot be evaluated on them",
+            "also take tasks of suite seed 0 and of published suites; a model trained on them cannot "
+            "be evaluated on them",
         )
     add_data_option(parser)
 

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from evalharness.training.datasets.overlap import Exclusion
 
 _EXPORT = """\
-Write a data set as trainers take it, with the turns that are trained:
+Write a data set for another trainer, with marks of the trained turns:
 
   messages          JSON lines of messages with loss: true or false (ms-swift), and swift.sh
   sharegpt          ShareGPT with loss (Axolotl), and axolotl.yaml
   llamafactory      messages with loss_weight (LLaMA-Factory's v1 engine), and llamafactory.yaml
   tokens            token ids and labels as parquet, made with the template of --model by the environment of
-                    `evalharness server install` (TRL takes them as they are)
+                    `evalharness server install` (TRL reads them)
 """
 
 
@@ -43,7 +43,7 @@ def register(commands: Commands) -> None:
     parser = subcommand(commands, "from-runs", _from_runs, "the good episodes of runs as data")
     argument(parser, "runs RUN", "run folders", nargs="+")
     argument(parser, "--keep RULE", "success, or 'progress>=X'", default="success")
-    argument(parser, "--per-task N", "of each run and task at most the N shortest episodes")
+    argument(parser, "--per-task N", "at most the N shortest episodes of each run and task")
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
@@ -59,7 +59,7 @@ def register(commands: Commands) -> None:
     add_output(parser)
     add_json_option(parser)
 
-    parser = subcommand(commands, "read", _read, "take data in other layouts")
+    parser = subcommand(commands, "read", _read, "read data in other layouts")
     argument(parser, "file FILE", "JSON lines, JSON or parquet, also .gz, or a folder of such files")
     argument(parser, "--source NAME", "what the data is", default="general")
     _add_masked_turns(parser)
@@ -68,7 +68,7 @@ def register(commands: Commands) -> None:
     add_output(parser)
     add_json_option(parser)
 
-    parser = subcommand(commands, "export", _export, "as trainers take it", _EXPORT)
+    parser = subcommand(commands, "export", _export, "write data for other trainers", _EXPORT)
     argument(parser, "files FILE", "data sets", nargs="+")
     argument(
         parser,
@@ -83,23 +83,28 @@ def register(commands: Commands) -> None:
     argument(
         parser,
         "--max-length N",
-        "tokens; longer conversations end with the last whole turn that fits (default: no limit)",
+        "maximum number of tokens; a longer conversation ends with the last complete turn that "
+        "fits (default: no limit)",
         default=0,
     )
     add_json_option(parser)
 
     parser = subcommand(commands, "stats", _stats, "errors, decisions and tokens")
     argument(parser, "file FILE", "data set")
-    argument(parser, "--model BASE", "whose tokens are counted, by family, as in `tune`")
+    argument(
+        parser, "--model BASE", "count tokens of each family with the vocabulary of this model, as in `tune`"
+    )
     add_chat_template(parser)
-    argument(parser, "--max-length N", "say what a limit of N tokens leaves out", default=0)
-    argument(parser, "-o --output DIR", "also a figure, in this folder")
+    argument(
+        parser, "--max-length N", "show how many conversations a limit of N tokens leaves out", default=0
+    )
+    argument(parser, "-o --output DIR", "also draw a figure into this folder")
     add_json_option(parser)
 
 
 def _from_runs(args: argparse.Namespace) -> int:
-    """The good episodes of runs as training data: rejection sampling. A turn without an action, that the world refused,
-    or that changed nothing is an error and not trained. Episodes of tasks that models are evaluated on are left out.
+    """Make training data from good episodes of runs (rejection sampling). A turn that has no action, was refused, or
+    changed nothing is an error and not trained. Episodes of evaluation tasks are left out.
     """
     from evalharness.records.store import read_manifest
     from evalharness.training.datasets.conversation import write_data
@@ -135,8 +140,8 @@ def _from_runs(args: argparse.Namespace) -> int:
 
 
 def _mix(args: argparse.Namespace) -> int:
-    """Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Drawn without replacement
-    and shuffled, both by seed. Conversations of tasks that models are evaluated on are left out.
+    """Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Conversations are drawn
+    without replacement and shuffled. Conversations of evaluation tasks are left out.
     """
     from evalharness.training.datasets.conversation import write_data
     from evalharness.training.datasets.mix import mix, parse_part
@@ -165,15 +170,15 @@ def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--masked-turns {errors,ignore}",
-        "where data has a mask and no marks of errors: a masked turn that holds an action and is answered is an "
-        "error; ignore: it is only masked",
+        "for data with a mask and no marks of errors. errors: a masked turn with an action and an"
+        " answer is an error; ignore: it is only masked",
         default="errors",
     )
 
 
 def _read(args: argparse.Namespace) -> int:
-    """Write others' training data (conversations, prompts with answers, preferences, trajectories) in our format. What
-    does not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
+    """Write others' training data (conversations, prompts with answers, preferences, trajectories) in our format.
+    Conversations that do not fit are counted and left out, and so are conversations of evaluation tasks.
     """
     from evalharness.training.datasets.conversation import write_data
     from evalharness.training.datasets.layouts import Unfit, digest_of, read_any
@@ -247,8 +252,8 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _stats(args: argparse.Namespace) -> int:
-    """What a data set holds: errors by the length of their runs; by family the decisions that it trains and which rules
-    make them; with --model its tokens.
+    """Describe a data set: lengths of error sequences; the trained decisions of each family and their rules; with
+    --model its tokens.
     """
     from evalharness.training.datasets import decisions
     from evalharness.training.datasets.conversation import BrokenLine, Counts, none_found, read_data

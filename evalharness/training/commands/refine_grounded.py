@@ -31,10 +31,12 @@ def register(commands: Commands) -> None:
         commands, "grounded", _grounded, "trajectories with errors, made in the real simulators"
     )
     argument(parser, "--tasks LIST", "families, separated by commas", default="all")
-    argument(parser, "--suite-seed N", "the first open suite to take tasks of; not 0", required=True)
-    argument(parser, "-n --conversations N", "conversations, in equal shares", required=True)
+    argument(parser, "--suite-seed N", "seed of the first open suite; not 0", required=True)
+    argument(
+        parser, "-n --conversations N", "number of conversations, equally from each family", required=True
+    )
     argument(parser, "-o --output FILE", "the data set, FILE.jsonl", required=True)
-    argument(parser, "--seed N", "of errors and wordings", default=0)
+    argument(parser, "--seed N", "seed of errors and wordings", default=0)
     argument(
         parser,
         "--per-task N",
@@ -43,12 +45,14 @@ def register(commands: Commands) -> None:
     argument(
         parser,
         "--error-runs A-B",
-        "runs of one to four errors in a trajectory, least and most; 0 for none",
+        "number of error sequences in a trajectory, from A to B; a sequence has one to four "
+        "errors; 0 for none",
         default="1-3",
     )
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
-        help="agents without privileged information play, where there are such (default); --no-search: the plan",
+        help="agents without privileged information play, if the family has one (default); "
+        "--no-search: the oracle's plan is played",
     )  # fmt: skip
     _add_wordings(parser)
     argument(
@@ -58,7 +62,10 @@ def register(commands: Commands) -> None:
         default="",
     )
     argument(
-        parser, "--balance", "make eight times as many and take those with rare decisions first, up to a half"
+        parser,
+        "--balance",
+        "make eight times as many conversations and prefer those with rare decisions for up to "
+        "half of the data",
     )
     argument(
         parser,
@@ -68,17 +75,17 @@ def register(commands: Commands) -> None:
     argument(
         parser,
         "--distractors N",
-        "N objects, and a room for every four, that the goal does not need, in each task",
+        "add to each task N objects that the goal does not need, and a room for every four objects",
         default=0,
     )
-    argument(parser, "--max-turns N", "limit of a trajectory, errors included (default: that of a run)")
+    argument(parser, "--max-turns N", "maximum number of turns, errors included (default: as in a run)")
     argument(
         parser, "--thoughts MODEL", "a model, as in `run --model`, writes the thoughts (default: by rule)"
     )
-    argument(parser, "--model-name NAME", "the name an endpoint serves the model by")
+    argument(parser, "--model-name NAME", "the model's name at the endpoint")
     argument(parser, "--api-key-env VAR", "environment variable that holds the endpoint's key")
     argument(parser, "--workers N", "processes of each family (default: cores)")
-    argument(parser, "--force", "write over FILE when it was made otherwise")
+    argument(parser, "--force", "overwrite FILE if it was made with other options")
     add_exclusion(parser, evaluated=False)
     add_json_option(parser)
 
@@ -88,25 +95,31 @@ def register(commands: Commands) -> None:
     argument(
         parser,
         "runs RUN",
-        "runs of the model on open suites of other seeds than 0: evalharness run --suite open --suite-seed 101",
+        "runs of the model on open suites with another seed than 0: evalharness run --suite open "
+        "--suite-seed 101",
         nargs="+",
     )
     argument(
         parser,
         "--per-episode N",
-        "corrections of one episode, at the end of its first N runs of faults (default: 1)",
+        "corrections of one episode, after its first N error sequences (default: 1)",
         default=1,
     )
-    argument(parser, "--after-faults N", "faults in a row after which the teacher takes over", default=2)
-    argument(parser, "--turns N", "keep the first N turns of the teacher (default: all, to success)")
+    argument(
+        parser,
+        "--after-faults N",
+        "number of consecutive errors after which the teacher continues",
+        default=2,
+    )
+    argument(parser, "--turns N", "keep the teacher's first N turns (default: all)")
     _add_wordings(parser)
     argument(
         parser,
         "--errors {own,none}",
-        "none: the same tasks, played by the teacher from the first turn: data without errors",
+        "none: the teacher plays the same tasks from the first turn, which gives data without errors",
         default="own",
     )
-    argument(parser, "--seed N", "of wordings", default=0)
+    argument(parser, "--seed N", "seed of wordings", default=0)
     argument(parser, "--workers N", "processes of each family (default: cores)")
     add_exclusion(parser)
     add_output(parser)
@@ -117,7 +130,7 @@ def _add_wordings(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--wordings N",
-        "at most N wordings of each thought; 0: all there are (default: 1, the easiest to learn)",
+        "at most N wordings of each thought; 0: all (default: 1, the easiest to learn)",
         default=1,
     )
 
@@ -156,8 +169,7 @@ def _order(args: argparse.Namespace) -> Order:
 
 def _grounded(args: argparse.Namespace) -> int:
     """Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1,
-    ...; those that models are evaluated on are refused. The same command gives the same bytes, and continues.
-    docs/grounded-data.md
+    ...; evaluation tasks are refused. The same command gives the same bytes, and continues. docs/grounded-data.md
     """
     import time
     from dataclasses import replace
@@ -221,8 +233,8 @@ def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str
 
 
 def _correct(args: argparse.Namespace) -> int:
-    """The errors of a model's own runs, corrected: after a fault the family's teacher (an agent without privileged
-    information) takes over and must succeed. The model's turns are not trained. The same command gives the same bytes,
+    """Correct the errors of a model's own runs. After an error the family's teacher (an agent without privileged
+    information) continues and must succeed. The model's turns are not trained. The same command gives the same bytes,
     and continues. docs/grounded-data.md
     """
     from evalharness.envs import specs

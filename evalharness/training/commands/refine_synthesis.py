@@ -29,10 +29,10 @@ def register(actions: Commands) -> None:
     argument(
         scripts,
         "--names {bare,placed}",
-        "bare: a name may leave parameters out, as in the paper; placed: it has all of them",
+        "bare: an action's name may lack parameters, as in the paper; placed: it contains all of them",
         default="bare",
     )
-    argument(scripts, "-n N", "how many personas, drawn by --seed", required=True)
+    argument(scripts, "-n N", "number of personas, drawn by --seed", required=True)
     scripts.add_late(_add_synthesis_options)
 
     trajectories = subcommand(
@@ -43,27 +43,28 @@ def register(actions: Commands) -> None:
     argument(
         trajectories,
         "--errors {some,none}",
-        "none: a set made anew in which no player errs: the paper's no_refine_data",
+        "none: make trajectories without errors, as the paper's no_refine_data",
         default="some",
     )
     readings = trajectories.add_argument_group("where the paper's sources differ")
     argument(
         readings,
         "--excuse {any,parameter}",
-        "an action that the script lacks is excused by any error flag of the next turn, or by parameter_error alone",
+        "an action that the script lacks is allowed if the next turn has any error flag, or only "
+        "if it has parameter_error",
         default="any",
     )
-    argument(readings, "--least-errors", "error turns at least", type=int, choices=(2, 1), default=2)
+    argument(readings, "--least-errors", "minimum number of error turns", type=int, choices=(2, 1), default=2)
     argument(
         readings,
         "--count-errors {all,call}",
-        "error turns are counted over kept and new turns, or over those of the last call",
+        "count error turns in kept and new turns, or only in those of the last call",
         default="all",
     )
     argument(
         readings,
         "--last-turn {drop,keep}",
-        "the last turn of a game without success: algorithm 1 drops it, section 3.1 keeps it",
+        "drop or keep the last turn of a game without success (algorithm 1 drops, section 3.1 keeps)",
         default="drop",
     )
     trajectories.add_late(_add_synthesis_options)
@@ -71,10 +72,10 @@ def register(actions: Commands) -> None:
     show = subcommand(actions, "show", _show, "print scripts, trajectories, or their table")
     argument(show, "folder DIR|FILE", "folder of scripts or trajectories, or a data set")
     argument(
-        show, "key KEY", "print this persona's (persona-...), or this conversation of a data set", nargs="?"
+        show, "key KEY", "print this persona (persona-...), or this conversation of a data set", nargs="?"
     )
     argument(show, "--first N", "print the first N")
-    argument(show, "--rejected", "with --first: of the rejected, with their signals")
+    argument(show, "--rejected", "with --first: print rejected ones, with their signals")
     add_json_option(show)
 
 
@@ -83,8 +84,8 @@ def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
 
     what = add_model(parser, "model", "the model")
     add_fields(what, _SAMPLING, **_DEFAULTS)
-    argument(what, "--calls N", "calls a persona, its script's included", default=4)
-    argument(what, "--prompts DIR", "folder with script.yaml, trajectory.yaml of your own")
+    argument(what, "--calls N", "maximum number of calls for a persona, with those for its script", default=4)
+    argument(what, "--prompts DIR", "folder with your own script.yaml and trajectory.yaml")
     argument(what, "--plain", "do not ask the server for structured output (JSON schema)")
     how = parser.add_argument_group("how to do it")
     argument(how, "-o --output DIR", "folder for the results", required=True)
@@ -108,8 +109,8 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
 
 
 def _scripts(args: argparse.Namespace) -> int:
-    """A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same
-    command continues, a larger -n extends. docs/refine.md
+    """Write a script for each persona: a world, a goal, and actions with regular expressions. Every script is
+    verified. The same command continues; a larger -n adds personas. docs/refine.md
     """
     from evalharness.training.synthesis.personas import read_personas
     from evalharness.training.synthesis.synthesis import make_scripts
@@ -124,8 +125,8 @@ def _scripts(args: argparse.Namespace) -> int:
 
 
 def _trajectories(args: argparse.Namespace) -> int:
-    """A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified; passed ones
-    become training data, data.jsonl. The same command continues. docs/refine.md
+    """A model plays Dungeon Master and player of each script of a folder. Every trajectory is verified. Passed
+    trajectories become training data, data.jsonl. The same command continues. docs/refine.md
     """
     from evalharness.training.synthesis.synthesis import make_trajectories
     from evalharness.training.synthesis.verify import Readings
@@ -148,9 +149,8 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    """Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
-    --first N, the scripts or trajectories themselves. Of a data set (grounded, read, mixed): its conversations, with
-    what is trained and what went wrong at each turn.
+    """Print how many scripts or trajectories of a folder passed at which call, and why others failed. With KEY or
+    --first N print scripts or trajectories. For a data set print conversations, with the trained turns and errors.
     """
     from evalharness.training.synthesis.outcome import summarize
     from evalharness.training.synthesis.show import record_lines, verification_table

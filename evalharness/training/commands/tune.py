@@ -41,7 +41,7 @@ def add_options(parser: CommandParser) -> None:
     add_json_option(parser)
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=False)
     install = subcommand(actions, "install", _install, "make the training environment")
-    argument(install, "--force", "install again although one is there")
+    argument(install, "--force", "install again")
     subcommand(actions, "uninstall", _uninstall, "remove the training environment")
 
 
@@ -50,7 +50,8 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     argument(
         what,
         "--model BASE",
-        "checkpoint folder, hub id in the cache, or demo-base; a LoRA adapter's folder, or demo: trained on",
+        "checkpoint folder, hub id in the cache, or demo-base; with a LoRA adapter's folder, or "
+        "demo, its training continues",
     )
     argument(what, "--data FILE", "data sets (evalharness refine)", nargs="+")
     argument(what, "-o --output DIR", "folder of the training")
@@ -61,8 +62,8 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     argument(
         what,
         "--too-long {refuse,drop,drop-any}",
-        "leave longer ones out, but no more than a tenth of a family (drop), or however many (drop-any); they are "
-        "never cut (default: refuse)",
+        "refuse longer conversations, leave out at most a tenth of each family (drop), or any "
+        "number (drop-any); they are never cut (default: refuse)",
     )
 
 
@@ -76,40 +77,42 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         default="small",
     )
     argument(how, "--method", "train an adapter or all weights (default: lora)", choices=_METHODS)
-    argument(how, "--lora-rank R", "of every linear layer (default: 16)")
+    argument(how, "--lora-rank R", "rank of the adapter in every linear layer (default: 16)")
     argument(how, "--lora-alpha A", "its scale (default: twice the rank)")
     argument(how, "--lora-dropout P", "(default: 0)")
     argument(
-        how, "--top-layers N", "train the upper N layers of an adapter alone: less computation (default: all)"
+        how,
+        "--top-layers N",
+        "train the adapter only in the upper N layers, with less computation (default: all)",
     )
     argument(how, "--lr X", "learning rate (default: 5e-4; all weights: 2e-5)")
-    argument(how, "--schedule {cosine,linear,constant}", "of the learning rate (default: cosine)")
+    argument(how, "--schedule {cosine,linear,constant}", "schedule of the learning rate (default: cosine)")
     argument(how, "--warmup SHARE", "of the steps (default: 0.03)")
     argument(how, "--weight-decay X", "(default: 0)")
     argument(how, "--max-grad-norm X", "(default: 1)")
     argument(how, "--epochs N", "times that all data is seen (default: 3)", type=number)
-    argument(how, "--max-steps N", "end after so many steps instead")
+    argument(how, "--max-steps N", "end after N steps instead")
     argument(
         how,
         "--trained-tokens N",
-        "end when about so many tokens were trained: equal length for data of other size",
+        "end after about N trained tokens, to compare data sets of different size",
     )
     argument(how, "--batch N", "conversations a step (default: 8)")
     argument(how, "--micro-batch N", "conversations at a time, padded to the longest (default: 1)")
-    argument(how, "--seed N", "of order and first adapter weights (default: 0)")
+    argument(how, "--seed N", "seed of the order and of the first adapter weights (default: 0)")
     argument(
         how,
         "--shared-prompt N",
         "compute the prompt that conversations begin with once in N steps, without gradients (default: each "
         "conversation's own)",
     )
-    argument(how, "--packing", "several conversations a row", default=None)
+    argument(how, "--packing", "put several conversations into one row", default=None)
     how.add_argument(
         "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
         help="less memory, a third more computation (default: with the paper's presets)",
     )  # fmt: skip
     argument(how, "--dtype {bfloat16,float32}", "(default: what the machine is fast in)")
-    argument(how, "--cpu", "leave a GPU alone")
+    argument(how, "--cpu", "do not use a GPU")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
@@ -121,23 +124,23 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         "--accelerate-config FILE",
         "several processes: fsdp2, zero3 (ours), or a file that `accelerate config` wrote",
     )
-    argument(where, "--processes N", "of the configuration (default: as it says)")
+    argument(where, "--processes N", "number of processes (default: as the configuration says)")
     argument(
         where,
         "--dry-run",
-        "state tokens and steps of --data, and the memory of each process from the model's config; train nothing. "
-        "Without --data for conversations of --max-length",
+        "show tokens and steps of --data, and the memory of each process; train nothing. Without "
+        "--data, compute for conversations of --max-length",
     )
     argument(
         where,
         "--gpu-memory GB",
-        "--dry-run for GPUs of so much memory, here or not (default: 80 with a GPU, else this machine's memory)",
+        "memory of each GPU for --dry-run (default: 80 with a GPU, else this machine's memory)",
     )
-    argument(where, "--prepare", "write what the training needs, show its command, train nothing")
+    argument(where, "--prepare", "write the files of the training and show its command; train nothing")
 
 
 def _install(args: argparse.Namespace) -> int:
-    """Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune where that is
+    """Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune if that is
     set) over the model server's.
     """
     from evalharness.cli.install_progress import install_progress
