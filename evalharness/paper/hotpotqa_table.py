@@ -7,7 +7,7 @@ from evalharness.paper.family_table import fill, labels_in
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.scored_run import ScoredRun, of_family
 
-NAME = __name__.rpartition(".")[2]
+NAME = "hotpotqa"
 """Of this exhibit, of the published table, and of the family whose table it is."""
 TITLE = "HotpotQA: exact match and F1 of 300 questions"
 
