@@ -44,8 +44,6 @@ class EpisodeStart:
     """Where the agent asks for them (`needs_valid_actions`)."""
     keep_thinking: bool = False
     """A reply's reasoning stays in what the model reads later."""
-    trial: int = 0
-    """Earlier trials at the same task (`Agent.reflect`)."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ class Request:
 
     messages: list[Message]
     purpose: str = ACT
-    """`act`, or what a further call of the turn is for: `reflect`, `summarise`, ..."""
+    """`act`, or what a further call of the turn is for: `think`, ..."""
     stop: tuple[str, ...] = ()
     tools: bool = False
     """Send the tool `act(command)`."""
@@ -76,16 +74,6 @@ class Said:
     """The stop sequence that ended generation, where the server tells."""
     truncated: bool = False
     """The token limit ended it."""
-
-
-@dataclass(frozen=True)
-class TrialEnd:
-    """How a trial at a task ended."""
-
-    success: bool
-    progress: float
-    ended_by: str
-    """`ended_by` of an episode: `success`, `environment`, `turn_limit`, ..."""
 
 
 class AgentOptions(BaseModel):
@@ -117,7 +105,7 @@ class Agent(ABC):
 
     @abstractmethod
     def start(self, episode: EpisodeStart) -> None:
-        """A trial at a task begins; the first one of the instance, or the next after `reflect`."""
+        """The episode begins."""
 
     @abstractmethod
     def request(self) -> Request:
@@ -140,10 +128,6 @@ class Agent(ABC):
         """The last request did not fit the model's context: leave older turns out, and say how many. Raises
         ContextFullError where nothing can go."""
         raise ContextFullError
-
-    def reflect(self, end: TrialEnd) -> Request | None:
-        """The trial is over. A request: its reply goes to `read`, and another trial begins; None: there is no other."""
-        return None
 
     def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
         """The turn as one model message and what answered it, for exports that want a chat."""

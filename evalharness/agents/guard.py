@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said, TrialEnd
+from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said
 from evalharness.base.errors import UserError
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
@@ -83,13 +83,6 @@ class Guarded:
         if not (isinstance(dropped, int) and dropped > 0):
             raise self.fault(f"shorten() returned {dropped!r}, not how many turns went")
         return dropped
-
-    def reflect(self, end: TrialEnd) -> Request | None:
-        with self:
-            request = self.agent.reflect(end)
-        if request is not None:
-            self._check(request)
-        return request
 
     def __enter__(self) -> Self:
         return self

@@ -22,11 +22,6 @@ ACT_RULES = (
 )
 
 
-def with_text(message: Message, text: str) -> Message:
-    """The message with a paragraph more."""
-    return {**message, "content": f"{message['content']}\n\n{text}"}
-
-
 class Conversation(Agent):
     version: ClassVar[int] = 2
     appends: ClassVar[bool] = True

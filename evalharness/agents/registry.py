@@ -30,8 +30,6 @@ OURS: Mapping[str, str] = {
     "tools": "evalharness.agents.react:ToolsAgent",
     "act": "evalharness.agents.react:ActAgent",
     "window": "evalharness.agents.window:WindowAgent",
-    "summary": "evalharness.agents.summary:SummaryAgent",
-    "reflexion": "evalharness.agents.reflexion:ReflexionAgent",
     "external": "evalharness.agents.external:ExternalAgent",
 }
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from evalharness.agents.base import ContextFullError, Request, Said
 from evalharness.agents.guard import Guarded
 from evalharness.models.base import ContextOverflowError, Player, Reply, RequestForm
-from evalharness.models.completion import ContentFilteredError, RequestRefusedError
+from evalharness.models.completion import RequestRefusedError
 from evalharness.protocol.react import ParsedReply
 from evalharness.records.episode import FurtherCall, Trim
 
@@ -36,10 +36,11 @@ class Heard:
 class Dialogue:
     agent: Guarded
     player: Player
-    trial: int = 0
     trims: list[Trim] = field(default_factory=list)
     further: list[FurtherCall] = field(default_factory=list)
     """Of the turn that is not finished."""
+    plan: str | None = None
+    """Name of the known plan that the policy carries out, if it does."""
     _answered: int = 0
     """Characters of the request that was answered last."""
     _prompt: int = 0
@@ -59,17 +60,6 @@ class Dialogue:
                 return Heard(reply, parsed, further, self.agent.sent, time.perf_counter() - began, self._cut)
             self.further.append(self._further(request, reply))
         raise self.agent.fault(f"turn {turn} asked the model {MOST_CALLS} times and read no action")
-
-    async def reflect(self, request: Request, turn: int) -> bool:
-        """Between two trials. False where the question is too long or filtered: then there is no other."""
-        try:
-            reply = await self._send(request, turn, MOST_CALLS)
-        except (ContextOverflowError, ContentFilteredError):
-            return False
-        if self.agent.read(said(reply)) is not None:
-            raise self.agent.fault("read() took the answer to reflect() for an action")
-        self.further.append(self._further(request, reply))
-        return True
 
     async def _ask(self, turn: int, call: int) -> tuple[Request, Reply]:
         refused: RequestRefusedError | None = None
@@ -99,6 +89,7 @@ class Dialogue:
             prompt += cached
         self._cut = self.agent.extends and 0 < prompt <= self._prompt
         self._answered, self._prompt = self.agent.size, prompt
+        self.plan = reply.plan or self.plan
 
     async def _send(self, request: Request, turn: int, call: int) -> Reply:
         form = RequestForm(
@@ -106,7 +97,7 @@ class Dialogue:
             max_tokens=request.max_tokens,
             temperature=request.temperature,
             tools=request.tools,
-            nonce=f"{self.trial}.{call}" if call or self.trial else "",
+            nonce=f"0.{call}" if call else "",
         )
         return await self.player.reply(request.messages, turn=turn, form=form)
 

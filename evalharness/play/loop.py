@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, TrialEnd
+from evalharness.agents.base import Agent, ContextFullError, EpisodeStart
 from evalharness.agents.guard import Guarded
 from evalharness.agents.react import ReactAgent
 from evalharness.base.timing import CallTimes
@@ -18,7 +18,7 @@ from evalharness.play.dialogue import Dialogue, Heard
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import STOP_SEQUENCES
-from evalharness.records.episode import EndedBy, Episode, Trial, Turn, ended_by_environment
+from evalharness.records.episode import EndedBy, Episode, Turn, ended_by_environment
 
 
 @dataclass(frozen=True)
@@ -99,50 +99,24 @@ async def play(
     on_turn: Callable[[Turn], None] = lambda turn: None,
     on_reply: Callable[[Reply], None] = lambda reply: None,
 ) -> Episode:
-    """Play `task` to its end, once or as often as the agent tries. `agent` is a new one (None: `react`);
+    """Play `task` to its end. `agent` is a new one (None: `react`);
     `keep_thinking`: reasoning stays in the conversation; `on_reply` gets each reply that was read for an action.
 
     Infrastructure errors pass through: the caller starts the episode over. Raises AgentFaultError."""
     started, clock = time.time(), time.perf_counter()
     world, guarded = WordedEnvironment(environment, surface, {}), Guarded(agent or ReactAgent())
-    dialogue: Dialogue | None = None
-    earlier: list[Trial] = []
-    environment_s = worker_s = 0.0
-    plan: str | None = None
-
-    def heard(reply: Reply) -> None:
-        nonlocal plan
-        plan = reply.plan or plan
-        on_reply(reply)
-
-    while True:
-        before = time.perf_counter()
-        goal, first, _ = await world.reset(task)
-        simulated = environment.last_call.took_s
-        environment_s += simulated
-        worker_s += max(0.0, time.perf_counter() - before - simulated)
-        start = EpisodeStart(
-            task.id, task.family, task.kind, goal, first, max_turns,
-            surface.prompt(prompt.for_kind(task.kind)), surface.perturbed,
-            await _valid_actions(world, guarded), keep_thinking, len(earlier),
-        )  # fmt: skip
-        guarded.start(start)
-        dialogue = Dialogue(guarded, dialogue.player if dialogue else open_player(world), len(earlier))
-        turns, ended_by = await _trial(world, dialogue, max_turns, on_turn, heard)
-        outcome: dict[str, Any] = {key: world.info[key] for key in ("progress", "success", "solved")}
-        again = guarded.reflect(TrialEnd(outcome["success"], outcome["progress"], ended_by))
-        if again is None or not await dialogue.reflect(again, len(turns)):
-            break
-        earlier.append(
-            Trial(
-                tuple(turns),
-                ended_by=ended_by,
-                trims=tuple(dialogue.trims),
-                further=tuple(dialogue.further),
-                **outcome,
-            )
-        )
-    played = [turn for trial in earlier for turn in trial.turns] + turns
+    before = time.perf_counter()
+    goal, first, _ = await world.reset(task)
+    simulated = environment.last_call.took_s
+    waited = max(0.0, time.perf_counter() - before - simulated)
+    start = EpisodeStart(
+        task.id, task.family, task.kind, goal, first, max_turns, surface.prompt(prompt.for_kind(task.kind)),
+        surface.perturbed, await _valid_actions(world, guarded), keep_thinking,
+    )  # fmt: skip
+    guarded.start(start)
+    dialogue = Dialogue(guarded, open_player(world))
+    turns, ended_by = await _play_turns(world, dialogue, max_turns, on_turn, on_reply)
+    outcome: dict[str, Any] = {key: world.info[key] for key in ("progress", "success", "solved")}
     return Episode(
         task_id=task.id,
         family=task.family,
@@ -161,20 +135,19 @@ async def play(
         subgoals=task.subgoals,
         task_hash=task.content_hash,
         prompt_hash=prompt.sha256,
-        policy_s=sum(turn.policy_s for turn in played),
-        environment_s=environment_s + sum(turn.environment_s for turn in played),
+        policy_s=sum(turn.policy_s for turn in turns),
+        environment_s=simulated + sum(turn.environment_s for turn in turns),
         started=started,
         wall_s=time.perf_counter() - clock,
-        worker_s=worker_s + sum(turn.worker_s for turn in played),
-        plan=plan,
+        worker_s=waited + sum(turn.worker_s for turn in turns),
+        plan=dialogue.plan,
         figures=dict(world.info.get("figures", {})),
         further=tuple(dialogue.further),
-        earlier=tuple(earlier),
         first_valid_actions=start.valid_actions,
     )
 
 
-async def _trial(
+async def _play_turns(
     world: WordedEnvironment,
     dialogue: Dialogue,
     max_turns: int,

@@ -28,7 +28,7 @@ _JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]\s*[\"'\]{}\[]")
 _CALL = re.compile(
     r'<\|?tool_call|<function[=_]|"(?:tool_calls?|function_call|arguments|parameters)"\s*:|\[TOOL_CALLS\]'
 )
-_ASK_FOR_LINES = ("react", "act", "summary", "reflexion")
+_ASK_FOR_LINES = ("react", "act")
 """Agents that ask for a line `Action: ...`; of another agent's form nothing is advised."""
 _LOOK = "look at some: evalharness show RUN TASK_ID"
 _THINKING = "or have it think less: --chat-template-kwargs '{\"enable_thinking\": false}' where its template takes that"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said, TrialEnd
+from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said
 from evalharness.agents.guard import Guarded
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import STOP_SEQUENCES, FormatError, ParsedReply, reasoning_in
-from evalharness.records.episode import Episode, FurtherCall, Trial, Turn
+from evalharness.records.episode import Episode, FurtherCall, Turn
 
 
 @dataclass(frozen=True)
@@ -54,60 +54,34 @@ def episode_start(
 def rebuild(
     agent: Agent, start: EpisodeStart, episode: Episode, *, compare: bool = False
 ) -> Iterator[RebuiltTurn]:
-    """The turns of the last trial, those of earlier ones gone through before. `compare`: what lies around these turns
-    (earlier trials, reflections, the calls of a turn that was never finished) must be as recorded, too.
+    """The episode's turns. `compare`: the calls of a turn that was never finished must be as recorded, too.
 
     Raises NotRebuiltError, and AgentFaultError of an agent that fails."""
     guarded = Guarded(agent)
-    for number, trial in enumerate(episode.earlier):
-        where = f"trial {number + 1}"
-        guarded.start(replace(start, trial=number))
-        for made in _turns(guarded, trial):
-            if compare:
-                _require_same(f"{where}, turn {made.turn.turn}", made)
-        *unfinished, reflection = trial.further or (None,)
-        if reflection is None:
-            raise NotRebuiltError(f"{where} is not followed by another")
-        _go_through(guarded, trial, [call for call in unfinished if call], compare)
-        if guarded.reflect(TrialEnd(trial.success, trial.progress, trial.ended_by)) is None:
-            raise NotRebuiltError(f"{where} is not followed by another")
-        if compare and reflection.sent not in (None, guarded.sent):
-            raise NotRebuiltError(f"{where}: the messages that were sent for its reflection are others")
-        guarded.read(said_of(reflection))
-    guarded.start(replace(start, trial=len(episode.earlier)))
+    guarded.start(start)
     yield from _turns(guarded, episode)
     _go_through(guarded, episode, episode.further, compare)
 
 
-def _require_same(where: str, made: RebuiltTurn) -> None:
-    turn, parsed = made.turn, made.parsed
-    if made.sent_otherwise:
-        raise NotRebuiltError(f"{where}: the messages that were sent for it are others")
-    if (turn.action, turn.thought) != (parsed.action, parsed.thought):
-        raise NotRebuiltError(f"{where}: its reply is read otherwise than it was")
-    if parsed.action is None and turn.observation != made.correction:
-        raise NotRebuiltError(f"{where}: its correction is another")
-
-
-def _go_through(guarded: Guarded, part: Trial | Episode, calls: Sequence[FurtherCall], compare: bool) -> None:
+def _go_through(guarded: Guarded, episode: Episode, calls: Sequence[FurtherCall], compare: bool) -> None:
     """The calls of a turn that the full context left without an action."""
     for position, call in enumerate(calls):
-        _request(guarded, part, len(part.turns) + 1, position)
+        _request(guarded, episode, len(episode.turns) + 1, position)
         if compare and call.sent not in (None, guarded.sent):
             raise NotRebuiltError(f"the messages of call {position + 1} after the last turn are others")
         if guarded.read(said_of(call)) is not None:
             raise NotRebuiltError(f"call {position + 1} after the last turn is read as an action")
-    if _dropped(part, len(part.turns) + 1, len(calls)):  # before a request that did not fit even so
-        _request(guarded, part, len(part.turns) + 1, len(calls))
+    if _dropped(episode, len(episode.turns) + 1, len(calls)):  # before a request that did not fit even so
+        _request(guarded, episode, len(episode.turns) + 1, len(calls))
 
 
-def _turns(guarded: Guarded, part: Trial | Episode) -> Iterator[RebuiltTurn]:
-    for number, turn in enumerate(part.turns, 1):
+def _turns(guarded: Guarded, episode: Episode) -> Iterator[RebuiltTurn]:
+    for number, turn in enumerate(episode.turns, 1):
         requests, sent = list[Request](), list[str]()
         calls: tuple[FurtherCall | Turn, ...] = (*turn.further, turn)
         parsed: ParsedReply | None = None
         for position, call in enumerate(calls):
-            request = _request(guarded, part, number, position)
+            request = _request(guarded, episode, number, position)
             requests.append(Request([*request.messages], request.purpose))
             sent.append(guarded.sent)
             parsed = guarded.read(said_of(call))
@@ -119,17 +93,17 @@ def _turns(guarded: Guarded, part: Trial | Episode) -> Iterator[RebuiltTurn]:
         guarded.observe(turn.observation, turn.valid_actions)
 
 
-def _request(guarded: Guarded, part: Trial | Episode, turn: int, call: int) -> Request:
+def _request(guarded: Guarded, episode: Episode, turn: int, call: int) -> Request:
     """Shortened as far as the record says."""
     request = guarded.request()
-    if dropped := _dropped(part, turn, call):
+    if dropped := _dropped(episode, turn, call):
         _shorten(guarded, dropped)
         request = guarded.request()
     return request
 
 
-def _dropped(part: Trial | Episode, turn: int, call: int) -> int:
-    return sum(trim.dropped for trim in part.trims if (trim.turn, trim.call) == (turn, call))
+def _dropped(episode: Episode, turn: int, call: int) -> int:
+    return sum(trim.dropped for trim in episode.trims if (trim.turn, trim.call) == (turn, call))
 
 
 def _shorten(guarded: Guarded, dropped: int) -> None:

@@ -109,8 +109,3 @@ def test_a_changed_program_is_refused_and_keeps_its_folder(place: Path) -> None:
     (place / "agent.py").unlink()
     [line] = changes(first, identity()[0])
     assert line.endswith("null now")
-
-
-def test_without_a_command_nothing_is_known_of_the_program() -> None:
-    agent = make_config({"agent": "external", "agent_option": {"name": "mine"}}).identity()["agent"]
-    assert agent["not_checked"] == ["programs that come by themselves"]

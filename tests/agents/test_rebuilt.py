@@ -1,19 +1,16 @@
-"""What lies around an episode's turns: earlier trials, reflections, calls of a turn that was never finished."""
+"""Further calls of a turn, and those of a turn that was never finished, are made again."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from evalharness.agents.base import Agent, Request, Said, TrialEnd
+from evalharness.agents.base import Agent, EpisodeStart, Request, Said
 from evalharness.agents.react import ReactAgent
-from evalharness.agents.reflexion import ReflexionAgent, ReflexionOptions
-from evalharness.agents.summary import SummaryAgent, SummaryOptions
 from evalharness.checks.agents import _SPEC, PROMPT, Replies, Rooms
 from evalharness.envs.base import Task
 from evalharness.play.loop import play
@@ -26,24 +23,30 @@ from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 TASK = Task("rooms/open/000", "rooms", "open", 0, "reach the last room", "easy", "walk")
 
 
-class Both(SummaryAgent):
-    """Folds older turns into notes, and begins again with a question after a failure."""
+class Noting(ReactAgent):
+    """Asks for a note before every action but the first."""
 
-    name = "both"
-    trials = 0
-    asking = False
+    name = "noting"
 
-    def reflect(self, end: TrialEnd) -> Request | None:
-        self.trials += 1
-        self.asking = not end.success and self.trials < 3
-        asked: Message = {"role": "user", "content": "Why?"}
-        return Request([asked], "reflect") if self.asking else None
+    def start(self, episode: EpisodeStart) -> None:
+        super().start(episode)
+        self.noted = True
+
+    def request(self) -> Request:
+        asked: Message = {"role": "user", "content": "Take a note."}
+        return super().request() if self.noted else Request([*self.messages, asked], purpose="note")
 
     def read(self, said: Said) -> ParsedReply | None:
-        if self.asking:
-            self.asking = False
+        if not self.noted:
+            self.noted = True
+            self.messages.append({"role": "assistant", "content": said.text})
+            self.messages.append({"role": "user", "content": "Go on."})
             return None
         return super().read(said)
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        super().observe(observation, valid_actions)
+        self.noted = False
 
 
 class Tagged(ReactAgent):
@@ -79,69 +82,21 @@ def rebuilt(agent: Agent, episode: Episode) -> list[Any]:
 
 
 @pytest.mark.parametrize("context", [None, *range(600, 3000, 150)])
-def test_every_trial_is_made_again_however_full_the_context_was(context: int | None) -> None:
-    options = SummaryOptions(every=1, keep=1)
-    episode = played(
-        Both(options), Replies(["Thought: t\nAction: look", "a note that is long " * 9], context)
-    )
-    assert len(rebuilt(Both(options), episode)) == len(episode.turns)
+def test_every_turn_is_made_again_however_full_the_context_was(context: int | None) -> None:
+    says = ["Thought: t\nAction: look", "a note that is long " * 9]
+    episode = played(Noting(), Replies([says[0], *reversed(says)] * 4, context))
+    assert len(rebuilt(Noting(), episode)) == len(episode.turns)
 
 
 def test_the_calls_of_a_turn_that_was_never_finished_are_made_again() -> None:
-    options = SummaryOptions(every=1, keep=1)
-    looks = ["Thought: t\nAction: look"] * 2
-    says = [*looks, "a note too long " * 99, "hm", *looks, "short", *looks]
-    episode = played(Both(options), Replies(says, 1500))
-    [trial, *_] = episode.earlier
-    assert (trial.ended_by, [call.purpose for call in trial.further]) == (
-        "context_full",
-        ["summarise", "reflect"],
-    )
-    assert len(rebuilt(Both(options), episode)) == len(episode.turns)
+    says = ["Thought: t\nAction: look", "a note too long " * 99, "Thought: t\nAction: look"]
+    episode = played(Noting(), Replies(says, 1500))
+    assert (episode.ended_by, [call.purpose for call in episode.further]) == ("context_full", ["note"])
+    assert len(rebuilt(Noting(), episode)) == len(episode.turns)
     data = json.loads(json.dumps(episode.to_json()))
-    data["earlier"][0]["further"][0]["sent"] = "0" * 16
+    data["further"][0]["sent"] = "0" * 16
     with pytest.raises(NotRebuiltError, match="call 1 after the last turn"):
-        rebuilt(Both(options), read_episode(json.dumps(data).encode()))
-
-
-def _reply(episode: dict[str, Any]) -> None:
-    episode["earlier"][0]["turns"][0]["reply"] = "Thought: t\nAction: go east"
-
-
-def _sent(episode: dict[str, Any]) -> None:
-    episode["earlier"][0]["turns"][1]["sent"] = "0" * 16
-
-
-def _reflection(episode: dict[str, Any]) -> None:
-    episode["earlier"][0]["further"][-1]["sent"] = "0" * 16
-
-
-def _correction(episode: dict[str, Any]) -> None:
-    episode["earlier"][0]["turns"][3]["observation"] = "Well done."
-
-
-@pytest.mark.parametrize("change", [_reply, _sent, _reflection, _correction])
-def test_what_was_changed_in_an_earlier_trial_is_found(change: Callable[[dict[str, Any]], None]) -> None:
-    options = ReflexionOptions(trials=2)
-    says = ["Thought: t\nAction: look", "Action: look", "Action: look", "hm", "I looked.", "Action: look"]
-    data = json.loads(json.dumps(played(ReflexionAgent(options), Replies(says)).to_json()))
-    assert _again(options, data)
-    change(data)
-    with pytest.raises(NotRebuiltError):
-        _again(options, data)
-
-
-def test_another_reflection_makes_other_messages_in_the_next_trial() -> None:
-    options = ReflexionOptions(trials=2)
-    says = ["Thought: t\nAction: look"] * 4 + ["I looked.", "Action: look"]
-    data = json.loads(json.dumps(played(ReflexionAgent(options), Replies(says)).to_json()))
-    assert [made.sent for made in _again(options, data)] == [(turn["sent"],) for turn in data["turns"]]
-    data["earlier"][0]["further"][-1]["reply"] = "Another note."
-    assert not any(made.sent == (made.turn.sent,) for made in _again(options, data))
-
-
-def _again(options: ReflexionOptions, data: dict[str, Any]) -> list[Any]:
-    return rebuilt(ReflexionAgent(options), read_episode(json.dumps(data).encode()))
+        rebuilt(Noting(), read_episode(json.dumps(data).encode()))
 
 
 def test_a_stop_sequence_of_the_agents_own_is_kept() -> None:

@@ -80,22 +80,6 @@ async def test_a_turn_without_tokens_does_not_shift_the_ones_behind_it(
     assert all(f"{TEXT}Observation:" in "".join(map(chr, row["prompt_token_ids"])) for row in rows)
 
 
-async def test_of_several_trials_the_tokens_are_those_of_the_turns_on_record(
-    clean_home: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "run"
-    async with ChatServer(answer=ANSWER).running() as server:
-        await run(server, folder, record_tokens=True, agent="reflexion", agent_option={"trials": 2})
-        second = {
-            tuple(ord(c) for m in request["messages"] for c in m["content"])
-            for request in server.requests
-            if TEXT in request["messages"][1]["content"]  # the reflection
-        }
-    rows = pq.read_table(folder / "tokens.parquet").to_pylist()
-    assert [row["turn"] for row in rows] == [1, 2, 1, 2]
-    assert {tuple(row["prompt_token_ids"]) for row in rows} <= second
-
-
 async def test_an_episode_that_was_begun_twice_and_a_torn_line_count_once(
     clean_home: Path, tmp_path: Path
 ) -> None:

@@ -21,7 +21,6 @@ from chat_server import ChatServer
 from command_line import evalharness, run_compass
 from made_runs import make_run
 
-from evalharness.agents.registry import agent_named
 from evalharness.cli import main
 from evalharness.records.episode import FurtherCall, Trim
 from evalharness.records.store import read_manifest
@@ -159,13 +158,11 @@ def test_the_log_names_the_agent_as_its_solver(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_asks_more_than_actions_has_a_conversation(tmp_path: Path) -> None:
-    """One whose class is not here, as a plain chat; and `summary`, which a dropped turn kept from summing up."""
+    """One whose class is not here, as a plain chat."""
     [episode] = episodes(make_run(tmp_path / "run", {"babyai": [SOLVED]}))
     asked = replace(episode.turns[1], further=(FurtherCall("think", "Let me see."),))
     foreign = replace(episode, turns=(episode.turns[0], asked, episode.turns[2]), further=asked.further)
     assert len(conversation(foreign, Protocol(agent=None))) == 7
-    summary = Protocol(agent=agent_named("summary", {"every": 1, "keep": 1}))
-    assert len(conversation(replace(episode, trims=(Trim(turn=3, dropped=1),)), summary)) == 7
 
 
 READ_INSPECT = """

@@ -115,7 +115,7 @@ async def test_an_acts_conversation_is_the_one_that_was_played_and_what_is_no_ch
     assert main(["refine", "from-runs", str(run), "-o", str(path)]) == 0
     (conversation, *_) = read_data(path, [])
     assert "Thought:" not in "".join(m.content for m in conversation.messages if m.role != "assistant")
-    other = await played(home, tmp_path / "other", SEED, "--agent", "summary")
+    other = await played(home, tmp_path / "other", SEED, "--agent", "window")
     assert main(["refine", "from-runs", str(other), "-o", str(path)]) == 2
     assert "of the agents react and act become data" in capsys.readouterr().err
 
