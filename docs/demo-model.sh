@@ -22,13 +22,12 @@ lifespan=lifespan-longest-lived,lifespan-longest-lived-then-shortest-lived,lifes
 data alfworld 220 --tasks alfworld --balance
 data babyai 110 --tasks babyai --max-turns 16
 data jericho 100 --tasks jericho
-data pddl 80 --tasks pddl --kinds gripper,blockworld --max-turns 14
-data errands 50 --tasks pddl --kinds barman,tyreworld --max-turns 18
+data pddl 130 --tasks pddl --kinds gripper --max-turns 14
 data sciworld 100 --tasks sciworld --kinds "$find,$lifespan"
 
 # Training.
 evalharness tune install
-evalharness tune --model demo-base --data "$folder"/{alfworld,babyai,jericho,pddl,errands,sciworld}.jsonl -o "$folder/tuned" \
+evalharness tune --model demo-base --data "$folder"/{alfworld,babyai,jericho,pddl,sciworld}.jsonl -o "$folder/tuned" \
     --max-length 3328 --too-long drop --lora-rank 12 --lr 1e-3 --batch 2 --max-steps "$steps" \
     --save-every $(((steps + 7) / 8))
 

@@ -10,7 +10,7 @@ to come, which a reader of thoughts cannot see.)
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from evalharness.training.teachers.teaching import Decision
@@ -100,39 +100,21 @@ def decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decisi
     return Decision(action, rule, (" ".join([*said, verdict]),))
 
 
-class Onlooker:
-    """One episode's player by a rule: the last observation of a state, and the one before where there is one -> what
-    it does next. Ask `next`, play it, and say with `saw` what came of it."""
+class Carrier:
+    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
 
     reads_valid = True
 
-    def __init__(self, rule: Callable[[str, str | None], Decision | None]) -> None:
-        self._rule = rule
-        self._state = ""
-        self._before: str | None = None
+    def __init__(self, subgoals: Sequence[str]) -> None:
+        self._wanted = homes(subgoals)
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it does next, out of the valid actions; None when it is at a loss."""
-        self._look(observation)
-        return worded(self._rule(self._state, self._before), valid)
+        """What it does next, in the letters of the valid action; None when it is at a loss."""
+        decision = decide(self._wanted, read(observation))
+        if decision is None:
+            return None
+        action = next((text for text in valid if text.strip() == decision.action), None)
+        return None if action is None else Decision(action, decision.rule, decision.thoughts)
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        self._look(after)
-
-    def _look(self, text: str) -> None:
-        if text != self._state:
-            self._before, self._state = self._state or None, text
-
-
-class Carrier(Onlooker):
-    def __init__(self, subgoals: Sequence[str]) -> None:
-        wanted = homes(subgoals)
-        super().__init__(lambda now, before: decide(wanted, read(now)))
-
-
-def worded(decision: Decision | None, valid: Sequence[str]) -> Decision | None:
-    """A decision in the letters of the valid action, which may end with a space; None where it is not valid."""
-    if decision is None:
-        return None
-    found = next((text for text in valid if text.strip() == decision.action), None)
-    return None if found is None else Decision(found, decision.rule, decision.thoughts)
+        """Nothing: the last observation says all that decides."""

@@ -5,16 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evalharness.envs.base import Task
-from evalharness.envs.pddl.actions import Reader
-from evalharness.envs.pddl.adapter import world_of
 from evalharness.envs.pddl.wording import SENTENCES
-from evalharness.training.teachers.pddl.building import Builder
 from evalharness.training.teachers.pddl.carrying import Carrier
-from evalharness.training.teachers.pddl.serving import Barman
-from evalharness.training.teachers.pddl.wheels import Mechanic
 from evalharness.training.teachers.scene import Scene
-from evalharness.training.teachers.teaching import Detour, Seeker, Teaching
+from evalharness.training.teachers.teaching import Detour, Teaching
 
 _MOVES = frozenset({"move"})
 
@@ -162,18 +156,9 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     return found
 
 
-def _seeker(task: Task) -> Seeker:
-    if task.kind == "gripper":
-        return Carrier(task.subgoals)
-    if task.kind == "blockworld":
-        return Builder(task.subgoals)
-    reader = Reader(world_of(task))
-    return Barman(task.subgoals, reader) if task.kind == "barman" else Mechanic(task.subgoals, reader)
-
-
 TEACHING = Teaching(
     thoughts=_thoughts,
-    seeker=_seeker,
+    seeker=lambda task: Carrier(task.subgoals) if task.kind == "gripper" else None,
     moves=_MOVES,
     detours=_detours,
     lists_valid=True,
