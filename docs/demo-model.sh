@@ -19,7 +19,7 @@ data() { # NAME, conversations, options
 }
 find=find-animal,find-living-thing,find-non-living-thing,find-plant
 lifespan=lifespan-longest-lived,lifespan-longest-lived-then-shortest-lived,lifespan-shortest-lived
-data alfworld 220 --tasks alfworld --balance
+data alfworld 220 --tasks alfworld
 data babyai 110 --tasks babyai --max-turns 16
 data jericho 100 --tasks jericho
 data pddl 130 --tasks pddl --kinds gripper --max-turns 14

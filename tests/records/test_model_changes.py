@@ -15,17 +15,14 @@ import pytest
 import scripted_model
 from against_server import asking
 from chat_server import ChatServer
-from small_suites import freeze
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.envs import specs
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, Sampling
 from evalharness.models.replicas import Replica, Replicas
 from evalharness.records.store import read_episodes, read_manifest
 from tests.judge.runs import make_judged_run
 from tests.judge.scripted_judge import judge
-from tests.training.grounded.test_grounded import some_tasks
 from tests.training.synthesis.synthesis_commands import ALL, write_personas
 
 A = {"root": "/ckpt/a", "max_model_len": 4096}
@@ -362,13 +359,6 @@ def writing(folder: Path, server: ChatServer) -> list[object]:
     return ["refine", "scripts", "--personas", personas, "-n", 10, *which]
 
 
-def thinking(folder: Path, server: ChatServer) -> list[object]:
-    server.answer = lambda request: "It is the next thing to do."
-    freeze("babyai", 100, some_tasks(specs()["babyai"]))
-    what = ("--tasks", "babyai", "-n", 4, "--per-task", 4, "--suite-seed", 100, "--workers", 1)
-    return ["refine", "grounded", *what, "--thoughts", server.url, "--model-name", "toy"]
-
-
 def kept(folder: Path) -> str:
     """All that a command has written, hidden files as well."""
     return "".join(path.read_text(errors="replace") for path in folder.rglob("*") if path.is_file())
@@ -376,7 +366,7 @@ def kept(folder: Path) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [9, 14])
-@pytest.mark.parametrize("asking", [judging, grading, writing, thinking])
+@pytest.mark.parametrize("asking", [judging, grading, writing])
 async def test_what_another_model_answered_is_not_kept(
     asking: Asking, at: int, clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -386,10 +376,7 @@ async def test_what_another_model_answered_is_not_kept(
         command = asking(tmp_path, server)
         own = server.answer
         server.answer = lambda request: own(request) if server.says == A else OF_B
-        target = out / "data.jsonl" if asking is thinking else out
-        words = [str(word) for word in (*command, "-o", target)]
-        if asking is not thinking:
-            words += ["--concurrency", "2"]
+        words = [str(word) for word in (*command, "-o", out, "--concurrency", 2)]
         server.at = at
         assert await asyncio.to_thread(main, words) == 2
         assert "serves another model than when the run began" in capsys.readouterr().err
@@ -436,18 +423,3 @@ async def test_a_command_does_not_continue_with_replies_of_another_model(
         assert kept(out) == before
         server.then = "toy-2024"
         assert await asyncio.to_thread(main, [*words, *more]) == 0
-
-
-@pytest.mark.slow
-async def test_thoughts_of_another_model_are_another_data_set(
-    clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server = Swapped()
-    async with server.running():
-        words = [str(word) for word in (*thinking(tmp_path, server), "-o", tmp_path / "data.jsonl")]
-        assert await asyncio.to_thread(main, words) == 0
-        assert await asyncio.to_thread(main, words) == 0
-        assert "is made already" in capsys.readouterr().out
-        server.says = B
-        assert await asyncio.to_thread(main, words) == 2
-    assert "was made otherwise" in capsys.readouterr().err

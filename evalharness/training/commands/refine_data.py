@@ -89,7 +89,7 @@ def register(commands: Commands) -> None:
     )
     add_json_option(parser)
 
-    parser = subcommand(commands, "stats", _stats, "errors, decisions and tokens")
+    parser = subcommand(commands, "stats", _stats, "errors and tokens")
     argument(parser, "file FILE", "data set")
     argument(
         parser, "--model BASE", "count tokens of each family with the vocabulary of this model, as in `tune`"
@@ -252,10 +252,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _stats(args: argparse.Namespace) -> int:
-    """Describe a data set: lengths of error sequences; the trained decisions of each family and their rules; with
-    --model its tokens.
-    """
-    from evalharness.training.datasets import decisions
+    """Describe a data set: lengths of error sequences; with --model its tokens."""
     from evalharness.training.datasets.conversation import BrokenLine, Counts, none_found, read_data
     from evalharness.training.datasets.stats import error_turns
     from evalharness.training.datasets.tokens import length_lines, lengths_of
@@ -279,9 +276,6 @@ def _stats(args: argparse.Namespace) -> int:
             f"{row['run_length']:<12}{row['runs']:>9,}{row['turns']:>8,}{row['share_of_turns']:>14.1%}"
             f"{row['share_of_player_turns']:>18.1%}",
         )
-    made = {family: row.to_json() for family, row in decisions.decisions_of(conversations).items()}
-    for line in decisions.lines(made):
-        say_on(out, line)
     tokens: dict[str, Any] = {}
     if args.model is not None:
         from evalharness.training.tune.start import start_of
@@ -298,7 +292,5 @@ def _stats(args: argparse.Namespace) -> int:
         with looks.style():
             figure = draw_error_runs([("", found.to_json())])
             write_picture(args.output / "error_turns", found.rows(), figure)
-    write_json(
-        args.json, {"counts": counts.to_json(), **found.to_json(), "decisions": made, "tokens": tokens}
-    )
+    write_json(args.json, {"counts": counts.to_json(), **found.to_json(), "tokens": tokens})
     return 0

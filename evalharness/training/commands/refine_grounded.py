@@ -36,11 +36,11 @@ def register(commands: Commands) -> None:
         parser, "-n --conversations N", "number of conversations, equally from each family", required=True
     )
     argument(parser, "-o --output FILE", "the data set, FILE.jsonl", required=True)
-    argument(parser, "--seed N", "seed of errors and wordings", default=0)
+    argument(parser, "--seed N", "seed of errors", default=0)
     argument(
         parser,
         "--per-task N",
-        "trajectories of one task, with different errors and wordings (default: 2 to 8, by family)",
+        "trajectories of one task, with different errors (default: 2 to 8, by family)",
     )
     argument(
         parser,
@@ -54,18 +54,11 @@ def register(commands: Commands) -> None:
         help="agents without privileged information play, if the family has one (default); "
         "--no-search: the oracle's plan is played",
     )  # fmt: skip
-    _add_wordings(parser)
     argument(
         parser,
         "--kinds LIST",
         "only these kinds of tasks, separated by commas: --tasks pddl --kinds gripper (default: all)",
         default="",
-    )
-    argument(
-        parser,
-        "--balance",
-        "make eight times as many conversations and prefer those with rare decisions for up to "
-        "half of the data",
     )
     argument(
         parser,
@@ -79,11 +72,6 @@ def register(commands: Commands) -> None:
         default=0,
     )
     argument(parser, "--max-turns N", "maximum number of turns, errors included (default: as in a run)")
-    argument(
-        parser, "--thoughts MODEL", "a model, as in `run --model`, writes the thoughts (default: by rule)"
-    )
-    argument(parser, "--model-name NAME", "the model's name at the endpoint")
-    argument(parser, "--api-key-env VAR", "environment variable that holds the endpoint's key")
     argument(parser, "--workers N", "processes of each family (default: cores)")
     argument(parser, "--force", "overwrite FILE if it was made with other options")
     add_exclusion(parser, evaluated=False)
@@ -112,27 +100,16 @@ def register(commands: Commands) -> None:
         default=2,
     )
     argument(parser, "--turns N", "keep the teacher's first N turns (default: all)")
-    _add_wordings(parser)
     argument(
         parser,
         "--errors {own,none}",
         "none: the teacher plays the same tasks from the first turn, which gives data without errors",
         default="own",
     )
-    argument(parser, "--seed N", "seed of wordings", default=0)
     argument(parser, "--workers N", "processes of each family (default: cores)")
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
-
-
-def _add_wordings(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "--wordings N",
-        "at most N wordings of each thought; 0: all (default: 1, the easiest to learn)",
-        default=1,
-    )
 
 
 def _error_plan(text: str) -> Any:
@@ -157,8 +134,6 @@ def _order(args: argparse.Namespace) -> Order:
         per_task=args.per_task,
         errors=_error_plan(args.error_runs),
         search=args.search,
-        wordings=args.wordings or None,
-        balance=args.balance,
         kinds=tuple(sorted({name.strip() for name in args.kinds.split(",") if name.strip()})),
         perturb=training_name(args.perturb),
         distractors=args.distractors,
@@ -169,25 +144,19 @@ def _order(args: argparse.Namespace) -> Order:
 
 def _grounded(args: argparse.Namespace) -> int:
     """Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1,
-    ...; evaluation tasks are refused. The same command gives the same bytes, and continues. docs/grounded-data.md
+    ...; evaluation tasks are refused. The same command gives the same bytes. docs/grounded-data.md
     """
     import time
-    from dataclasses import replace
 
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.datasets.conversation import read_manifest
     from evalharness.training.grounded.grounded import check, is_made, make
-    from evalharness.training.grounded.hindsight import prepare_writer, thinking
     from evalharness.training.grounded.making import watch_making
 
     at_least(1, workers=args.workers)
     order = _order(args)
     check(order)
-    writer = None
-    if args.thoughts is not None:
-        writer = prepare_writer(args.thoughts, args.model_name, args.api_key_env, order.seed)
-        order = replace(order, thoughts=dict(writer.identity))
     out = results_console(args)
     if not args.force and is_made(order, args.output):
         out.print(f"{args.output} is made already", soft_wrap=True)
@@ -196,17 +165,11 @@ def _grounded(args: argparse.Namespace) -> int:
         return 0
     names, started = titles(), time.monotonic()
     progress = order.counts()
-
-    async def making() -> dict[str, Any]:
-        async with thinking(writer, order.seed, args.output) as (think, answered_by):
-            return await make(
-                order, specs(), args.output,
-                data=data_folder(args), workers=args.workers, progress=progress, think=think,
-                answered_by=answered_by,
-            )  # fmt: skip
-
+    making = make(
+        order, specs(), args.output, data=data_folder(args), workers=args.workers, progress=progress
+    )
     with watch_making(progress, names, make_console(stderr=True)):
-        manifest = run_to_end(making())
+        manifest = run_to_end(making)
     _show_grounded(out, manifest, names)
     out.print(f"wrote {args.output} in {time.monotonic() - started:.0f} s", soft_wrap=True)
     write_json(args.json, manifest)
@@ -214,8 +177,6 @@ def _grounded(args: argparse.Namespace) -> int:
 
 
 def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    from evalharness.training.datasets.decisions import lines
-
     rows = manifest["made"]["families"]
     for family, row in rows.items():
         refused = sum(row["overlap_refused"].values())
@@ -228,14 +189,12 @@ def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str
             soft_wrap=True,
         )  # fmt: skip
     print_counts(out, manifest["counts"])
-    for line in lines({names[f]: row["decisions"] for f, row in rows.items() if row["decisions"]}):
-        out.print(line, soft_wrap=True)
 
 
 def _correct(args: argparse.Namespace) -> int:
     """Correct the errors of a model's own runs. After an error the family's teacher (an agent without privileged
-    information) continues and must succeed. The model's turns are not trained. The same command gives the same bytes,
-    and continues. docs/grounded-data.md
+    information) continues and must succeed. The model's turns are not trained. The same command gives the same bytes.
+    docs/grounded-data.md
     """
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
@@ -244,9 +203,7 @@ def _correct(args: argparse.Namespace) -> int:
     from evalharness.training.grounded.takeover import Correction
 
     at_least(1, workers=args.workers)
-    how = Correction(
-        args.per_episode, args.after_faults, args.turns, args.wordings or None, args.seed, args.errors
-    )
+    how = Correction(args.per_episode, args.after_faults, args.turns, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
     progress = plan.counts()
     with watch_making(progress, titles(), make_console(stderr=True)):

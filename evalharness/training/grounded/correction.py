@@ -1,4 +1,4 @@
-"""Corrections of whole runs, many at once: the same runs give the same bytes, and a killed command continues."""
+"""Corrections of whole runs, many at once: the same runs give the same bytes."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def correct(
         "prompts": {family: load_prompt(specs[family]).sha256 for family in sorted(plan.jobs)},
         "excluded": plan.exclusion.to_json(),
     }
-    making = Making(output, made)
+    making = Making()
     making.families += [
         _Family(making, specs[family], progress[family], jobs, plan.exclusion.data, workers)
         for family, jobs in sorted(plan.jobs.items())
@@ -145,9 +145,7 @@ async def correct(
         "left_out": dict(sorted(plan.left_out.items())),
         "not_made": dict(sorted(not_made.items())),
     }
-    manifest = write_data(output, conversations, {**made, "tally": tally})
-    making.journal.remove()
-    return manifest
+    return write_data(output, conversations, {**made, "tally": tally})
 
 
 class _Family(FamilyMaking):
@@ -180,17 +178,18 @@ class _Family(FamilyMaking):
             self.count.made -= equal
 
     async def _job(self, job: _Job) -> Conversation | None:
-        result = await self.once(job.key, lambda environment: self._made(environment, job))
+        result = await self.with_environment(job.key, lambda environment: self._correct(environment, job))
         self.count.tasks += 1
-        if "refused" in result:
-            self.count.refused[result["refused"]] += 1
+        if isinstance(result, str):
+            self.count.refused[result] += 1
             return None
         self.count.made += 1
-        return Conversation.from_json(result["sample"])
+        return result
 
-    async def _made(self, environment: Environment, job: _Job) -> dict[str, Any]:
+    async def _correct(self, environment: Environment, job: _Job) -> Conversation | str:
+        """The corrected episode, or the reason why there is none."""
         stage = self.stage(environment, job.task, MAX_TURNS)
         try:
-            return {"sample": (await corrected(stage, job.episode, job.after, job.taught)).to_json()}
+            return await corrected(stage, job.episode, job.after, job.taught)
         except NoTrajectoryError as reason:
-            return {"refused": str(reason)}
+            return str(reason)

@@ -2,7 +2,7 @@
 
 A family's tasks come from consecutive open suites. Each task is one job: its plan is played once, then so many
 trajectories are made of it. Jobs run many at once and are taken in their order, so that the same call gives the same
-bytes whatever the number of workers. What is done is in a journal: the same command continues after a kill.
+bytes whatever the number of workers.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter, deque
-from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalharness.base.errors import UserError, at_least
 from evalharness.base.machine import usable_cores
@@ -28,14 +27,10 @@ from evalharness.suites.distractors import check_distractors
 from evalharness.suites.excluded import excluded
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.conversation import Conversation, manifest_path, read_manifest, write_data
-from evalharness.training.datasets.decisions import balanced, decisions_of
 from evalharness.training.grounded.draft import ErrorPlan, NoTrajectoryError
 from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
-from evalharness.training.grounded.replayed import Recipe, Thinker, make_conversation
+from evalharness.training.grounded.replayed import Recipe, make_conversation
 from evalharness.training.grounded.source import TaskSource
-
-_POOL = 8
-"""Times as many trajectories as are asked for are made to be balanced."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +46,15 @@ class Order:
     errors: ErrorPlan | None = field(default_factory=ErrorPlan)
     search: bool = True
     """An agent without privileged information plays, in the families that have one."""
-    wordings: int | None = 1
-    """Of each thought, at most. None: all there are."""
     kinds: tuple[str, ...] = ()
     """Of tasks. Empty: all."""
     perturb: str | None = None
     """`random`: drawn for each trajectory."""
     distractors: int = 0
     """Objects that each task has and its goal does not need."""
-    balance: bool = False
-    """Out of several times as many, so that half of a family's trajectories hold a rare decision."""
     max_turns: int = MAX_TURNS
     exclude_suite_seeds: tuple[int, ...] = ()
     """Open suites whose tasks are not used, nor what is the same, besides seed 0."""
-    thoughts: str | Mapping[str, Any] = "rule"
-    """`rule`, or the identity of the model that writes them."""
 
     def shares(self) -> dict[str, int]:
         """Family -> trajectories: equal shares, the first ones one more where it does not divide."""
@@ -88,7 +77,7 @@ def check(order: Order) -> None:
         raise UserError(f"--suite-seed {order.suite_seed} is in --exclude-suite-seeds; give another one")
     if order.samples < len(order.families):
         raise UserError(f"-n {order.samples} is less than one for each of {len(order.families)} families")
-    at_least(1, per_task=order.per_task, wordings=order.wordings, max_turns=order.max_turns)
+    at_least(1, per_task=order.per_task, max_turns=order.max_turns)
 
 
 async def make(
@@ -99,23 +88,19 @@ async def make(
     data: Path | None = None,
     workers: int | None = None,
     progress: FamilyCounts | None = None,
-    think: Thinker | None = None,
-    answered_by: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Make `output` and its manifest; returns the manifest. What was made with thoughts of another model than
-    `answered_by` is made anew. Raises UserError, InfrastructureError."""
+    """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
     check(order)
     check_distractors([specs[family] for family in order.families], order.distractors)
     progress = progress or order.counts()
     fingerprint = {
         "order": asdict(order),
         "prompts": {f: load_prompt(specs[f]).sha256 for f in order.families},
-        **(answered_by or {}),
     }
-    making = Making(output, fingerprint)
+    making = Making()
     builders = asyncio.Semaphore(workers or usable_cores())
     makers = [
-        _Family(making, specs[family], count, order, builders, data, workers, think)
+        _Family(making, specs[family], count, order, builders, data, workers)
         for family, count in progress.items()
     ]
     making.families += makers
@@ -125,9 +110,7 @@ async def make(
         **fingerprint,
         "families": {maker.spec.family: maker.manifest() for maker in makers},
     }
-    manifest = write_data(output, conversations, made)
-    making.journal.remove()
-    return manifest
+    return write_data(output, conversations, made)
 
 
 def is_made(order: Order, output: Path) -> bool:
@@ -145,6 +128,13 @@ def is_made(order: Order, output: Path) -> bool:
     )
 
 
+class _TaskResult(NamedTuple):
+    """The trajectories of one task."""
+
+    conversations: list[Conversation]
+    refused: Counter[str]
+
+
 class _Family(FamilyMaking):
     """The making of one family's share."""
 
@@ -157,11 +147,9 @@ class _Family(FamilyMaking):
         builders: asyncio.Semaphore,
         data: Path | None,
         workers: int | None,
-        think: Thinker | None,
     ) -> None:
         super().__init__(making, spec, count, data, workers, fixed_name(order.perturb))
-        self.order, self.think = order, think
-        self.most = count.wanted * (_POOL if order.balance else 1)
+        self.order = order
         self.per_task = order.per_task or self.world.per_task
         self.excluded = excluded(spec, data, order.exclude_suite_seeds)
         self.source = TaskSource(
@@ -177,17 +165,17 @@ class _Family(FamilyMaking):
         )
 
     def _tasks_needed(self) -> int:
-        return -(-(self.most - len(self.conversations)) // self.per_task)
+        return -(-(self.count.wanted - len(self.conversations)) // self.per_task)
 
     def _note(self, text: str) -> None:
         self.count.status = text
 
     async def run(self) -> None:
         """Jobs in flight, their results taken in order until the share is full."""
-        flying: deque[asyncio.Task[dict[str, Any]]] = deque()
+        flying: deque[asyncio.Task[_TaskResult]] = deque()
         async with aclosing(self.source.tasks()) as tasks:
             try:
-                while len(self.conversations) < self.most:
+                while len(self.conversations) < self.count.wanted:
                     while len(flying) < min(self._tasks_needed(), self.pool.most):
                         flying.append(asyncio.create_task(self._job(*(await anext(tasks)))))
                     self._take(await flying.popleft())
@@ -195,41 +183,38 @@ class _Family(FamilyMaking):
                 for job in flying:
                     job.cancel()
                 await asyncio.gather(*flying, return_exceptions=True)
-        if self.order.balance:
-            self.conversations = balanced(self.conversations, self.count.wanted)
 
-    def _take(self, result: dict[str, Any]) -> None:
+    def _take(self, result: _TaskResult) -> None:
         self.count.status = ""
         self.count.tasks += 1
-        self.count.refused.update(result["refused"])
-        room = self.most - len(self.conversations)
-        self.conversations += [Conversation.from_json(data) for data in result["samples"][:room]]
-        self.count.made = len(self.conversations) * self.count.wanted // self.most
+        self.count.refused.update(result.refused)
+        room = self.count.wanted - len(self.conversations)
+        self.conversations += result.conversations[:room]
+        self.count.made = len(self.conversations)
 
-    async def _job(self, suite_seed: int, task: Task) -> dict[str, Any]:
-        """The trajectories of one task, as JSON."""
-        return await self.once(
+    async def _job(self, suite_seed: int, task: Task) -> _TaskResult:
+        return await self.with_environment(
             f"{suite_seed}/{task.id}", lambda environment: self._make(environment, suite_seed, task)
         )
 
-    async def _make(self, environment: Environment, suite_seed: int, task: Task) -> dict[str, Any]:
+    async def _make(self, environment: Environment, suite_seed: int, task: Task) -> _TaskResult:
         stage = self.stage(environment, task, self.order.max_turns)
         order = self.order
-        recipe = Recipe(self.prompt, order.errors, order.seed, suite_seed, self.think, order.wordings)
-        conversations: list[dict[str, Any]] = []
+        recipe = Recipe(self.prompt, order.errors, order.seed, suite_seed)
+        conversations: list[Conversation] = []
         refused: Counter[str] = Counter()
         try:
             seeker = self.world.seeker(task) if self.order.search else None
             clean = await (stage.clean() if seeker is None else stage.sought(seeker))
         except NoTrajectoryError as reason:
-            return {"samples": [], "refused": {str(reason): self.per_task}}
+            return _TaskResult([], Counter({str(reason): self.per_task}))
         for variant in range(self.per_task):
             try:
                 worded = replace(stage, surface=self._surface(f"{suite_seed}/{task.id}/{variant}"))
-                conversations.append((await make_conversation(worded, clean, recipe, variant)).to_json())
+                conversations.append(await make_conversation(worded, clean, recipe, variant))
             except NoTrajectoryError as reason:
                 refused[str(reason)] += 1
-        return {"samples": conversations, "refused": dict(refused)}
+        return _TaskResult(conversations, refused)
 
     def _surface(self, trajectory: str) -> PlayedSurface:
         if self.order.perturb != RANDOM:
@@ -237,19 +222,14 @@ class _Family(FamilyMaking):
         return surface_named(self.spec, draw_name(self.order.seed, trajectory))
 
     def manifest(self) -> dict[str, Any]:
-        by_model = sum(each.metadata.get("thoughts_by_model", 0) for each in self.conversations)
-        turns = sum(len(each.player_turns) for each in self.conversations)
-        decisions = decisions_of(self.conversations).get(self.spec.family)
         return {
             "samples": len(self.conversations),
-            "decisions": decisions.to_json() if decisions else {},
             "tasks": self.count.tasks,
             "per_task": self.per_task,
             "suite_seeds": sorted({each.metadata["suite_seed"] for each in self.conversations}),
             "not_made": dict(sorted(self.count.refused.items())),
             "overlap_refused": dict(sorted(self.excluded.refused.items())),
             "compared_with": self.excluded.compared,
-            "thoughts": {"by_model": by_model, "by_rule": turns - by_model},
         }
 
     async def close(self) -> None:

@@ -1,5 +1,5 @@
-"""Making data in the simulators: many tasks at once, each at most once over all times that the command is given, with
-a bar a family on a terminal and plain lines elsewhere."""
+"""Making data in the simulators: many tasks at once, with a bar for each family on a terminal and plain lines
+elsewhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from rich.console import Console, RenderableType
 from rich.progress_bar import ProgressBar
@@ -30,10 +30,10 @@ from evalharness.play.workers.process import despite_others
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.journal import Journal
 from evalharness.training.grounded.draft import Stage
 from evalharness.training.teachers.teaching import teaching_of
 
+T = TypeVar("T")
 EPISODES_PER_WORKER = 8
 _ATTEMPTS = 3
 """Times that a task is tried whose simulator died or hung."""
@@ -54,11 +54,9 @@ FamilyCounts = Mapping[str, FamilyCount]
 
 
 class Making:
-    """The making of a data set: what is done is kept beside it, by what is made."""
+    """The making of a data set."""
 
-    def __init__(self, output: Path, made: Mapping[str, Any]) -> None:
-        """Raises UserError as `Journal`."""
-        self.journal = Journal(output.with_name(f".{output.name}.journal"), made)
+    def __init__(self) -> None:
         self.families: list[FamilyMaking] = []
         self.tries: Tries[str] = Tries(
             _ATTEMPTS, _end_where_given_up, at_once=lambda: sum(family.pool.most for family in self.families)
@@ -73,7 +71,6 @@ class Making:
         except BaseExceptionGroup as errors:
             raise first_error(errors) from None
         finally:
-            self.journal.close()
             await asyncio.gather(*(family.close() for family in self.families))
         return [each for family in self.families for each in family.conversations]
 
@@ -107,23 +104,16 @@ class FamilyMaking(ABC):
     async def run(self) -> None:
         """Fill `conversations`."""
 
-    async def once(
-        self, key: str, make: Callable[[Environment], Awaitable[dict[str, Any]]]
-    ) -> dict[str, Any]:
-        """What `make` gives as JSON, from the journal where it is there. Raises InfrastructureError where simulators
-        fail time and again."""
-        done = self.making.journal.done
+    async def with_environment(self, key: str, make: Callable[[Environment], Awaitable[T]]) -> T:
+        """What `make` gives. Raises InfrastructureError where simulators fail time and again."""
 
-        async def attempt() -> dict[str, Any]:
+        async def attempt() -> T:
             async with self.pool.environment() as environment:
                 return await make(environment)
 
-        if key not in done:
-            made = await self.making.tries.of(key, lambda: despite_others(attempt))
-            assert made is not None  # given up, it ends everything
-            self.making.journal.add(key, made)
-        result: dict[str, Any] = done[key]
-        return result
+        made = await self.making.tries.of(key, lambda: despite_others(attempt))
+        assert made is not None  # given up, it ends everything
+        return made
 
     def stage(self, environment: Environment, task: Task, max_turns: int) -> Stage:
         prompt = self.prompt.for_kind(task.kind)

@@ -5,7 +5,7 @@ The last playing is `episode.play`, the harness's own loop: what is trained is l
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
@@ -22,26 +22,17 @@ from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, N
 from evalharness.training.grounded.thoughts import Thought, thoughts
 from evalharness.training.teachers.teaching import Teaching
 
-Thinker = Callable[[list[Message], Sequence[DraftedTurn], int, str], Awaitable[str | None]]
-"""(the conversation so far, all turns, which one, the rule's thought) -> another thought; None where it wrote none
-that may be used."""
-
 
 @dataclass
 class Script(Player):
     """Says what was written, turn by turn."""
 
     replies: Sequence[Reply]
-    rewrite: Callable[[list[Message], int], Awaitable[Reply | None]] | None = None
-    """(the conversation so far, which reply, from 0) -> another one; None where the written one stands."""
-    rewritten: int = 0
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         if turn > len(self.replies):
             raise PolicyStoppedError("the script is at its end")
-        other = None if self.rewrite is None else await self.rewrite(messages, turn - 1)
-        self.rewritten += other is not None
-        return other or self.replies[turn - 1]
+        return self.replies[turn - 1]
 
 
 @dataclass(frozen=True)
@@ -53,9 +44,6 @@ class Recipe:
     """None: no errors."""
     seed: int
     suite_seed: int
-    think: Thinker | None = None
-    wordings: int | None = None
-    """Of each thought, at most. None: all there are."""
 
 
 async def make_conversation(stage: Stage, clean: Clean, recipe: Recipe, variant: int) -> Conversation:
@@ -69,18 +57,13 @@ async def make_conversation(stage: Stage, clean: Clean, recipe: Recipe, variant:
         ]
     else:
         turns = await stage.with_errors(clean, recipe.errors, key)
-    written = list(thoughts(turns, stage.world, Random(f"{key}/thoughts"), recipe.wordings))
-    texts = [stage.surface.names(thought.text) for thought in written]
-
-    def reply(number: int, text: str) -> Reply:
-        return Reply(f"Thought: {text}\nAction: {turns[number].said}")
-
-    async def thought_anew(messages: list[Message], number: int) -> Reply | None:
-        assert recipe.think is not None
-        text = await recipe.think(messages, turns, number, texts[number])
-        return None if text is None else reply(number, text)
-
-    script = Script([reply(*each) for each in enumerate(texts)], thought_anew if recipe.think else None)
+    written = list(thoughts(turns, stage.world, Random(f"{key}/thoughts")))
+    script = Script(
+        [
+            Reply(f"Thought: {stage.surface.names(thought.text)}\nAction: {turn.said}")
+            for thought, turn in zip(written, turns, strict=True)
+        ]
+    )
     episode = await play(
         task,
         stage.environment,
@@ -90,7 +73,7 @@ async def make_conversation(stage: Stage, clean: Clean, recipe: Recipe, variant:
         max_turns=stage.max_turns,
     )
     _check(episode, turns, stage.world)
-    return _conversation(episode, turns, written, script, recipe, variant, stage)
+    return _conversation(episode, turns, written, recipe, variant, stage)
 
 
 def _check(episode: Episode, turns: Sequence[DraftedTurn], world: Teaching) -> None:
@@ -113,7 +96,6 @@ def _conversation(
     episode: Episode,
     turns: Sequence[DraftedTurn],
     written: Sequence[Thought],
-    script: Script,
     recipe: Recipe,
     variant: int,
     stage: Stage,
@@ -122,8 +104,6 @@ def _conversation(
     facts: dict[str, Any] = {}
     if (words := words_of(stage.surface)) is not None:
         facts["words"] = words
-    if recipe.think is not None:
-        facts["thoughts_by_model"] = script.rewritten
     task = stage.task
     family, suite, index = task.id.split("/")
     conversation = played_conversation(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 from types import MappingProxyType
 from typing import Literal
 
@@ -40,17 +39,12 @@ class Correction:
     """Faults in a row after which the teacher takes over."""
     turns: int | None = None
     """Of the teacher, that are kept. None: to the end."""
-    wordings: int | None = 1
-    """Of a thought, at most. None: all there are."""
-    seed: int = 0
     errors: Errors = "own"
     """none: the same tasks, each played by the teacher from its first turn."""
 
     def __post_init__(self) -> None:
         """Raises UserError."""
-        at_least(
-            1, per_episode=self.most, after_faults=self.after_faults, turns=self.turns, wordings=self.wordings
-        )
+        at_least(1, per_episode=self.most, after_faults=self.after_faults, turns=self.turns)
 
 
 @dataclass(frozen=True)
@@ -119,7 +113,6 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     """The first `after` turns of `episode`, which are not trained and whose faults are marked, then the teacher's;
     without errors the teacher's alone. Raises NoTrajectoryError."""
     name = f"correct-{taught.run}/{stage.task.id}/{episode.sample}/{after}"
-    rng = Random(f"correct/{taught.how.seed}/{episode.task_hash}/{episode.sample}/{after}")
     if taught.how.errors == "none":
         after = 0
     seeker = stage.world.seeker(stage.task)
@@ -135,7 +128,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     whole = Clean(episode.goal, episode.first_observation, tuple(steps))
     for at in range(len(own), len(steps)):
         scene = stage.scene(whole, at)
-        thought = base_thought(scene, stage.world, rng, taught.how.wordings)
+        thought = base_thought(scene, stage.world)
         if found and not teacher:
             thought = f"{WHY[found[-1] or 'invalid']} {thought}"
         teacher.append(Reply(f"Thought: {thought}\nAction: {scene.action}"))

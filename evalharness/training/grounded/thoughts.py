@@ -58,27 +58,25 @@ def _sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
     ]
 
 
-def base_thought(scene: Scene, world: Teaching, rng: Random, wordings: int | None) -> str:
-    """The family's thought that leads to the scene's next action, of its first `wordings` that give nothing away."""
+def base_thought(scene: Scene, world: Teaching) -> str:
+    """The family's thought that leads to the scene's next action, the first wording that gives nothing away."""
     own = scene.steps[scene.at].thoughts or world.thoughts(scene)
     texts = _sayable(own, scene, scene.action) or Teaching().thoughts(scene)
-    return rng.choice(texts[:wordings])
+    return texts[0]
 
 
 def _why(injected: InjectedError, scene: Scene, rng: Random) -> str:
     return rng.choice(_sayable(injected.why, scene, scene.action) or ["That did not help."])
 
 
-def thoughts(
-    turns: Sequence[DraftedTurn], world: Teaching, rng: Random, wordings: int | None = None
-) -> Iterator[Thought]:
-    """A thought for each turn, in the world's own words, of its first `wordings`."""
+def thoughts(turns: Sequence[DraftedTurn], world: Teaching, rng: Random) -> Iterator[Thought]:
+    """A thought for each turn, in the world's own words."""
     errors_before = 0
     for turn in turns:
         scene, injected = turn.scene, turn.injected
         if injected is not None:
             own = _sayable(injected.thoughts, scene, injected.action) if injected.thoughts else []
-            text = rng.choice(own) if own else base_thought(scene, world, rng, wordings)
+            text = rng.choice(own) if own else base_thought(scene, world)
             yield Thought((rng.choice(_AGAIN) if errors_before else "") + text)
             errors_before += 1
             continue
@@ -86,7 +84,7 @@ def thoughts(
         if turn.takes_back:
             yield Thought(_why(turn.after[-1], scene, rng))
             continue
-        base = base_thought(scene, world, rng, wordings)
+        base = base_thought(scene, world)
         if turn.after:
             yield Thought(f"{_why(turn.after[-1], scene, rng)} {base}", clean=base)
         else:

@@ -1,4 +1,4 @@
-"""Runs become data and data becomes a page; a served model writes thoughts in hindsight."""
+"""Runs become data and data becomes a page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatServer, Fault, status
+from chat_server import ChatServer
 from scripted_model import SCRIPT, TRAJECTORY
 from small_suites import first_tasks, freeze, home_at
 
@@ -163,66 +163,6 @@ def test_keep_is_success_or_a_least_progress() -> None:
     for text in ("progress>0.5", "progress>=2", "progress>=1.5", "all"):
         with pytest.raises(UserError, match="progress>=X"):
             parse_keep(text)
-
-
-async def test_a_model_writes_thoughts_and_its_prophecies_are_not_taken(home: Path, tmp_path: Path) -> None:
-    def answer(request: dict[str, Any]) -> str:
-        asked = request["messages"][-1]["content"]
-        if "You now take this action: go to" in asked:
-            return "Thought: I have to look somewhere, so I go there."
-        return (
-            "I already know of microwave 77 and everything else.\nAction: look"
-            if "take" in asked
-            else "x\x07"
-        )
-
-    server = ChatServer(answer)
-    path = tmp_path / "thoughts.jsonl"
-    async with server.running():
-        words = [
-            "refine",
-            "grounded",
-            "--tasks",
-            "alfworld",
-            "--suite-seed",
-            str(SEED),
-            "-n",
-            "2",
-            "-o",
-            str(path),
-        ]
-        words += ["--thoughts", server.url, "--model-name", "toy"]
-        assert await asyncio.to_thread(main, words) == 0
-    conversations = list(read_data(path, []))
-    manifest = read_manifest(path)
-    assert manifest is not None
-    counted = manifest["made"]["families"]["alfworld"]["thoughts"]
-    texts = [
-        react.parse(turn.content) for conversation in conversations for turn in conversation.player_turns
-    ]
-    by_model = [text for text in texts if text.thought == "I have to look somewhere, so I go there."]
-    assert by_model
-    assert all(str(text.action).startswith("go to") for text in by_model)
-    assert "\x07" not in path.read_text()
-    assert counted["by_model"] + counted["by_rule"] == len(texts)
-    assert 0 < counted["by_model"] < len(texts)
-    assert counted["by_model"] == len(by_model)
-    assert "microwave 77" not in path.read_text()
-
-
-async def test_a_thought_that_the_server_refuses_is_left_to_the_rule(home: Path, tmp_path: Path) -> None:
-    def refused(request: dict[str, Any]) -> Fault | None:
-        asked = request["messages"][-1]["content"]
-        return status(400, "content filter") if "You now take this action: take" in asked else None
-
-    server = ChatServer(lambda request: "Thought: I have to look somewhere.", choose_fault=refused)
-    path = tmp_path / "thoughts.jsonl"
-    async with server.running():
-        words = ["refine", "grounded", "--tasks", "alfworld", "--suite-seed", str(SEED), "-n", "1"]
-        words += ["--error-runs", "0", "-o", str(path), "--thoughts", server.url, "--model-name", "toy"]
-        assert await asyncio.to_thread(main, words) == 0
-    counted = (read_manifest(path) or {})["made"]["families"]["alfworld"]["thoughts"]
-    assert min(counted.values()) > 0
 
 
 def test_a_played_trajectory_opens_with_its_own_progress(tmp_path: Path) -> None:

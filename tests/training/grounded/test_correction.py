@@ -178,14 +178,6 @@ def test_a_task_that_is_played_the_same_way_again_is_one_conversation(run: Path)
     assert manifest["made"]["tally"]["not_made"] == {"equal to another one": len(once)}
 
 
-def test_a_thought_has_one_wording_unless_more_are_asked_for(run: Path) -> None:
-    texts = []
-    for name, options in (("default", ()), ("one", ("--wordings", 1)), ("all", ("--wordings", 0))):
-        found = corrected(run, f"wordings-{name}.jsonl", *options)
-        texts.append([conversation.messages for conversation in found])
-    assert texts[0] == texts[1] != texts[2]
-
-
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What is said of a command that ends with status 2, in one line."""
     capsys.readouterr()
@@ -202,7 +194,6 @@ def test_what_cannot_be_corrected_is_said_in_a_line(run: Path, capsys: pytest.Ca
     assert f"of a task that models are evaluated on (suite seed {SEED})" in excluded
     for option in ("--per-episode", "--turns", "--after-faults", "--workers"):
         assert f"{option} is at least 1" in refused(capsys, *correct, option, 0)
-    assert "--wordings is at least 1" in refused(capsys, *correct, "--wordings", -1)
     other = run.parent / "other"
     assert main([*_PLAY, "--suite-seed", str(SEED), "--perturb", "P1", "-o", str(other)]) == 0
     said = refused(capsys, "refine", "correct", other, "-o", output)

@@ -1,4 +1,4 @@
-"""Thoughts that a model wrote, and names that are nearly right."""
+"""Thoughts that name the future, and names that are nearly right."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from evalharness.envs import specs
 from evalharness.envs.base import Task
 from evalharness.envs.surface import ActionSurface
-from evalharness.training.grounded.hindsight import usable
 from evalharness.training.grounded.injected_errors import _misspelt
 from evalharness.training.grounded.thoughts import foretells
 from evalharness.training.teachers.scene import Scene, Step
@@ -45,22 +44,6 @@ def test_a_thought_that_names_the_future_is_noticed() -> None:
     assert not foretells("A mug may be on shelf 1 and goes to desk 1.", scene(0), own)
     assert not foretells("I take mug 2.", scene(1), "take mug 2 from shelf 1")
     assert not foretells("Only mug 21 would do.", scene(0), own)
-
-
-def test_a_models_thought_is_taken_only_as_it_should_be() -> None:
-    from evalharness.training.grounded.draft import DraftedTurn
-
-    turn = DraftedTurn(scene(0), "go to shelf 1", True, 0.0)
-    assert usable("Thought: A mug may be on the shelf.", turn) == "A mug may be on the shelf."
-    assert usable("A mug may be\non the shelf.\nAction: go to desk 1", turn) == "A mug may be on the shelf."
-    for bad in (
-        "",
-        "mug 2 is on shelf 1",
-        "word " * 80,
-        "I \u202egnorw",
-        "One. Action: go to desk 1. Action: look",
-    ):
-        assert usable(bad, turn) is None, bad
 
 
 @given(st.text("abc x-1", min_size=1, max_size=12), st.integers(0, 1000))

@@ -113,22 +113,14 @@ class Searcher:
         if self._kind in TREATED_AT and held not in self._treated:
             place = self._first(TREATED_AT[self._kind])
             if place == self._here:
-                return Decision(
-                    f"{self._kind} {held} with {place}", f"treat what is held{self._beside(held)}"
-                )
+                return Decision(f"{self._kind} {held} with {place}", "treat what is held")
             return Decision(f"go to {place}", "bring it to be treated")
         place = self._first((self._target,))
         if place != self._here:
             return Decision(f"go to {place}", "bring it to its target")
         if self._closed == place:
             return Decision(f"open {place}", "open the target")
-        return Decision(f"put {held} in/on {place}", f"put it down{self._beside(held)}")
-
-    def _beside(self, held: str) -> str:
-        """What invites naming the wrong one, as a part of the rule's name: `--balance` looks for what is rare."""
-        here = self._contents.get(self._here or "", ())
-        like = any(kind_in(thing) == kind_in(held) and thing not in self._placed for thing in here)
-        return ", beside another of its kind" if like else ""
+        return Decision(f"put {held} in/on {place}", "put it down")
 
     def _first(self, kinds: Sequence[str]) -> str:
         return next((place for place in self._places if kind_in(place) in kinds), "")
