@@ -82,9 +82,8 @@ class Stock:
         return str(first), lambda action: str(self._science.step(action)[0])
 
     def _alfworld(self, task: Task) -> tuple[str, Step]:
-        from textworld_game import TextWorldGame
-
         from evalharness.envs.alfworld.adapter import _game
+        from evalharness.envs.alfworld.stock import TextWorldGame
 
         world = TextWorldGame(_game(task, None))
 

@@ -16,9 +16,8 @@ import random
 import time
 from pathlib import Path
 
-from textworld_game import TextWorldGame
-
 from evalharness.envs.alfworld import SPEC
+from evalharness.envs.alfworld.stock import TextWorldGame
 from evalharness.envs.alfworld.tasks import read_game
 from evalharness.envs.alfworld.world import World
 

@@ -67,9 +67,8 @@ class _Ours:
 
 class _StockAlfworld:
     def reset(self, task: Task) -> object:
-        from textworld_game import TextWorldGame
-
         from evalharness.envs.alfworld.adapter import _game
+        from evalharness.envs.alfworld.stock import TextWorldGame
 
         self.world = TextWorldGame(_game(task, None))
         return self.world.reset()

@@ -4,7 +4,7 @@
 
 One run plays the same random walks through both, domain by domain, in the same process, so the ratios hold where
 the absolute figures depend on the machine. Ours includes reading the action's text and wording observation and
-valid actions; pddlgym's (Python 3.11, `pip install 'evalharness[pddlgym]'`) is the bare simulator.
+valid actions; pddlgym's (Python 3.11, `pip install 'evalharness[stock]'`) is the bare simulator.
 """
 
 from __future__ import annotations

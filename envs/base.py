@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from evalharness.base.errors import UserError
 from evalharness.envs.task import MAX_TURNS as MAX_TURNS
 from evalharness.envs.task import MIN_TURNS as MIN_TURNS
 from evalharness.envs.task import Difficulty as Difficulty
@@ -236,6 +238,16 @@ class OwnBenchmark:
 
 
 @dataclass(frozen=True)
+class StockEngine:
+    """The engine that others made, where the family's own one is ours (`--engine stock`): the same games, slower."""
+
+    make: Callable[[Path | None], TextEnv]
+    packages: tuple[str, ...]
+    """Distributions that it needs; a run's manifest records them."""
+    worker: WorkerNeeds
+
+
+@dataclass(frozen=True)
 class EnvSpec:
     """What an environment's folder registers under the entry point group `evalharness.environments`."""
 
@@ -268,6 +280,26 @@ class EnvSpec:
     """(environment after a reset or a step) -> where the agent is, empty where it is not known: for the map, where
     `place` cannot find it in texts."""
     own: OwnBenchmark = field(default_factory=OwnBenchmark)
+    stock: StockEngine | None = None
+    """None: the family's simulator is the stock one already."""
+    engine: Literal["ours", "stock"] = "ours"
+    """What `make` gives, for a family that has both."""
+
+    def on_stock_engine(self) -> EnvSpec:
+        """Raises UserError if the engine is not installed."""
+        if self.stock is None:
+            return self
+        for package in self.stock.packages:
+            try:
+                version(package)
+            except PackageNotFoundError:
+                raise UserError(
+                    f"--engine stock: {self.title} needs {package}: pip install 'evalharness[stock]' (Python 3.11)"
+                ) from None
+        packages = (*self.packages, *self.stock.packages)
+        return replace(
+            self, make=self.stock.make, worker=self.stock.worker, packages=packages, engine="stock"
+        )
 
     def __post_init__(self) -> None:
         help_action = self.actions.help_action

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalharness.envs.alfworld.actions import ACTIONS
 from evalharness.envs.alfworld.perturbations import WORDING
-from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
+from evalharness.envs.base import Actions, EnvSpec, StockEngine, TaskSuites, WorkerNeeds, lazily
 
 
 def _place(action: str, observation: str) -> str | None:
@@ -16,7 +16,6 @@ SPEC = EnvSpec(
     family="alfworld",
     title="ALFWorld",
     gym_id="evalharness/ALFWorld-v0",
-    packages=("textworld",),
     held_out=False,
     make=lazily(f"{__name__}.adapter:ALFWorldEnv"),
     suites=TaskSuites(
@@ -33,4 +32,9 @@ SPEC = EnvSpec(
     # Measured: 46 MB for the process, 1 MB and half a millisecond a step for each environment.
     worker=WorkerNeeds(envs_per_worker=64, cost=0.5),
     place=_place,
+    stock=StockEngine(
+        lazily(f"{__name__}.stock:make"),
+        packages=("textworld", "fast-downward-textworld"),
+        worker=WorkerNeeds(envs_per_worker=4, cost=40.0),
+    ),
 )

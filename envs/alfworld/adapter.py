@@ -21,7 +21,7 @@ _TASK_LINE = "Your task is to: "
 
 
 class Engine(Protocol):
-    """What plays a game: `World`, or TextWorld itself (`benchmarks/textworld_game.py`)."""
+    """What plays a game: `World`, or TextWorld itself (`stock.TextWorldGame`)."""
 
     def reset(self) -> str: ...
     def step(self, command: str) -> str: ...

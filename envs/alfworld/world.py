@@ -1,6 +1,6 @@
 """A household in play: the state that a game's PDDL describes, and the text that its grammar gives.
 
-The rules are those of TextWorld's PDDL environment, which stays the measure (`benchmarks/textworld_game.py`; the tests
+The rules are those of TextWorld's PDDL environment, which stays the measure (`stock.py`; the tests
 walk both side by side). TextWorld takes 0.8 s to start a game and 30 to 50 ms a step, nearly all of it in grounding
 every action for a planner and in copying and parsing text symbols anew; nothing here needs a planner.
 """

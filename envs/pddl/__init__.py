@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
+from evalharness.envs.base import Actions, EnvSpec, StockEngine, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.pddl.actions import ACTIONS
 from evalharness.envs.pddl.perturbations import WORDING
 
@@ -24,4 +24,7 @@ SPEC = EnvSpec(
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=32, cost=0.1),
     picture=lazily(f"{__name__}.picture:picture"),
+    stock=StockEngine(
+        lazily(f"{__name__}.stock:make"), ("pddlgym",), WorkerNeeds(envs_per_worker=4, cost=10.0)
+    ),
 )

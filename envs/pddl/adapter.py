@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,9 @@ NEWS_ONLY = frozenset({"barman", "tyreworld"})
 """Domains whose observation after an action is what became true, not the whole state."""
 
 
+Engine = Callable[[str, str], GroundedProblem]
+
+
 class PddlTextEnv(TextEnv):
     """Gripper, blockworld, barman and tyreworld.
 
@@ -35,16 +39,19 @@ class PddlTextEnv(TextEnv):
     'B3 is on b1. The b3 is clear. You are holding b2. '
     """
 
-    def __init__(self, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None, *, engine: Engine | None = None) -> None:
+        """`engine`: (domain, problem) -> what plays it (default: ours; `stock` has pddlgym)."""
         super().__init__(data=data)
+        self._engine = engine or _grounded
         self._world: GroundedProblem | None = None
+        self._current: Task | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         task = task_of(options)
-        world = world_of(task)
-        self._world = world
+        world = world_of(task, self._engine)
+        self._world, self._current = world, task
         self._kind = task.kind
         self._news_only = task.kind in NEWS_ONLY
         # Sorted once by sentence, so that a state is rendered in order by one pass.
@@ -69,7 +76,7 @@ class PddlTextEnv(TextEnv):
         if parsed is None:
             return self._unchanged(UNCLEAR, valid=False)
         ground = world.find(*parsed)
-        if ground is None or self._state & ground.needs != ground.needs:
+        if ground is None or not world.allows(self._state, ground):
             return self._unchanged(NO_EFFECT, valid=False)
         after = world.result(self._state, ground)
         if after == self._state:
@@ -99,7 +106,7 @@ class PddlTextEnv(TextEnv):
         """A shortest plan (see `evalharness.envs.pddl.open.oracle`)."""
         from evalharness.envs.pddl.open.oracle import plan
 
-        found = plan(self.playing(self._world), self._kind)
+        found = plan(world_of(self.playing(self._current)), self._kind)
         return [] if found is None else [action_text(action).strip() for action in found.actions]
 
     def _moved_to(self, after: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -133,17 +140,17 @@ class PddlTextEnv(TextEnv):
         return [*actions, CHECK, LOOK] if self._news_only else [*actions, CHECK]
 
 
-def world_of(task: Task) -> GroundedProblem:
-    try:
-        if task.family != "pddl" or task.kind not in DOMAINS:
-            raise PddlError(f"{task.kind!r} is none of {', '.join(DOMAINS)}")
-        return _grounded(task.payload["domain"], task.payload["problem"])
-    except (KeyError, PddlError) as error:
-        raise InvalidTaskError(f"{task.id}: {error}") from error
-
-
 @lru_cache(maxsize=32)
 def _grounded(domain_text: str, problem_text: str) -> GroundedProblem:
     """Grounding takes 1 to 18 ms; several samples of a task follow one another. A world never changes."""
     domain = parse_domain(domain_text)
     return GroundedProblem(domain, parse_problem(problem_text, domain))
+
+
+def world_of(task: Task, engine: Engine = _grounded) -> GroundedProblem:
+    try:
+        if task.family != "pddl" or task.kind not in DOMAINS:
+            raise PddlError(f"{task.kind!r} is none of {', '.join(DOMAINS)}")
+        return engine(task.payload["domain"], task.payload["problem"])
+    except (KeyError, PddlError) as error:
+        raise InvalidTaskError(f"{task.id}: {error}") from error

@@ -83,8 +83,10 @@ class GroundedProblem:
         """The ground action, or None when it can never be carried out."""
         return self._index.get((name, arguments))
 
-    @staticmethod
-    def result(state: int, action: GroundAction) -> int:
+    def allows(self, state: int, action: GroundAction) -> bool:
+        return state & action.needs == action.needs
+
+    def result(self, state: int, action: GroundAction) -> int:
         """The state after an action whose preconditions hold."""
         return state & ~action.deletes | action.adds
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt, field_validator
 
@@ -15,6 +15,8 @@ class ExecutionConfig(Part):
     """run folder (default: one under results/)"""
     workers: Annotated[dict[str, PositiveInt], Option("FAMILY=N", operational=True)] = Field(default={})
     """environment processes of a family (default: by cores and measured cost); may be repeated"""
+    engine: Annotated[Literal["ours", "stock"], Option(later=True)] = "ours"
+    """stock: play ALFWorld on TextWorld and PDDL on pddlgym: the same games, 16 to 140 times as slow"""
     cluster: Annotated[str | None, Option("ADDRESS", operational=True)] = None
     """run the environments on a Ray cluster: ray://host:10001, host:6379, auto (this machine's), or local (our own)"""
     cluster_install: Annotated[bool, Option(no_flag=True, operational=True)] = False

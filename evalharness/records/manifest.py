@@ -85,6 +85,8 @@ class RunOptions(Stored):
     """Path or name of the model; `endpoint` for every server that the user named."""
     lora: str | None = None
     """Path or name of the adapter."""
+    engine: Literal["stock"] | None = None
+    """`stock`: ALFWorld was played by TextWorld, PDDL by pddlgym; not there: by our engines."""
     system: str | None = None
     """The system message that replaced that of the prompt files."""
     shots: int | None = None

@@ -73,6 +73,8 @@ def choose(config: RunConfig, data: Path | None, load: Load = family_tasks) -> R
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
     tasks, stands_for = selected_tasks(specs, config.selection, data, load)
     families = sorted({task.family for task in tasks})
+    if config.execution.engine == "stock":
+        specs = {**specs, **{family: specs[family].on_stock_engine() for family in families}}
     prompts = load_prompts([specs[family] for family in families], config.agent.prompts, config.adaptation)
     for family, prompt in prompts.items():
         if line := prompt.fewer_examples({task.kind for task in tasks if task.family == family}):

@@ -46,8 +46,9 @@ class NotMadeError(Exception):
 class _Slots:
     """The environments of this process, made when first used and reused from episode to episode."""
 
-    def __init__(self, family: str, data: Path | None) -> None:
-        self.spec = specs()[family]
+    def __init__(self, family: str, data: Path | None, engine: str) -> None:
+        spec = specs()[family]
+        self.spec = spec.on_stock_engine() if engine == "stock" else spec
         self.data = data
         self.environments: dict[int, TextEnv] = {}
 
@@ -106,8 +107,8 @@ def main() -> int:
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends us in its own order
     protocol = private_stdout()
-    family, data = sys.argv[1], sys.argv[2]
-    slots = _Slots(family, Path(data) if data else None)
+    family, data, engine = sys.argv[1:4]
+    slots = _Slots(family, Path(data) if data else None, engine)
     protocol.write('{"ready": true}\n')
     protocol.flush()
     for line in sys.stdin:

@@ -130,7 +130,7 @@ class WorkerProcess:
         return await asyncio.create_subprocess_exec(
             # -P: nothing of the current folder is imported, where `envs/` or `random.py` may lie.
             *(sys.executable, "-P", "-m", "evalharness.play.workers.child"),
-            *(self.spec.family, str(self.data or "")),
+            *(self.spec.family, str(self.data or ""), self.spec.engine),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=self._errors,

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textworld_game import TextWorldGame
 
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.adapter import ALFWorldEnv
 from evalharness.envs.alfworld.open.households import build_game, household_of
+from evalharness.envs.alfworld.stock import TextWorldGame
 from evalharness.envs.alfworld.tasks import read_game
 from evalharness.envs.alfworld.world import World
 from evalharness.envs.base import InvalidTaskError

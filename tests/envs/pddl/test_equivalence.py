@@ -24,7 +24,7 @@ try:
 except ImportError:
     if os.environ.get("CI"):
         raise
-    pytest.skip("needs pddlgym: pip install 'evalharness[pddlgym]'", allow_module_level=True)
+    pytest.skip("needs pddlgym: pip install 'evalharness[stock]'", allow_module_level=True)
 
 STEPS = 60
 

@@ -1,17 +1,23 @@
-"""TextWorld's own PDDL environment behind the interface of `World`, which is proven against it.
+"""`--engine stock`: TextWorld's own PDDL environment plays the games, behind the interface of `World`.
 
-Slow (about 0.8 s to start a game, 30 to 50 ms a step) and in need of TextWorld's planner library; used by the
-tests and by other benchmarks, also as `ALFWorldEnv(engine=TextWorldGame)`. Each instance loads a copy of
-that library which stays in memory: unloading it crashes the process at its end.
+About 0.8 s to start a game and 30 to 50 ms a step. Each instance loads a copy of TextWorld's planner library, which
+stays in memory: unloading it crashes the process at its end.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from evalharness.base.errors import UserError
+from evalharness.envs.alfworld.adapter import ALFWorldEnv
 from evalharness.envs.alfworld.world import readable_names
+
+
+def make(data: Path | None) -> ALFWorldEnv:
+    return ALFWorldEnv(data, engine=TextWorldGame)
 
 
 class TextWorldGame:
@@ -19,7 +25,7 @@ class TextWorldGame:
         """`policy` asks TextWorld's planner for a plan at every step, as ALFWorld's training set-up does."""
         if sys.version_info >= (3, 13):
             # Its grammar evaluates names put into locals(), which PEP 667 no longer lets through.
-            raise RuntimeError("TextWorld 1.7 plays no PDDL game on Python 3.13; use the native engine")
+            raise UserError("TextWorld 1.7 plays no PDDL game on Python 3.13; leave --engine stock out")
         from textworld.core import EnvInfos
         from textworld.envs import PddlEnv
 
