@@ -1,6 +1,7 @@
 """Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
 Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2). A
-study of seeds is read as repeats. Of any other study each run is compared. docs/statistics.md
+study of seeds is read as repeats. Of any other study each run is compared. Runs that differ in --label
+training_seed=N alone are read as one, the mean over trainings. docs/statistics.md
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.results.comparison import SCHEMA, compare_runs
-    from evalharness.results.repeats import load_repeats
     from evalharness.results.report.comparison import print_comparison, print_method, print_runs
+    from evalharness.results.trainings import join_labelled, load_joined
 
     folders = [folder for given in (args.baseline, *args.runs) for folder in _runs_of(given)]
-    comparisons = compare_runs([load_repeats(folder) for folder in folders])
+    comparisons = compare_runs(join_labelled([load_joined(folder) for folder in folders]))
     console = results_console(args)
     print_runs(console, comparisons)
     for comparison in comparisons:
@@ -43,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _runs_of(given: str) -> list[str]:
-    """What `load_repeats` takes for a run, repeats joined with commas, or a study."""
+    """What `load_joined` takes for a run, repeats joined with commas, or a study."""
     from evalharness.runs.study import read_study, run_folders
 
     folder = Path(given)

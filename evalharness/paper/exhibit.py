@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
-from evalharness.results.repeats import join_repeats
+from evalharness.results.difference import SIGNIFICANT, Difference, adjusted
+from evalharness.results.report.comparison import holm_line, tests_of_families
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
-from evalharness.results.tabular.table import Table
+from evalharness.results.tabular.table import Cell, Table
 from evalharness.results.task_range import PUBLISHED_SUITE
-from evalharness.results.trainings import SEED, in_cells, join_trainings
+from evalharness.results.trainings import SEED, in_cells, join_runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,10 +110,8 @@ def named_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) ->
 def together(entry: Entry) -> list[tuple[str, ScoredRun]]:
     """One row an entry: repeats under several seeds are read as one, and so are trainings that differ in their seed.
     What are neither are rows of their own."""
-    if (trained := join_trainings(entry.runs)) is not None:
-        return [(entry.label, trained)]
     try:
-        return [(entry.label, join_repeats(entry.runs))]
+        return [(entry.label, join_runs(entry.runs))]
     except UserError:
         names = labels_of(entry.runs)
         return [(f"{entry.label}: {name}", run) for name, run in zip(names, entry.runs, strict=True)]
@@ -166,6 +165,41 @@ class Filled:
         return self.tables[0].flat()
 
 
+def mark_significant(exhibits: Sequence[Filled]) -> list[Filled]:
+    """With a star at every significant difference. Holm's correction is over all tests of these exhibits; a comparison
+    that stands in several of them counts once."""
+    tables = [table for filled in exhibits for table in filled.tables]
+    comparisons: dict[str, dict[tuple[str, str], Difference]] = {}
+    for cell in (cell for table in tables for row in table.rows for cell in row.cells.values()):
+        if cell.test is not None:
+            comparisons.setdefault(cell.comparison, {})[cell.test.family, cell.test.measure] = cell.test
+    tests = adjusted([list(listed.values()) for listed in comparisons.values()])
+    corrected = {
+        (name, d.family, d.measure): d
+        for name, listed in zip(comparisons, tests, strict=True)
+        for d in listed
+    }
+    note = (
+        f"* Holm-adjusted p below {SIGNIFICANT}, and p by kind as well; (*) the check by kind does not confirm it. "
+        + holm_line("held-out (else pooled, or the only family's)", len(tests), tests_of_families(tests))
+    )
+
+    def mark_cell(cell: Cell) -> Cell:
+        if cell.test is None:
+            return cell
+        d = corrected[cell.comparison, cell.test.family, cell.test.measure]
+        star = "" if d.p_holm >= SIGNIFICANT else "*" if (d.p_by_kind or 1.0) < SIGNIFICANT else "(*)"
+        return replace(cell, test=d, marks=star)
+
+    def mark_table(table: Table) -> Table:
+        if not any(cell.test for row in table.rows for cell in row.cells.values()):
+            return table
+        rows = (replace(r, cells={k: mark_cell(c) for k, c in r.cells.items()}) for r in table.rows)
+        return replace(table, rows=tuple(rows), notes=(*table.notes, note))
+
+    return [replace(filled, tables=tuple(map(mark_table, filled.tables))) for filled in exhibits]
+
+
 @dataclass(frozen=True)
 class Exhibit:
     """A table or figure of the paper."""
@@ -195,7 +229,7 @@ class Exhibit:
 
     def shown(self, given: Given) -> Filled:
         """Filled; where something was given and nothing of it belongs in it, with what would."""
-        filled = self.fill(given)
+        [filled] = mark_significant([self.fill(given)])
         if (given.entries or given.data or given.mtbench) and not self.takes(given):
             filled = replace(filled, missing=(*filled.missing, f"what fills it: {self.command}"))
         return filled

@@ -14,7 +14,7 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.base.terminal import line
 from evalharness.paper import hotpotqa_table
 from evalharness.paper.data_exhibits import FIGURE6, FIGURE7, FIGURE11, TABLE6
-from evalharness.paper.exhibit import Exhibit, Filled, Given
+from evalharness.paper.exhibit import Exhibit, Filled, Given, mark_significant
 from evalharness.paper.family_exhibits import (
     FIGURE1,
     FIGURE5,
@@ -80,13 +80,10 @@ _SLOW = frozenset({FIGURE6.name, FIGURE7.name})
 
 
 def exhibits_for_page(given: Given) -> list[dict[str, Any]]:
-    """Every exhibit; with its tables where something given stands in it."""
-    found = []
-    for exhibit in EXHIBITS.values():
-        entry = {**exhibit.to_json(given), "tables": []}
-        if entry["filled_by"] and exhibit.name not in _SLOW:
-            filled = exhibit.fill(given)
-            entry["tables"] = [table_for_page(table) for table in filled.tables]
-            entry["missing"] = list(filled.missing)
-        found.append(entry)
-    return found
+    """Every exhibit; with its tables where something given stands in it. Tests are corrected over all of them."""
+    entries = {name: {**exhibit.to_json(given), "tables": []} for name, exhibit in EXHIBITS.items()}
+    names = [name for name, entry in entries.items() if entry["filled_by"] and name not in _SLOW]
+    for name, filled in zip(names, mark_significant([EXHIBITS[n].fill(given) for n in names]), strict=True):
+        tables = [table_for_page(table) for table in filled.tables]
+        entries[name] |= {"tables": tables, "missing": list(filled.missing)}
+    return list(entries.values())

@@ -8,7 +8,7 @@ from dataclasses import replace
 from evalharness.paper.exhibit import Filled, Given, together
 from evalharness.paper.protocol import aspects, differ, phrases
 from evalharness.results.comparison import comparable_groups, compare_runs
-from evalharness.results.difference import SIGNIFICANT
+from evalharness.results.difference import Difference
 from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, columns_of, row_of
 from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
 from evalharness.results.leaderboard.standings import Leaderboard
@@ -16,7 +16,7 @@ from evalharness.results.published import OTHERS, PublishedRow, family_columns, 
 from evalharness.results.score import ESTIMATED, MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.tabular.table import Cell, Column, Row, Table, percent_cell
-from evalharness.results.trainings import SEED, difference_interval, seeds_of
+from evalharness.results.trainings import SEED, seeds_of
 
 
 def legend(table: Sequence[Row]) -> list[str]:
@@ -92,20 +92,14 @@ def differences(
 ) -> tuple[list[Table], list[str]]:
     """(a table of every run against the first that it can be compared with, paired by task; why some are not)."""
     groups, reasons = comparable_groups([run for _, run in runs])
-    rows, tests = [], list[int]()
+    rows = []
     for group in groups:
-        if len(group) < 2:
-            continue
-        tests.append(0)
-        for number, comparison in zip(group[1:], compare_runs([runs[i][1] for i in group]), strict=True):
-            cells = {}
-            for d in comparison.differences:
-                tests[-1] += 1
-                ends = difference_interval(
-                    runs[group[0]][1], runs[number][1], d.family, d.measure, d.difference, d.ci95
-                )
-                star = "*" if d.p_holm < SIGNIFICANT and not ends[0] <= 0 <= ends[1] else ""
-                cells[f"{d.family}_{d.measure}"] = percent_cell(d.difference, ends, star)
+        compared = compare_runs([runs[i][1] for i in group]) if len(group) > 1 else []
+        for number, comparison in zip(group[1:], compared, strict=True):
+            cells = {
+                f"{d.family}_{d.measure}": difference_cell(d, comparison.baseline, comparison.run)
+                for d in comparison.differences
+            }
             rows.append(Row(f"{runs[number][0]} - {runs[group[0]][0]}", cells, source="run"))
     why = [f"{runs[i][0]} is not paired: {text}" for i, text in reasons.items()]
     if not rows:
@@ -117,10 +111,17 @@ def differences(
             signed += [
                 Column(f"{total}_{m}", names.get(m, m), title, columns[0].decimals, True) for m in MEASURES
             ]
-    over = f"{' and '.join(map(str, tests))} tests"
-    over += ", each group of comparable runs by itself" if len(tests) > 1 else ""
-    notes = (f"paired by task, points; * Holm-adjusted p below {SIGNIFICANT} over {over}",)
-    return [Table("differences between rows of ours", tuple(signed), tuple(rows), notes=notes)], why
+    return [
+        Table(
+            "differences between rows of ours", tuple(signed), tuple(rows), notes=("paired by task, points",)
+        )
+    ], why
+
+
+def difference_cell(d: Difference, baseline: ScoredRun, run: ScoredRun) -> Cell:
+    """In points, with its test."""
+    cell = percent_cell(d.difference, d.ci95)
+    return replace(cell, test=d, comparison=f"{baseline.folder}\n{run.folder}")
 
 
 def labels_in(given: Given) -> list[str]:

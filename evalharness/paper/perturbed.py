@@ -9,7 +9,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.grouping import grouped
 from evalharness.envs.base import EnvSpec
 from evalharness.paper.exhibit import Entry, Exhibit, Filled, Given
-from evalharness.paper.family_table import legend, protocol_lines
+from evalharness.paper.family_table import difference_cell, legend, protocol_lines
 from evalharness.paper.protocol import aspects, differ, phrases
 from evalharness.results.leaderboard.marked_rows import DIFFERS
 from evalharness.results.leaderboard.standing_rows import Benchmark
@@ -152,7 +152,7 @@ def _fill(given: Given) -> Filled:
             Row(label, cells_of(sweep, whole=whole), "ours", "run", DIFFERS if differs else "", about)
         )
         if UNPERTURBED in chosen and len(chosen) > 1:
-            paired.append(_paired(label, sweep))
+            paired.append(_paired(label, sweep, chosen))
     notes = (
         "Average and Std (population) are over the unperturbed column and all perturbations; "
         f"the last column averages {', '.join(first)} alone, as the first preprint does",
@@ -166,16 +166,14 @@ def _fill(given: Given) -> Filled:
             for c in columns
             if any(c.key in row.cells for row in paired)
         )
-        note = "perturbed - unperturbed, paired by task, points; * Holm-adjusted p below 0.05"
+        note = "perturbed - unperturbed, paired by task, points"
         tables.append(Table("differences between runs of ours", shown, tuple(paired), notes=(note,)))
     return Filled(tuple(tables), (*given.left_out, *problems, *_missing(given)))
 
 
-def _paired(label: str, sweep: Sweep) -> Row:
+def _paired(label: str, sweep: Sweep, runs: Mapping[str, ScoredRun]) -> Row:
     cells = {
-        f"{column.name.lower()}_{m}": percent_cell(
-            d.difference, d.ci95, "*" if d.p_holm < 0.05 and not d.ci95[0] <= 0 <= d.ci95[1] else ""
-        )
+        f"{column.name.lower()}_{m}": difference_cell(d, runs[UNPERTURBED], runs[column.name])
         for column in sweep.columns
         for m, d in column.differences.items()
     }

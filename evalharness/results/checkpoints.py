@@ -39,7 +39,6 @@ class Point:
     ci95: Mapping[str, Mapping[str, tuple[float, float]]]
     against_first: Mapping[str, Difference] = field(default_factory=dict)
     """Measure -> this checkpoint against the first, paired by task, of the `score` column."""
-    against_best: Mapping[str, Difference] = field(default_factory=dict)
     training_reward: float | None = None
     """Mean of the rewards that the training logged since the point before; None if it logged none."""
 
@@ -90,8 +89,7 @@ class Training:
                 "rate": point.rates[column][measure],
                 "ci95_low": point.ci95[column][measure][0],
                 "ci95_high": point.ci95[column][measure][1],
-                **_tests("first", point.against_first.get(measure) if column == self.score else None),
-                **_tests("best", point.against_best.get(measure) if column == self.score else None),
+                **_tests(point.against_first.get(measure) if column == self.score else None),
                 "best": point.name == self.best,
                 "training_reward": point.training_reward,
             }
@@ -101,9 +99,9 @@ class Training:
         ]
 
 
-def _tests(against: str, found: Difference | None) -> dict[str, Any]:
+def _tests(against_first: Difference | None) -> dict[str, Any]:
     names = ("difference", "p", "p_holm")
-    return {f"{name}_{against}": getattr(found, name) if found else None for name in names}
+    return {f"{name}_first": getattr(against_first, name, None) for name in names}
 
 
 def training_of(
@@ -116,8 +114,7 @@ def training_of(
     rewards: Rewards | None = None,
 ) -> Training:
     """`runs`: checkpoint -> its place on the axis and its run; `select`: checkpoint -> its run on the suite that the
-    best is chosen on, where that is another; `rewards`: what the training logged. Holm's correction is over all tests,
-    both measures.
+    best is chosen on, where that is another; `rewards`: what the training logged.
 
     Raises UserError where the runs are not of one protocol or not over the same tasks.
     """
@@ -131,11 +128,11 @@ def training_of(
     require_comparable(list(choosing.values()))
     best, chance = _choose(choosing, by)
     score, stands_for = _score_column(scored), _stands_for(scored.values())
-    tested = _tested(scored, score, stands_for, best)
+    tested = _test_against_first(scored, score, stands_for)
     points: list[Point] = []
     for name, (x, run) in ordered.items():
         reward = _mean_reward(rewards or {}, points[-1].x if points else -1, x)
-        points.append(_point(name, x, run, score, stands_for, tested, reward))
+        points.append(_point(name, x, run, score, stands_for, tested.get(name, {}), reward))
     return Training(
         model=model,
         axis=axis,
@@ -191,7 +188,7 @@ def _point(
     run: ScoredRun,
     score: str,
     stands_for: Mapping[str, int],
-    tested: Mapping[tuple[str, str, str], Difference],
+    against_first: Mapping[str, Difference],
     training_reward: float | None,
 ) -> Point:
     rates: dict[str, dict[str, float]] = {}
@@ -210,10 +207,6 @@ def _point(
     )
     rates[score] = {measure: getattr(whole, f"{measure}_rate") for measure in MEASURES}
     intervals[score] = {measure: getattr(whole, f"{measure}_rate_ci95") for measure in MEASURES}
-    against = {
-        key: {m: tested[key, name, m] for m in MEASURES if (key, name, m) in tested}
-        for key in ("first", "best")
-    }
     return Point(
         name=name,
         x=x,
@@ -222,8 +215,7 @@ def _point(
         expected=sum(run.manifest.counts.values()),
         rates=rates,
         ci95=intervals,
-        against_first=against["first"],
-        against_best=against["best"],
+        against_first=against_first,
         training_reward=training_reward,
     )
 
@@ -267,27 +259,29 @@ def _choose(runs: Mapping[str, ScoredRun], by: str) -> tuple[str, stats.LeadByCh
     return best, stats.lead_by_chance(list(strata.values()))
 
 
-def _tested(
-    runs: Mapping[str, ScoredRun], score: str, stands_for: Mapping[str, int], best: str
-) -> dict[tuple[str, str, str], Difference]:
-    """(`first` or `best`, checkpoint, measure) -> the test, corrected for all of them."""
-    found: dict[tuple[str, str, str], Difference] = {}
-    first = next(iter(runs))
-    for against, baseline in (("first", first), ("best", best)):
-        for name, run in runs.items():
-            if name == baseline or (against == "best" and best == first):
-                continue
-            common = _common([runs[baseline], run])
-            one, other = (_counted(each, score, common) for each in (runs[baseline], run))
-            pairs = {family: list(zip(one[family], other[family], strict=True)) for family in one}
-            subset = subset_pairs(pairs, runs[baseline], run) if stands_for else None
-            for measure in MEASURES:
-                found[against, name, measure] = (
-                    estimated_difference(score, measure, subset, stands_for)
-                    if subset
-                    else difference_of(score, measure, list(pairs.values()))
-                )
-    return dict(zip(found, adjusted(list(found.values())), strict=True))
+def _test_against_first(
+    runs: Mapping[str, ScoredRun], score: str, stands_for: Mapping[str, int]
+) -> dict[str, dict[str, Difference]]:
+    """Checkpoint -> measure -> its test, corrected among the checkpoints, as `compare` does."""
+    (_, first), *others = runs.items()
+    found = []
+    for _, run in others:
+        common = _common([first, run])
+        one, other = (_counted(each, score, common) for each in (first, run))
+        pairs = {family: list(zip(one[family], other[family], strict=True)) for family in one}
+        subset = subset_pairs(pairs, first, run) if stands_for else None
+        found.append(
+            [
+                estimated_difference(score, measure, subset, stands_for)
+                if subset
+                else difference_of(score, measure, list(pairs.values()))
+                for measure in MEASURES
+            ]
+        )
+    return {
+        name: {test.measure: test for test in tests}
+        for (name, _), tests in zip(others, adjusted(found), strict=True)
+    }
 
 
 def _notes(

@@ -21,6 +21,7 @@ from evalharness.results.html.document import html_table, percent
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED, kind_scores
 from evalharness.results.scored_run import ScoredRun, common_tasks, require_same, require_same_turns
+from evalharness.results.trainings import over_trainings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,7 +161,7 @@ def _describe(run: ScoredRun) -> dict[str, Any]:
 
 
 def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> list[Comparison]:
-    """Every run against the first. Holm's correction is over all tests of all of them. `numbers`: the runs' places
+    """Every run against the first, corrected over all of them (`adjusted`). `numbers`: the runs' places
     among those that a person sees, where these are more; their letters follow from it.
 
     Raises UserError where a comparison would mean nothing: other suites, turn limits, labels or contents of tasks.
@@ -172,8 +173,8 @@ def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None
     comparisons = [
         _compare(runs[0], run, (letters[0], name)) for run, name in zip(runs[1:], letters[1:], strict=True)
     ]
-    corrected = iter(adjusted([d for c in comparisons for d in c.differences]))
-    return [replace(c, differences=tuple(next(corrected) for _ in c.differences)) for c in comparisons]
+    corrected = adjusted([c.differences for c in comparisons])
+    return [replace(c, differences=tuple(tests)) for c, tests in zip(comparisons, corrected, strict=True)]
 
 
 def comparable_groups(runs: Sequence[ScoredRun]) -> tuple[list[list[int]], dict[int, str]]:
@@ -233,6 +234,7 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
     elif len(pairs) > 1:
         together = [pairs[family] for family in sorted(pairs)]
         differences += [difference_of(POOLED, measure, together) for measure in MEASURES]
+    differences = [over_trainings(d, baseline, run) for d in differences]
     differences.sort(key=lambda d: MEASURES.index(d.measure))
     scored = any(d.family in (HELD_OUT, ESTIMATED) for d in differences)
     all_pairs = [pair for listed in pairs.values() for pair in listed]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalharness import stats
+from evalharness.base.grouping import grouped
+from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
 from evalharness.results.scored_run import TaskScore
 
 SIGNIFICANT = 0.05
@@ -38,9 +40,9 @@ class Difference:
     test: str
     """`mcnemar`: mid-p; `permutation`: of the signs of the paired differences, mid-p; `attempts`: of the attempts
     within tasks, where a task has more of them in one run; `subset`: what the interval of an estimate leaves out where
-    it ends at 0."""
+    it ends at 0; `trainings`: Student's t over trainings, for means over several."""
     p_holm: float
-    """Adjusted over all tests that were asked for at once."""
+    """Adjusted over the tests that were asked for at once, see `adjusted`."""
     wins: int
     ties: int
     losses: int
@@ -189,7 +191,33 @@ def _standard_errors(
     }
 
 
-def adjusted(differences: Sequence[Difference]) -> list[Difference]:
-    """With Holm's correction of the tests over tasks."""
-    corrected = stats.holm([d.p for d in differences])
-    return [replace(d, p_holm=p_holm) for d, p_holm in zip(differences, corrected, strict=True)]
+def adjusted(comparisons: Sequence[Sequence[Difference]]) -> list[list[Difference]]:
+    """With Holm's correction. `comparisons`: the tests of each run against its baseline.
+
+    Three groups of hypotheses, each corrected over all comparisons: success of the headline (`headline`), its progress,
+    and the families. No test of a comparison has a p below that of its headline's success, so that the chance of any
+    false star is that of the first group, 5 % (serial gatekeeping: Dmitrienko, Tamhane & Bretz, Multiple Testing
+    Problems in Pharmaceutical Statistics (2010), section 5.2).
+    """
+    heads = [headline(tests) for tests in comparisons]
+
+    def group(d: Difference, head: str) -> str:
+        return d.measure if d.family == head else "families"
+
+    groups = grouped(
+        (group(d, head), d.p) for tests, head in zip(comparisons, heads, strict=True) for d in tests
+    )
+    holm = {name: iter(stats.holm(ps)) for name, ps in groups.items()}
+    found = []
+    for tests, head in zip(comparisons, heads, strict=True):
+        own = [replace(d, p_holm=next(holm[group(d, head)])) for d in tests]
+        least = next((d.p_holm for d in own if (d.family, d.measure) == (head, MEASURES[0])), 0.0)
+        found.append([replace(d, p_holm=max(d.p_holm, least)) for d in own])
+    return found
+
+
+def headline(tests: Sequence[Difference]) -> str:
+    """What a comparison is about first: the held-out score, else its estimate, else what is pooled, else the only
+    family."""
+    families = [d.family for d in tests]
+    return next((name for name in (HELD_OUT, ESTIMATED, POOLED) if name in families), families[0])

@@ -4,30 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
-from evalharness.results.scored_run import ScoredRun, load_scored_run
+from evalharness.results.scored_run import ScoredRun
 
 _MAY_DIFFER = ("seed", "samples")
 """Keys of a configuration in which repeats may differ."""
-
-
-def load_repeats(text: str) -> ScoredRun:
-    """The run in the folder `text`, or the repeats in several folders joined with commas, as one."""
-    folders = text.split(",") if "," in text and not _is_there(text) else [text]
-    if "" in folders:
-        raise UserError(f"{text!r} has an empty part; repeats are run folders joined with commas: A1,A2,A3")
-    return join_repeats([load_scored_run(Path(folder)) for folder in folders])
-
-
-def _is_there(text: str) -> bool:
-    try:
-        return Path(text).exists()
-    except OSError:  # too long for one name: several folders, then
-        return False
 
 
 def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:

@@ -17,7 +17,7 @@ from evalharness.results.difference import Difference, columns_of
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.touched import Touched
-from evalharness.results.trainings import difference_interval, interval_of
+from evalharness.results.trainings import interval_of
 
 SCHEMA = 1
 PLANS = "plans"
@@ -126,8 +126,7 @@ def sweep_of(
     first_average: Sequence[str] = (),
 ) -> Sweep:
     """`runs`: column -> run, `UNPERTURBED` first; `touched`: column -> the tasks that its perturbation touches;
-    `first_average`: the perturbations of `Sweep.first_average`. Holm's correction is over all tests of all tasks, both
-    measures.
+    `first_average`: the perturbations of `Sweep.first_average`.
 
     Raises UserError where the runs are not of one model and protocol.
     """
@@ -142,14 +141,7 @@ def sweep_of(
     comparisons = compare_runs(list(runs.values())) if len(runs) > 1 else []
     differences: dict[str, dict[str, Difference]] = {name: {} for name in runs}
     for name, comparison in zip(list(runs)[1:], comparisons, strict=True):
-        run = runs[name]
-        differences[name] = {
-            d.measure: replace(
-                d, ci95=difference_interval(first, run, family, d.measure, d.difference, d.ci95)
-            )
-            for d in comparison.differences
-            if d.family == family
-        }
+        differences[name] = {d.measure: d for d in comparison.differences if d.family == family}
     columns = tuple(
         _with_touched(_column(name, run, differences[name]), first, run, (touched or {}).get(name))
         for name, run in runs.items()

@@ -7,34 +7,73 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from evalharness.base.errors import UserError
 from evalharness.records.manifest import Manifest
-from evalharness.results.repeats import differing, joined
+from evalharness.results.difference import Difference
+from evalharness.results.repeats import differing, join_repeats, joined
 from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
-from evalharness.results.scored_run import ScoredRun
+from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.stats.intervals import Interval
-from evalharness.stats.trainings import Scores, difference_over_trainings, over_trainings, seed_error
+from evalharness.stats.trainings import Scores, compare_trainings, mean_over_trainings
 
 T = TypeVar("T")
 SEED = "training_seed"
 """The label that says which."""
+_OF_WEIGHTS = ("model", "model_name", "lora")
+"""Parts of an identity in which trainings differ."""
 
 
 def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
-    """None unless all say their seed, each another, and they differ in nothing but their model's weights."""
+    """None unless all say their seed, each another, and they differ in nothing but their model's weights. Called what
+    they are labelled with (`--label mode=full`)."""
     seeds = [run.labels.get(SEED) for run in runs]
     if len(runs) < 2 or None in seeds or len(set(seeds)) < len(seeds):
         return None
-    if any(
-        key.partition(".")[0] not in ("model", "model_name")
-        for run in runs[1:]
-        for key in differing(runs[0], run)
-    ):
+    if any(key.partition(".")[0] not in _OF_WEIGHTS for run in runs[1:] for key in differing(runs[0], run)):
         return None
-    return replace(joined(runs), repeats=(), trainings=tuple(runs))
+    mean = joined(runs)
+    labels = [value for key, value in runs[0].labels.items() if key != SEED]
+    manifest = mean.manifest.model_copy(update={"model_name": " ".join(labels) or mean.manifest.model_name})
+    return replace(mean, manifest=manifest, repeats=(), trainings=tuple(runs))
+
+
+def join_runs(runs: Sequence[ScoredRun]) -> ScoredRun:
+    """Trainings that differ in their seed, or repeats, as one. Raises UserError where the runs are neither."""
+    return join_trainings(runs) or join_repeats(runs)
+
+
+def load_joined(text: str) -> ScoredRun:
+    """The run in the folder `text`, or the repeats or trainings in several folders joined with commas, as one."""
+    folders = text.split(",") if "," in text and not _is_there(text) else [text]
+    if "" in folders:
+        raise UserError(
+            f"{text!r} has an empty part; repeats and trainings are run folders joined with commas: A1,A2,A3"
+        )
+    return join_runs([load_scored_run(Path(folder)) for folder in folders])
+
+
+def _is_there(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # too long for one name: several folders, then
+        return False
+
+
+def join_labelled(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
+    """The runs in their order; those that differ in their training's seed alone are one."""
+    cells: dict[Any, list[ScoredRun]] = {}
+    for run in runs:
+        labels = {**run.labels}
+        alike = SEED if labels.pop(SEED, None) is not None else str(run.folder)
+        setting = (run.suite, run.agent, run.perturbation, run.submitted and run.submitted.name)
+        cells.setdefault((alike, *sorted(labels.items()), setting), []).append(run)
+    joined_cells = ((join_trainings(cell), cell) for cell in cells.values())
+    return [run for trained, cell in joined_cells for run in ([trained] if trained else cell)]
 
 
 def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list[T]]]:
@@ -83,26 +122,42 @@ def interval_of(run: ScoredRun, family: str, measure: str, rate: float, ends: In
     """Of a rate with the interval `ends` over tasks. As it is for a run of one training."""
     if not run.trainings or not (scores := _scores(run, family, measure, _played(run))):
         return ends
-    error = seed_error(scores)
-    return over_trainings(ends, rate, [error], error.tasks, (0.0, 1.0))
+    return mean_over_trainings(ends, rate, scores)
 
 
-def difference_interval(
-    first: ScoredRun, second: ScoredRun, family: str, measure: str, difference: float, ends: Interval
-) -> Interval:
-    """Of second - first, paired by task with the interval `ends` over tasks. Trainings that are the same on both sides
-    are paired, too (a perturbation); others are independent."""
+def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Difference:
+    """The difference second - first with intervals and p that hold trainings and tasks; as it is of single runs that
+    are no mean over trainings.
+
+    Trainings that are the same on both sides are paired, too (a perturbation); others are independent.
+    """
     if not (first.trainings or second.trainings):
-        return ends
+        return d
     pair = [run if run.trainings else replace(run, trainings=(run,)) for run in (first, second)]
     tasks = _played(pair[0]) & _played(pair[1])
-    scores = [_scores(run, family, measure, tasks) for run in pair]
-    if not scores[0]:
-        return ends
-    if _models(pair[0]) == _models(pair[1]) and len(pair[0].trainings) > 1:
-        error = seed_error([b - a for a, b in zip(*scores, strict=True)])
-        return over_trainings(ends, difference, [error], error.tasks, (-1.0, 1.0))
-    return difference_over_trainings(ends, difference, scores[0], scores[1])
+    scores = [_scores(run, d.family, d.measure, tasks) for run in pair]
+    test = compare_trainings(
+        scores[0],
+        scores[1],
+        paired=_models(pair[0]) == _models(pair[1]),
+        alone=all(SEED in run.labels for run in (first, second)),
+    )
+    test = replace(test, difference=d.difference)  # an estimate weights its tasks
+    by_kind = d.ci95_by_kind
+    return replace(
+        d,
+        ci95=test.interval(d.ci95),
+        p=test.p(d.ci95),
+        p_holm=test.p(d.ci95),
+        test="trainings",
+        detectable=test.detectable,
+        ci95_by_kind=by_kind and test.interval(by_kind),
+        p_by_kind=by_kind and test.p(by_kind),
+        smallest_p_by_kind=None,
+        standard_error_tasks=None,
+        standard_error_attempts_baseline=None,
+        standard_error_attempts_run=None,
+    )
 
 
 def _models(run: ScoredRun) -> list[Mapping[str, Any]]:

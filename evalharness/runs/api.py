@@ -22,10 +22,10 @@ from evalharness.results.html.document import html_table, percent
 from evalharness.results.leaderboard.leaderboards import make_leaderboard
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.leaderboard.standings import Leaderboard
-from evalharness.results.repeats import join_repeats
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.summary import earlier_timing, summarize
+from evalharness.results.trainings import join_runs
 from evalharness.runs.evaluation import evaluate, unwatched
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _scores(run: AnyRun) -> ScoredRun:
 def _joined(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
     if isinstance(runs, Run | str | Path):
         return _scores(runs)
-    return join_repeats([_scores(run) for run in runs])
+    return join_runs([_scores(run) for run in runs])
 
 
 def run(model: str, *, data: str | Path | None = None, show_progress: bool = False, **options: Any) -> Run:
@@ -162,8 +162,10 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
 
 
 def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun]) -> Comparison:
-    """`run` against `baseline`, paired by task, as `evalharness compare`; lists are repeats, runs that differ in
-    their seed alone. Raises `UserError` where that means nothing (other suites, turn limits, labels)."""
+    """`run` against `baseline`, paired by task, as `evalharness compare`; lists are repeats or
+    trainings, runs that differ in their seed alone.
+
+    Raises `UserError` where that means nothing (other suites, turn limits, labels)."""
     return compare_runs([_joined(baseline), _joined(run)])[0]
 
 

@@ -118,3 +118,29 @@ def test_the_pooled_difference_of_several_families_holds_seeds_and_tasks(tmp_pat
         assert row["pooled_progress"] == pytest.approx(expected)
         widths.append(row["pooled_progress_ci95_high"] - row["pooled_progress_ci95_low"])
     assert widths[1] > 2 * widths[0]
+
+
+def test_trainings_labelled_by_hand_are_one_row_in_every_command(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_run(
+        study / "all_turns-seed1", {"alfworld": NONE}, name="other",
+        label={"mode": "all_turns", "training_seed": "1"},
+    )  # fmt: skip
+    folders = [
+        str(study / name) for name in ("full-seed0", "full-seed1", "all_turns-seed0", "all_turns-seed1")
+    ]
+    target = tmp_path / "compared.json"
+    assert main(["compare", *folders, "--json", str(target)]) == 0
+    [comparison] = json.loads(target.read_text())["comparisons"]
+    assert main(["compare", ",".join(folders[:2]), ",".join(folders[2:]), "--json", str(target)]) == 0
+    assert json.loads(target.read_text())["comparisons"] == [comparison]
+    [success, _] = comparison["differences"]
+    assert success["test"] == "trainings"
+    assert success["difference"] == pytest.approx(-0.625)
+    assert main(["paper", "table2", *folders, "--json", str(target)]) == 0
+    [row] = json.loads(target.read_text())["tables"][1]["rows"]
+    assert row["alfworld_success_p"] == success["p"]
+    capsys.readouterr()
+    assert main(["leaderboard", *folders, "--no-published", "--json", str(target)]) == 0
+    assert [row["name"] for row in json.loads(target.read_text())["rows"]] == ["full", "all_turns"]

@@ -168,7 +168,6 @@ def test_full_weights_each_get_a_server_and_the_study_goes_on_where_it_was(
     last = found["points"][-1]["against_first"]["success"]
     assert last["p"] == pytest.approx(stats.mcnemar_midp(20, 0))
     assert last["p_holm"] >= last["p"]
-    assert found["points"][0]["against_best"]["success"]["difference"] == -1
     assert found["chance"]["lead"] == pytest.approx(1 - 1.25 / 3)
     assert "best by progress: checkpoint-100, 100.0 [" in done.stdout
     rows = list(csv.DictReader((tmp_path / "result.csv").open()))

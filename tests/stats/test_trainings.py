@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from evalharness.stats import rate_interval
-from evalharness.stats.trainings import over_trainings, seed_error
+from evalharness.stats.trainings import compare_trainings, mean_over_trainings, seed_error
 
 
 def test_the_variances_are_those_of_a_two_way_analysis() -> None:
@@ -36,11 +37,9 @@ def test_families_that_differ_are_no_error() -> None:
 def test_trainings_that_agree_add_nothing_and_no_interval_leaves_the_scale() -> None:
     alike = np.array([[0.0, 1.0, 1.0, 0.0, 1.0]] * 3)
     ends = rate_interval(list(alike.mean(axis=0)), binary=True)
-    error = seed_error([alike])
-    assert over_trainings(ends, 0.6, [error], error.tasks, (0.0, 1.0)) == pytest.approx(ends)
+    assert mean_over_trainings(ends, 0.6, [alike]) == pytest.approx(ends)
     apart = np.array([[0.0] * 5, [1.0] * 5])
-    error = seed_error([apart])
-    assert over_trainings((0.2, 0.8), 0.5, [error], error.tasks, (0.0, 1.0)) == (0.0, 1.0)
+    assert mean_over_trainings((0.2, 0.8), 0.5, [apart]) == (0.0, 1.0)
 
 
 @pytest.mark.slow
@@ -57,9 +56,39 @@ def test_it_covers_where_trainings_differ_and_the_interval_over_tasks_does_not()
         logits = 0.5 * draw.standard_normal(3)[:, None] + 1.5 * draw.standard_normal(134)
         scores = (draw.random(logits.shape) < chance(logits)).astype(float)
         ends = rate_interval(list(scores.mean(axis=0)), binary=True)
-        error = seed_error([scores])
-        low, high = over_trainings(ends, float(scores.mean()), [error], error.tasks, (0.0, 1.0))
+        low, high = mean_over_trainings(ends, float(scores.mean()), [scores])
         plain += ends[0] <= truth <= ends[1]
         wide += low <= truth <= high
     assert plain < 0.85 * 300
     assert wide > 0.9 * 300
+
+
+def test_the_p_of_a_difference_is_students_t_over_trainings_and_agrees_with_its_interval() -> None:
+    """Tasks that do not vary: the two-sample t test of the trainings' means."""
+    first, second = (
+        np.tile(np.array(means)[:, None], (1, 9)) for means in ((0.2, 0.3, 0.4), (0.5, 0.6, 0.5))
+    )
+    test = compare_trainings([first], [second])
+    expected = ttest_ind(second.mean(axis=1), first.mean(axis=1))
+    ends = (test.difference, test.difference)
+    assert test.p(ends) == pytest.approx(expected.pvalue)
+    low, high = test.interval(ends)
+    assert (low, high) == pytest.approx(tuple(expected.confidence_interval()))
+    assert (low > 0) == (test.p(ends) < 0.05)
+
+
+def test_a_single_training_has_the_spread_of_the_others_and_an_untrained_model_has_none() -> None:
+    draw = np.random.default_rng(8)
+    first, second = draw.random((3, 30)) + draw.random(3)[:, None], draw.random((1, 30))
+    ends = (-0.6, -0.4)
+    single, untrained = (compare_trainings([first], [second], alone=alone) for alone in (True, False))
+    assert single.p(ends) > untrained.p(ends)
+
+
+def test_trainings_are_paired_with_themselves() -> None:
+    draw = np.random.default_rng(9)
+    plain = draw.random((3, 30)) + 3 * draw.random(3)[:, None]
+    perturbed = plain - 0.1
+    paired = compare_trainings([plain], [perturbed], paired=True)
+    apart = compare_trainings([plain], [perturbed])
+    assert paired.p((-0.12, -0.08)) < 0.005 < 0.5 < apart.p((-0.12, -0.08))

@@ -12,6 +12,7 @@ from evalharness.results.leaderboard.standings import Leaderboard, Standing, Ver
 from evalharness.results.published import MAIN, family_columns, load_table
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, of_family, require_same, require_same_turns
+from evalharness.results.trainings import join_labelled
 
 _WAY_OUT = "leave it out, or rank runs alone with --no-published"
 
@@ -31,6 +32,7 @@ def make_leaderboard(
 
     Raises UserError where rows do not belong in one table, or `sort` or a declared family is none.
     """
+    runs = join_labelled(runs)
     for run in runs:
         if benchmark.apart.issuperset(run.manifest.counts):
             family = min(run.manifest.counts)
@@ -42,10 +44,10 @@ def make_leaderboard(
         runs = [of_family(run, family) for run in runs for family in benchmark.sizes]
     require_one_table(runs, benchmark if published else None)
     rows = load_table(own.name if own else MAIN) if published else []
-    declared, checked = held_in or {}, verification or {}
+    declared, checked = held_in or {}, {run.folder: _verified(run, verification or {}) for run in runs}
     standings = [published_row(row, benchmark) for row in rows]
     standings += [
-        own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked.get(run.folder))
+        own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked[run.folder])
         for run, label in zip(runs, _names(runs), strict=True)
     ]
     listed = {family for run in runs for family in run.manifest.counts} - benchmark.apart
@@ -67,6 +69,12 @@ def make_leaderboard(
         notes=(*((own.note,) if own and own.note and published else ()), *notes),
     )
     return _sorted(board, sort) if sort else board
+
+
+def _verified(run: ScoredRun, verification: Mapping[Path, Verification]) -> Verification | None:
+    """Of a mean over trainings: whether all of them were."""
+    checked = [verification.get(each.folder) for each in run.trainings or (run,)]
+    return checked[0] if len(set(checked)) == 1 else "not verified"
 
 
 def _names(runs: Sequence[ScoredRun]) -> list[str]:

@@ -233,15 +233,17 @@ def own_row(
     corrected = _Corrected()
     for family, scores in run.by_family.items():
         score = family_score(scores)
-        tasks = [(s.task_id, s.task_hash) for s in scores]
-        # An episode may say that it is of a family that the manifest does not name: no range has its limit.
-        if found := family_range(tasks, ranges, score.given(), run.turn_limits.get(family, 0)):
-            corrected.add(family, found, shown=True)
+        given = score.given()
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             values[column] = getattr(score, rate)
             ends = getattr(score, f"{rate}_ci95")
             intervals[column] = interval_of(run, family, measure, getattr(score, rate), ends)
+            given[f"{rate}_ci95"] = intervals[column]
+        tasks = [(s.task_id, s.task_hash) for s in scores]
+        # An episode may say that it is of a family that the manifest does not name: no range has its limit.
+        if found := family_range(tasks, ranges, given, run.turn_limits.get(family, 0)):
+            corrected.add(family, found, shown=True)
     held_out, withheld = run.held_out
     for measure in MEASURES:
         column = f"{HELD_OUT}_{measure}"

@@ -10,7 +10,7 @@ from evalharness.base.terminal import plain_table, remark
 from evalharness.base.text import printable
 from evalharness.results.checkpoints import Point, Training
 from evalharness.results.html.document import percent
-from evalharness.results.report.comparison import p_value, print_head
+from evalharness.results.report.comparison import holm_line, p_value, print_head
 from evalharness.results.score import MEASURES
 
 
@@ -51,14 +51,14 @@ def families_table(training: Training) -> Table:
     return table
 
 
-def tests_table(training: Training, against: str) -> Table:
-    """`against`: `first` or `best`; without rows where that is no test."""
-    table = plain_table("", "n", f"against the {against} [95 % CI]", "p", "Holm", "w/t/l")
+def tests_table(training: Training) -> Table:
+    """Every checkpoint against the first; without rows if there is one checkpoint."""
+    table = plain_table("", "n", "against the first [95 % CI]", "p", "Holm", "w/t/l")
     for measure in MEASURES:
         found = [
             (point, test)
             for point in training.points
-            if (test := getattr(point, f"against_{against}").get(measure)) is not None
+            if (test := point.against_first.get(measure)) is not None
         ]
         if found:
             table.add_row(Text(f"{measure} %", style="bold"))
@@ -84,7 +84,7 @@ def winner_lines(training: Training) -> list[str]:
         )
     if training.selected_on == training.suite and len(training.points) > 1:
         lines.append(
-            "chosen by the same scores that are shown: its score is optimistic, and so are tests against it; "
+            "chosen by the same scores that are shown: its score is biased upwards, and so are tests against it; "
             "--select-on open:SEED chooses on other tasks"
         )
     return lines
@@ -100,18 +100,15 @@ def print_training(console: Console, training: Training) -> None:
     if len(training.points[0].rates) > 2:
         console.print()
         console.print(families_table(training))
-    for against in ("first", "best"):
-        table = tests_table(training, against)
-        if table.row_count:
-            console.print()
-            console.print(table)
+    if len(training.points) > 1:
+        console.print()
+        console.print(tests_table(training))
     console.print()
     for line in winner_lines(training):
         console.print(Text(line))
-    tests = sum(len(p.against_first) + len(p.against_best) for p in training.points)
-    if tests:
+    if len(training.points) > 1:
         remark(
             console,
-            f"Tests are paired by task; Holm: adjusted over the {tests} of them; bold where below 0.05. "
+            f"Tests are paired by task. {holm_line(column, len(training.points) - 1, 0)}; bold where below 0.05. "
             "w/t/l: tasks won, tied, lost.",
         )

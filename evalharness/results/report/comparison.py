@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
@@ -12,7 +12,7 @@ from rich.text import Text
 from evalharness.base.grouping import grouped
 from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.comparison import Comparison
-from evalharness.results.difference import SIGNIFICANT, Difference
+from evalharness.results.difference import SIGNIFICANT, Difference, headline
 from evalharness.results.report.kinds import print_kinds
 from evalharness.results.run_labels import labels_of
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
@@ -93,8 +93,10 @@ def print_runs(console: Console, comparisons: Sequence[Comparison]) -> None:
     runs = [comparisons[0].baseline, *(comparison.run for comparison in comparisons)]
     letters = [comparisons[0].letters[0], *(comparison.letters[1] for comparison in comparisons)]
     for letter, label, run in zip(letters, labels_of(runs), runs, strict=True):
-        folders = ", ".join(str(one.folder) for one in run.repeats or (run,))
-        more = f"  ({len(run.repeats)} repeats read as one run)" if run.repeats else ""
+        parts = run.repeats or run.trainings
+        folders = ", ".join(str(one.folder) for one in parts or (run,))
+        what = "repeats read as one run" if run.repeats else "trainings, the mean over their seeds"
+        more = f"  ({len(parts)} {what})" if parts else ""
         console.print(line(f"{letter}  {label}  {folders}{more}", "bold"), soft_wrap=True)
 
 
@@ -130,20 +132,41 @@ def method(differences: Sequence[Difference]) -> str:
     text = "McNemar's test for success, permutation of signs for progress, both mid-p"
     if "mcnemar" not in tests:
         text = "permutation of signs, mid-p (success is a mean over samples)"
+    if "trainings" in tests:
+        text = "Student's t over trainings and tasks"
     if "attempts" in tests:
         text += "; where one run has more attempts of a task, these are dealt again within tasks"
     return text
+
+
+def holm_line(title: str, comparisons: int, families: int) -> str:
+    """How p was adjusted: `title` of the headline, `families`: tests of these."""
+    compared = "1 comparison" if comparisons == 1 else f"{comparisons} comparisons"
+    text = f"Holm: p of {title} success adjusted over {compared}, of its progress as well"
+    if families:
+        text += f", of families over their {families} tests; none is below that of {title} success"
+    return text
+
+
+def tests_of_families(comparisons: Iterable[Sequence[Difference]]) -> int:
+    return sum(d.family != headline(tests) for tests in comparisons for d in tests)
 
 
 def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
     """What the columns are; below the last table."""
     every = [d for c in comparisons for d in c.differences]
     bold = "; bold where below 0.05" if console.color_system else ""
+    first = next(d for d in comparisons[0].differences if d.family == headline(comparisons[0].differences))
+    adjusted = holm_line(
+        _title(first, comparisons[0].run.titles),
+        len(comparisons),
+        tests_of_families(c.differences for c in comparisons),
+    )
     letters = [c.letters[1] for c in comparisons]
     remark(
         console,
         f"p: {method(every)}; the interval excludes 0 where p is below 0.05. "
-        f"Holm: adjusted over the {len(every)} tests shown{bold}. "
+        f"{adjusted}{bold}. "
         "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
         f"{_ESTIMATED_SAID if any(d.family == ESTIMATED for d in every) else ''}"
         f"{POOLED_SAID if any(d.family == POOLED for d in every) else ''}"
@@ -157,6 +180,11 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
             remark(console, said)
         return
     titles = {family: title for c in comparisons for family, title in c.run.titles.items()}
-    least = {_title(d, titles): f"{d.kinds} kinds, {p_value(d.smallest_p_by_kind or 1.0)}" for d in by_kind}
+    least = {
+        _title(d, titles): f"{d.kinds} kinds, {p_value(d.smallest_p_by_kind)}"
+        for d in by_kind
+        if d.smallest_p_by_kind is not None
+    }
     listed = "; ".join(f"{title} {text}" for title, text in least.items())
-    remark(console, f"{said}other kinds of tasks? Its smallest value, if every task were won: {listed}.")
+    smallest = f" Its smallest value, if every task were won: {listed}." if least else ""
+    remark(console, f"{said}other kinds of tasks?{smallest}")

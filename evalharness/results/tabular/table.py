@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from evalharness.results.difference import Difference
+
 Source = Literal["published", "run", "submission", "other", "suite", "data"]
 """Whose row it is: the paper's, ours, somebody's who submitted it, or of another paper under another protocol."""
 Interval = tuple[float, float]
@@ -38,6 +40,10 @@ class Cell:
     """Behind the number."""
     text: str | None = None
     """Shown instead of the value; words of a published row, for instance."""
+    test: Difference | None = None
+    """Of a cell that is a paired difference."""
+    comparison: str = ""
+    """Which two runs `test` compares: tests of one comparison stand in several cells, and in several tables."""
 
     def shown(self, column: Column, *, marks: bool = True) -> str:
         if self.text is not None:
@@ -55,6 +61,7 @@ class Cell:
 
 
 EMPTY = Cell()
+_P_VALUES = ("p", "p_holm", "p_by_kind")
 
 
 @dataclass(frozen=True)
@@ -129,12 +136,14 @@ class Table:
                 flat[column.key] = cell.value if cell.text is None or cell.value is not None else cell.text
                 flat[f"{column.key}_marks"] = cell.marks + ("*" if column.key in row.underlined else "")
                 flat[f"{column.key}_ci95_low"], flat[f"{column.key}_ci95_high"] = cell.ci95 or (None, None)
+                for p in _P_VALUES:
+                    flat[f"{column.key}_{p}"] = getattr(cell.test, p, None)
             rows.append(flat)
         # Words and counts have neither marks nor intervals: no column that is empty in every row.
         empty = {
             key
             for key in (rows[0] if rows else ())
-            if key.endswith(("_marks", "_ci95_low", "_ci95_high"))
+            if key.endswith(("_marks", "_ci95_low", "_ci95_high", *(f"_{p}" for p in _P_VALUES)))
             and all(row[key] in (None, "") for row in rows)
         }
         return [{key: value for key, value in row.items() if key not in empty} for row in rows]

@@ -45,7 +45,7 @@ def _texts(table: Table, mode: Mode) -> list[list[str]]:
     found, before = [], ""
     for column in table.columns:
         numbers = [_number(row, column) for row in table.rows]
-        marks = [len(text) - len(text.rstrip("*#\u2020\u2021~")) for text in numbers]
+        marks = [len(text) - len(text.rstrip("*()#\u2020\u2021\u2248~")) for text in numbers]
         padded = [text + " " * (max(marks) - n) for text, n in zip(numbers, marks, strict=True)]
         if mode != "none":
             cells = [row.cell(column) if row.ours else EMPTY for row in table.rows]
