@@ -1,7 +1,6 @@
 """A model behind an OpenAI-compatible chat endpoint.
 
-Which model answers is looked at again (`GET /models`) before a request: after every fault, five seconds after a new
-connection or a 429, and after a minute without either. `confirm` looks after the last reply of what is to be kept.
+Which model is served is looked at (`GET /models`) at the start, and by `confirm` after the last reply of what is kept.
 """
 
 from __future__ import annotations
@@ -56,11 +55,6 @@ TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
 """Of a turn in an episode."""
 START_WAIT = 60.0
 """Seconds for which a server may be too busy for the first request of all, before anything is played."""
-_LOOK_EVERY = 60.0
-"""Seconds between two looks at which model is served, while nothing gives reason to doubt it."""
-_LOOK_AFTER_CONNECTING = 5.0
-"""The same once a new connection was made or a request was refused with 429. Behind a new connection there may be
-another server; but one that closes each connection after an answer must not be looked at every turn."""
 
 
 class EndpointError(PolicyError):
@@ -163,12 +157,6 @@ class ChatEndpoint:
         """Of the first reply. A reply of another source is no answer."""
         self._looked = 0.0
         """When the last look began after which the model was known to be the same."""
-        self._doubted = 0.0
-        """When the last request failed."""
-        self._connected = 0.0
-        """When a new connection was last seen, or the server too busy."""
-        self._made = 0
-        """Connections seen so far."""
         self._looking = asyncio.Lock()
         self._reports = reports
         self._retry_policy = RetryPolicy(timeout, reports.status)
@@ -197,7 +185,6 @@ class ChatEndpoint:
         if self._expected is not None:
             require_same(self.base_url, self._expected, self._served)
         self._expected = self._served  # also after a restart
-        self._made = self._transport.made
         self.max_model_len = self._served.max_model_len if self._served else None
         self._retry_policy = RetryPolicy(limit, self._reports.status)
         try:
@@ -301,17 +288,7 @@ class ChatEndpoint:
         began = time.monotonic()
         if self._served is not None:
             await require_still(self._transport, self.base_url, self._served)
-            self._made = self._transport.made
         self._looked = began
-
-    def _is_due(self) -> bool:
-        """Whether a look comes before the next request."""
-        age = time.monotonic() - self._looked
-        return (
-            self._looked <= self._doubted
-            or age > _LOOK_EVERY
-            or (self._looked <= self._connected and age > _LOOK_AFTER_CONNECTING)
-        )
 
     async def close(self) -> None:
         if self._opened is not None:
@@ -371,10 +348,6 @@ class ChatEndpoint:
             except TryFailedError as failure:
                 pause = pause_before_retry(failure, len(failed))
                 now = time.monotonic()
-                if failure.status == 429:
-                    self._connected = now
-                else:
-                    self._doubted = now
                 self._retry_policy.failed()
                 refused = failure.kind == "busy" and self._retry_policy.is_spent
                 over = now + pause > started + 2 * self._timeout
@@ -401,14 +374,8 @@ class ChatEndpoint:
                 return result, tuple(failed)
 
     async def _post(self, body: bytes, headers: dict[str, str]) -> Reply:
-        if self._is_due():
-            async with self._looking:
-                if self._is_due():  # nobody has looked meanwhile
-                    await self._look()
         began, url = time.monotonic(), route(self.base_url, "/chat/completions")
         status, said, raw = await self._transport.send("POST", url, body, headers)
-        if self._transport.made != self._made:
-            self._made, self._connected = self._transport.made, began
         if status in (429, 503) and not ServerError.of(status, raw).is_used_up:
             self._reports.overload()
         reply = Reply(**read_answer(url, status, said, raw), latency=time.monotonic() - began)

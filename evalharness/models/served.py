@@ -58,8 +58,6 @@ class ServedModel:
     the folder or hub id they loaded, and `parent`, the base model of an adapter. Their `created` is the time of
     the start or of the request, so it does not count beside a `root`. Hosted models and Ollama tell no root, and there
     `created` is the model's own date. `max_model_len` decides when old turns are dropped, so results depend on it.
-    `weight_version` is what a vLLM in developer mode (`GET /weight_info`) calls its weights. Without it no list tells
-    that other weights were put into the same folder.
     """
 
     id: str
@@ -68,7 +66,6 @@ class ServedModel:
     revision: str | None = None
     created: int | None = None
     max_model_len: int | None = None
-    weight_version: str | None = None
 
     @property
     def is_told(self) -> bool:
@@ -148,8 +145,7 @@ async def require_still(transport: Transport, base_url: str, expected: ServedMod
     """One look. Raises UserError where another model is served than `expected`; TryFailedError where the server
     does not say which."""
     try:
-        weights = expected.weight_version is not None
-        served = await _ask(transport, base_url, expected.id, weights=weights)
+        served = await _ask(transport, base_url, expected.id)
     except UnreadableListError as error:
         raise TryFailedError("invalid", str(error)) from None
     except NotListedError as error:
@@ -221,7 +217,7 @@ async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, An
     return None if status != 200 else _entries(url, raw)
 
 
-async def _ask(transport: Transport, base_url: str, name: str, *, weights: bool = True) -> ServedModel | None:
+async def _ask(transport: Transport, base_url: str, name: str) -> ServedModel | None:
     """What `GET /models` says of the model; None where an endpoint has no such route, or an empty list."""
     models = await _listed(transport, base_url)
     if models is None:
@@ -235,28 +231,7 @@ async def _ask(transport: Transport, base_url: str, name: str, *, weights: bool 
         )
     if not models:
         return None
-    served, entry = served_model(models[name]), models[name]
-    return (
-        replace(served, weight_version=await _weight_version(transport, base_url))
-        if _is_vllm(entry)
-        else served
-    )
-
-
-def _is_vllm(entry: Mapping[str, Any]) -> bool:
-    return entry.get("owned_by") == "vllm"
-
-
-async def _weight_version(transport: Transport, base_url: str) -> str | None:
-    """None where a vLLM is not in developer mode (VLLM_SERVER_DEV_MODE=1)."""
-    status, _, raw = await transport.send(
-        "GET", route(base_url, "/weight_info", outside=True), timeout=_LIST_S
-    )
-    try:
-        version = json.loads(raw).get("weight_version") if status == 200 else None
-    except (ValueError, AttributeError, RecursionError):
-        return None
-    return None if version is None else str(version)[:200]
+    return served_model(models[name])
 
 
 def _entries(url: str, raw: bytearray) -> dict[str, dict[str, Any]]:

@@ -52,7 +52,6 @@ class _Connector(aiohttp.TCPConnector):
 
     def __init__(self, *, limit: int) -> None:
         super().__init__(limit=limit, keepalive_timeout=_KEEP_ALIVE)
-        self.made = 0
         self._used: weakref.WeakSet[ResponseHandler] = weakref.WeakSet()
 
     async def connect(
@@ -64,7 +63,6 @@ class _Connector(aiohttp.TCPConnector):
             assert protocol is not None
             if protocol not in self._used:
                 self._used.add(protocol)
-                self.made += 1
                 return connection
             if not _has_unread(protocol):
                 return connection
@@ -99,11 +97,6 @@ class Transport:
             },
             connector=self._connector,
         )
-
-    @property
-    def made(self) -> int:
-        """Connections made so far. Behind a new one there may be another server."""
-        return self._connector.made
 
     async def close(self) -> None:
         await self._http.close()

@@ -169,15 +169,6 @@ async def test_a_reply_of_another_source_than_the_first_reply_is_asked_for_again
     assert first in endpoint.source.values()
 
 
-async def test_a_vllm_in_developer_mode_is_known_by_its_weight_version_too() -> None:
-    server = ChatServer(says={"owned_by": "vllm", "root": "/ckpt"}, weights="step-1")
-    async with server.running(), asking(server.url) as endpoint:
-        await endpoint.confirm()
-        server.weights = "step-2"
-        with pytest.raises(UserError, match='weight_version: "step-1" there, "step-2" now'):
-            await endpoint.confirm()
-
-
 async def test_replies_of_endpoints_must_name_the_same_model(
     clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -195,8 +186,9 @@ async def test_a_look_does_not_come_with_every_turn(closes: bool, clean_home: Pa
         assert await run(tmp_path / "run", server) == 0
     episodes, turns = 8, len(directions(tmp_path / "run"))
     assert turns == episodes * TURNS
-    # One before anything, one when the run starts, at most one an episode; what is beyond is due to time alone.
-    assert server.lists < 2 + episodes + turns / 4
+    assert (
+        server.lists <= 2 + episodes
+    )  # one before anything, one when the run starts, at most one an episode
 
 
 async def test_one_look_serves_all_who_wait_for_one() -> None:
@@ -204,17 +196,6 @@ async def test_one_look_serves_all_who_wait_for_one() -> None:
         before = server.lists
         await asyncio.gather(*(endpoint.confirm() for _ in range(50)))
     assert 1 <= server.lists - before <= 2  # the second for those who came while the first was under way
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("fault", [BUSY, BAD, cs.hang_up, cs.body("{"), cs.close_in_the_middle])
-async def test_after_every_fault_the_server_is_looked_at_before_it_is_asked_again(fault: cs.Fault) -> None:
-    async with Swapped().running() as server, asking(server.url) as endpoint:
-        before = server.lists
-        server.between = (cs.hang_up,)  # the list is whole
-        server.faults = [fault]
-        assert len((await endpoint.chat([{"role": "user", "content": "u"}], seed=1)).failed_tries) == 1
-    assert server.lists == before + 1
 
 
 def many(*, pieces: bool, entry: dict[str, Any]) -> cs.Fault:

@@ -49,8 +49,6 @@ class ChatServer:
     model: str = "toy"
     says: dict[str, Any] = field(default_factory=lambda: {"max_model_len": 4096})
     """What `GET /models` says of the model beside its name: `root`, `created`, ..."""
-    weights: str | None = None
-    """What a vLLM in developer mode calls its weights."""
     usage: dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]] | None = lambda request: {
         "prompt_tokens": 9 + len(request["messages"]), "completion_tokens": 7,
     }  # fmt: skip
@@ -112,17 +110,11 @@ class ChatServer:
             return await self.list_fault(request)
         return web.json_response({"data": [{"id": self.model, **self.says}]})
 
-    async def weight_info(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response(
-            {"weight_version": self.weights}, status=404 if self.weights is None else 200
-        )
-
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ChatServer]:
         app = web.Application(client_max_size=2**26)
         app.router.add_post("/v1/chat/completions", self.chat)
         app.router.add_get("/v1/models", self.models)
-        app.router.add_get("/weight_info", self.weight_info)
         if self.tokenize is not None:
             app.router.add_post("/tokenize", self.tokens)
             app.router.add_post("/detokenize", self.text)
