@@ -10,7 +10,7 @@ from evalharness.cli.common import add_json_option
 from evalharness.cli.output import results_console, write_json
 from evalharness.cli.parser import argument
 
-HELP = "list agents (ways of acting) and their options"
+HELP = "list agents and their options"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

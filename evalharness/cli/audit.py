@@ -24,7 +24,7 @@ from evalharness.cli.parser import argument
 if TYPE_CHECKING:
     from evalharness.results.task_range import TaskRange
 
-HELP = "check labels against simulators; ceilings and floors"
+HELP = "compare labels with simulators; compute ceilings and floors"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

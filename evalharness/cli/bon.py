@@ -1,4 +1,4 @@
-"""Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k,
+"""Best-of-N: play one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k,
 pass^k, and the differences between samples. The same command continues; a larger -n adds samples. docs/best-of-n.md
 """
 
@@ -15,7 +15,7 @@ from evalharness.cli.studies import add_dry_run_option, run_study
 if TYPE_CHECKING:
     from evalharness.runs.study import Runs
 
-HELP = "best of N samples beside greedy"
+HELP = "compare the best of N samples with greedy decoding"
 _GREEDY, _SAMPLES = "greedy", "samples"
 
 
@@ -32,7 +32,7 @@ def add_options(parser: CommandParser) -> None:
 
     study = parser.add_argument_group("the study")
     argument(study, "-n --samples N", "samples of each task (default: 10)")
-    argument(study, "--temperature T", "of the samples (default: 1)")
+    argument(study, "--temperature T", "temperature of the samples (default: 1)")
     argument(study, "--greedy RUN", "an existing greedy run of the same model (default: play one)")
     argument(
         study, "--tasks-csv FILE", "also write a row for each task: best progress, any success, ...", type=str

@@ -20,7 +20,7 @@ from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study
 if TYPE_CHECKING:
     from evalharness.runs.checkpoints import Found
 
-HELP = "all checkpoints of a training run, by step"
+HELP = "evaluate all checkpoints of a training run"
 
 
 _USUAL = "--tasks --suite --limit --draw --subset --watch --max-tokens --output --dry-run"
@@ -39,7 +39,7 @@ def add_options(parser: CommandParser) -> None:
     argument(study, "--base MODEL", "the base of adapters (default: what their adapter_config.json names)")
     argument(study, "--only PATTERN", "only checkpoints of these names: 'step_*'")
     argument(study, "--merge", "merge each adapter instead of serving all on one server of their base")
-    argument(study, "--by {progress,success}", "what the best one is chosen by", default="progress")
+    argument(study, "--by {progress,success}", "measure that selects the best checkpoint", default="progress")
     argument(
         study,
         "--select-on open:SEED",
@@ -53,7 +53,11 @@ def add_options(parser: CommandParser) -> None:
         metavar="MINUTES",
         help="wait for new checkpoints, until none has appeared for so many minutes (default: 60)",
     )
-    argument(study, "--x KEY=FILE", "draw over what FILE (CSV or JSON) says of each checkpoint, not the step")
+    argument(
+        study,
+        "--x KEY=FILE",
+        "draw scores by the values in FILE (CSV or JSON) for each checkpoint, instead of the step",
+    )
     add_dry_run_option(study)
     add_csv_option(study, "a row for each checkpoint, family and measure")
     add_run_options(parser, without=("model", "lora", "lora_serve"))

@@ -13,7 +13,7 @@ from evalharness.cli.common import add_csv_option, add_json_option
 from evalharness.cli.output import results_console, write_csv, write_json
 from evalharness.cli.parser import argument
 
-HELP = "paired tests between runs over the same tasks"
+HELP = "test differences between runs, paired by task"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ _BELOW = {
 STYLES = {"complete": "green", "changed": "red", "partial": "yellow", "absent": "dim"}
 
 
-HELP = "published data, suites, prompts, perturbations, protocols, agents"
+HELP = "manage published data, suites, prompts, perturbations, protocols, agents"
 
 
 def add_options(parser: CommandParser) -> None:
@@ -44,7 +44,7 @@ def add_options(parser: CommandParser) -> None:
         add_data_option(added)
         return added
 
-    bring = action("import", _import, "import from a folder or an archive that you have")
+    bring = action("import", _import, "import from your folder or archive")
     argument(
         bring,
         "source [FAMILY] DIR|FILE",
@@ -57,7 +57,7 @@ def add_options(parser: CommandParser) -> None:
         "verify", _verify, "check every file by its SHA-256 and every family by its number of tasks"
     )
     for added in (fetch, verify):
-        argument(added, "families FAMILY", "default: all", nargs="*")
+        argument(added, "families FAMILY", "only these families (default: all)", nargs="*")
     status = action("status", _status, "show which data is there, and the command for the rest")
     for added in (bring, fetch, verify, status):
         add_json_option(added)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
     from evalharness.results.exports.every_eval_ever import About
 
-HELP = "in the formats of other tools, leaderboards and trainers"
+HELP = "write a run in the format of another tool or tracker"
 _SUFFIX = {
     "inspect": ".eval",
     "atif": "-atif",

@@ -19,7 +19,7 @@ from evalharness.cli.verify import add_make_suites_option
 if TYPE_CHECKING:
     from evalharness.results.leaderboard.standings import Leaderboard
 
-HELP = "published results and your runs in one table"
+HELP = "show published results and your runs in one table"
 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")
 
@@ -29,7 +29,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         parser,
         "--sort COLUMN",
-        "held_out_success, alfworld_progress, ...: sort by this column, best first, without groups",
+        "sort by this column, best first, without groups: held_out_success, alfworld_progress, ...",
     )
     argument(
         parser,
@@ -50,11 +50,12 @@ def add_options(parser: CommandParser) -> None:
         f"{', '.join(_FORMATS)} (default: by the ending of -o FILE, else text)",
         choices=_FORMATS,
     )
-    argument(parser, "-o --output FILE", "write there instead of to the terminal", type=str)
+    argument(parser, "-o --output FILE", "write to this file instead of the terminal", type=str)
     argument(
         parser,
         "--from FOLDER",
-        "submissions, or folders of them; those that do not fit the table are left out, with the reason",
+        "read submissions, or folders of submissions; a submission that does not fit the table is left out, "
+        "with the reason",
         dest="submissions",
         nargs="+",
         default=[],

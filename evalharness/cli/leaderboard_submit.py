@@ -18,8 +18,8 @@ def add_options(parser: CommandParser) -> None:
     argument(parser, "runs RUN", "run folders of one model or method", nargs="+")
     argument(parser, "-o --output FOLDER", "folder to write", required=True)
     argument(parser, "--name TEXT", "name of the model or method (default: the name in the runs)")
-    argument(parser, "--organization TEXT", "who submits")
-    argument(parser, "--site URL", "a page about it")
+    argument(parser, "--organization TEXT", "the organization that submits")
+    argument(parser, "--site URL", "web page of the model or method")
     argument(parser, "--oss", "the model or method is open source", default=None)
     argument(
         parser,

@@ -15,7 +15,7 @@ from evalharness.cli.parser import CommandParser, argument, subcommand
 if TYPE_CHECKING:
     from evalharness.envs.base import Perturbation
 
-HELP = "list and show perturbations of the action wording"
+HELP = "list and show perturbations of actions"
 
 
 def _recalled(how: Perturbation) -> str:
@@ -24,8 +24,8 @@ def _recalled(how: Perturbation) -> str:
 
 def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = subcommand(actions, "list", run_list, "what there is")
-    argument(listing, "family FAMILY", "of this family only", nargs="?")
+    listing = subcommand(actions, "list", run_list, "list the perturbations")
+    argument(listing, "family FAMILY", "only this family", nargs="?")
     add_json_option(listing)
     show = subcommand(actions, "show", run_show, "prompt and actions, before and after, side by side")
     argument(show, "family FAMILY", "alfworld, babyai, ...")

@@ -1,4 +1,4 @@
-"""What a model is asked comes from one file for each family. `export` writes ours, with a README.md, into a folder;
+"""The prompts come from one file for each family. `export` writes ours, with a README.md, into a folder;
 `run --prompts DIR` plays with what you change there.
 """
 
@@ -13,7 +13,7 @@ from evalharness.cli.common import families_of, require_family
 from evalharness.cli.output import make_console, say
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
-HELP = "show the prompts, or export them to start your own from"
+HELP = "show the prompts, or export them to write your own"
 
 
 def add_options(parser: CommandParser) -> None:
@@ -26,8 +26,8 @@ def add_options(parser: CommandParser) -> None:
 
     show = subcommand(actions, "show", _show, "print the prompt of a family")
     argument(show, "family FAMILY", "see: evalharness show --tasks")
-    argument(show, "--kind KIND", "of this kind of tasks (default: the first one's)")
-    argument(show, "--prompts DIR", "with files of your own")
+    argument(show, "--kind KIND", "kind of task (default: the first kind)")
+    argument(show, "--prompts DIR", "folder with your own prompt files")
     argument(show, "--system TEXT|FILE", "as given to `run`")
     argument(show, "--shots N", "as given to `run`")
     argument(show, "--perturb NAME", "as given to `run`")
@@ -56,7 +56,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    """Print what a model of a family is asked, as it is sent: all but goal and first observation."""
+    """Print the prompt of a family as it is sent, without goal and first observation."""
     from evalharness.config import make_config
     from evalharness.protocol.perturb import PlayedSurface
     from evalharness.protocol.prompt import load_prompt, prompt_path

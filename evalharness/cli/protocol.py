@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
     from evalharness.protocol.published import Protocol
 
-HELP = "other groups' protocols"
+HELP = "list, show and import other groups' protocols"
 
 
 def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = subcommand(actions, "list", run_list, "what there is, and which prompt texts are imported")
+    listing = subcommand(actions, "list", run_list, "list the protocols, and which prompt texts are imported")
     add_json_option(listing)
     show = subcommand(
-        actions, "show", run_show, "all that a protocol says, its oddities, and how it differs here"
+        actions, "show", run_show, "show a protocol, its surprising rules, and what differs here"
     )
-    argument(show, "name NAME|FILE.yaml", "as `list` names it, or a file of your own")
+    argument(show, "name NAME|FILE.yaml", "a name from `list`, or your own file")
     add_json_option(show)
     bring = subcommand(
         actions, "import", run_import, "read a protocol's prompt texts from a checkout of its authors"

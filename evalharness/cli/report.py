@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
     from evalharness.results.viewer.bundle import PicturesOf
 
-HELP = "write runs as one HTML page to look at"
+HELP = "write runs as one HTML page"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "-o --output FILE", "where to write it", default=Path("report.html"))
+    argument(parser, "-o --output FILE", "file to write", default=Path("report.html"))
     argument(parser, "--no-pictures", "do not draw the world beside each turn (smaller and faster)")
     add_figure_options(parser)
     add_data_option(parser)
@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--prompts DIR",
         "the folder that was given as `run --prompts DIR`; the page needs it to show the prompts",
     )
-    argument(parser, "--family NAME", "a page about this family alone")
+    argument(parser, "--family NAME", "show only this family")
     argument(
         parser,
         "--only-failures",

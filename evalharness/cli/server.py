@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PLACE = {"private environment": "the private environment"}
 
 
-HELP = "install vLLM, show which one `run` starts"
+HELP = "install vLLM, or show which vLLM `run` starts"
 
 
 def add_options(parser: CommandParser) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from evalharness.records.episode import Episode
 
-HELP = "a run's scores, behaviour, or one trajectory; alone: the list of runs"
+HELP = "show a run's scores, behaviour or one trajectory; without RUN list runs"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LONGEST_PLAN = 300
 """Turns: what a plan needs beyond a run's limit is still needed."""
 
-HELP = "a family under every perturbation, or under several agents, with paired tests"
+HELP = "play a family under every perturbation, or with several agents"
 
 
 _USUAL = "--model --tasks --suite --over --perturb --limit --draw --max-tokens --output --dry-run"

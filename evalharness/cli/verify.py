@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalharness.checks.verify.findings import FolderCheck
     from evalharness.suites.temporary import TemporarySuites
 
-HELP = "replay a run's actions and compute its numbers again"
+HELP = "replay a run's actions and compute its scores again"
 _MINUTES = 10.0
 """For which suites are made once the question was answered. All families of a seed take about four."""
 

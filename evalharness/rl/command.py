@@ -54,14 +54,14 @@ def add_options(parser: CommandParser) -> None:
         "four objects",
         default=0,
     )
-    argument(serve, "--prompts DIR", "prompt files, as `run --prompts`")
+    argument(serve, "--prompts DIR", "folder with your own prompt files, as in `run --prompts`")
     argument(
         serve,
         "--history-thinking {strip,keep}",
         "whether `kept`, the reply as the conversation keeps it, includes reasoning",
         default="strip",
     )
-    argument(serve, "--sessions N", "at the same time", default=256)
+    argument(serve, "--sessions N", "maximum number of sessions at the same time", default=256)
     argument(
         serve,
         "--waiting N",

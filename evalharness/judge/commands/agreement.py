@@ -12,7 +12,7 @@ from evalharness.cli.common import add_csv_option, add_json_option, titles
 from evalharness.cli.output import note, results_console, write_csv, write_json
 from evalharness.cli.parser import argument
 
-HELP = "how far a judge, a person and the simulator agree"
+HELP = "compute how far a judge, a person and the simulator agree"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

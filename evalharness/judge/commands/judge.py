@@ -14,7 +14,7 @@ from evalharness.cli.parser import CommandParser, argument
 from evalharness.judge.commands import agreement, label, mtbench
 from evalharness.judge.commands.options import add_how
 
-HELP = "a model says which turns of a run or data set were wrong"
+HELP = "ask a model which turns of a run or data set were wrong"
 _MAX_TOKENS = 256
 
 
@@ -26,7 +26,7 @@ def add_options(parser: CommandParser) -> None:
     argument(parser, "--seed N", "seed of the draw and of sampling", default=0)
     argument(parser, "-o --output DIR", "folder (default: one in RUN/judgements)")
     add_model(parser, "judge", "the judge")
-    argument(parser, "--temperature T", "default: 0, greedy", default=0.0)
+    argument(parser, "--temperature T", "temperature of the judge (default: 0, greedy)", default=0.0)
     add_how(parser, max_tokens=_MAX_TOKENS)
     add_json_option(parser)
     for name, module in (("label", label), ("agreement", agreement), ("mtbench", mtbench)):

@@ -10,14 +10,14 @@ from evalharness.base.errors import at_least
 from evalharness.cli.output import say, write_text
 from evalharness.cli.parser import argument
 
-HELP = "a person says which turns of a run or data set were wrong"
+HELP = "let a person label which turns of a run or data set were wrong"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "folder RUN|DATA", "run folder, or a data set's file")
     argument(parser, "--rater NAME", "name of the person; the folder in RUN/labels", default="person")
     argument(parser, "--turns N", "number of turns, drawn as by `evalharness judge --turns`", default=100)
-    argument(parser, "--seed N", "of the draw", default=0)
+    argument(parser, "--seed N", "seed of the draw", default=0)
     argument(parser, "--port PORT", "port on 127.0.0.1 (default: a free one)", default=0)
     table = parser.add_mutually_exclusive_group()
     argument(

@@ -12,7 +12,7 @@ from evalharness.cli.output import make_console, require_writable, show_outcome
 from evalharness.cli.parser import argument
 from evalharness.judge.commands.options import add_how
 
-HELP = "two-turn questions, graded by a judge"
+HELP = "let a judge grade answers to two-turn questions"
 _MAX_TOKENS = 1024
 _JUDGE_TOKENS = 512
 _FASTCHAT_TOKENS = 2048
@@ -37,7 +37,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "-o --output DIR", "folder (default: one under results/)")
     add_model(parser, "model", "the model")
     argument(parser, "--temperature T", "temperature of answers (default: by category, as in MT-bench)")
-    argument(parser, "--seed N", "of sampling", default=0)
+    argument(parser, "--seed N", "seed of sampling", default=0)
     add_model(parser, "judge", "the judge")
     add_how(parser, max_tokens=_MAX_TOKENS)
     add_json_option(parser)

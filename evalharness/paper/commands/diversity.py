@@ -16,7 +16,7 @@ from evalharness.cli.common import add_plots_option
 from evalharness.cli.output import say, write_picture
 from evalharness.cli.parser import argument
 
-HELP = "maps of thoughts, similarity of instructions"
+HELP = "draw maps of thoughts, and the similarity of instructions"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +29,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "at most N thoughts of each source, drawn evenly (default: all); for instructions at most 20",
     )
     argument(parser, "--pool N", "at most N thoughts in total, drawn by --seed", default=8100)
-    argument(parser, "--seed N", "of what is drawn", default=0)
+    argument(parser, "--seed N", "seed of the draw", default=0)
     argument(
         parser,
         "--embedding {auto,minilm,tfidf}",
-        "default: minilm if installed, else tfidf",
+        "text embedding (default: minilm if installed, else tfidf)",
         default="auto",
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalharness.results.report.looks import Style
     from evalharness.results.scored_run import ScoredRun
 
-HELP = "the paper's tables and figures with your rows in them"
+HELP = "fill the paper's tables and figures with your rows"
 
 
 def add_options(parser: CommandParser) -> None:
@@ -42,7 +42,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         parser,
         "--style {screen,paper}",
-        "of a figure; paper: a serif face, no title inside",
+        "style of a figure; paper: a serif font, no title inside",
         default="screen",
     )
     add_csv_option(parser, "the rows")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalharness.cli.parser import CommandParser
 from evalharness.training.commands import refine_data, refine_grounded, refine_synthesis
 
-HELP = "training data with errors and their refinement"
+HELP = "make training data with errors and corrections"
 
 
 def add_options(parser: CommandParser) -> None:

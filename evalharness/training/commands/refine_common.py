@@ -59,14 +59,14 @@ def say_unfit(path: Path, unfit: Any) -> None:
 _MODES: Mapping[Mode, str] = {
     "full": "every right turn",
     "no_refine_loss": "without the first right turn after errors",
-    "no_refine_data": "errors and their correction cut out of the conversation; one that does not say how is left out",
+    "no_refine_data": "errors and corrections are cut out; a conversation that cannot be cut is left out",
     "all_turns": "the errors, too",
 }
 
 
 def add_mode(parser: argparse._ActionsContainer) -> None:
     meanings = "; ".join(f"{mode}: {meaning}" for mode, meaning in _MODES.items())
-    argument(parser, "--mode", f"what is trained; {meanings} (default: full)", choices=_MODES, default="full")
+    argument(parser, "--mode", f"trained turns; {meanings} (default: full)", choices=_MODES, default="full")
 
 
 def add_chat_template(parser: argparse._ActionsContainer) -> None:

@@ -40,19 +40,19 @@ Write a data set for another trainer, with marks of the trained turns:
 
 
 def register(commands: Commands) -> None:
-    parser = subcommand(commands, "from-runs", _from_runs, "the good episodes of runs as data")
+    parser = subcommand(commands, "from-runs", _from_runs, "make data from good episodes of runs")
     argument(parser, "runs RUN", "run folders", nargs="+")
-    argument(parser, "--keep RULE", "success, or 'progress>=X'", default="success")
+    argument(parser, "--keep RULE", "keep episodes with success, or with 'progress>=X'", default="success")
     argument(parser, "--per-task N", "at most the N shortest episodes of each run and task")
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
 
     parser = subcommand(commands, "mix", _mix, "join data sets by ratio")
-    argument(parser, "parts FILE[:SHARE]", "data sets; a share is 1 by default", nargs="+")
+    argument(parser, "parts FILE[:SHARE]", "data sets; the default share is 1", nargs="+")
     argument(parser, "-n --conversations N", "conversations in all (default: as many as fit)")
     argument(parser, "--all", "take every conversation of each file; no shares")
-    argument(parser, "--seed N", "of drawing and order", default=0)
+    argument(parser, "--seed N", "seed of drawing and order", default=0)
     _add_masked_turns(parser)
     add_bad_order(parser)
     add_exclusion(parser)
@@ -61,7 +61,7 @@ def register(commands: Commands) -> None:
 
     parser = subcommand(commands, "read", _read, "read data in other layouts")
     argument(parser, "file FILE", "JSON lines, JSON or parquet, also .gz, or a folder of such files")
-    argument(parser, "--source NAME", "what the data is", default="general")
+    argument(parser, "--source NAME", "origin of the data", default="general")
     _add_masked_turns(parser)
     add_bad_order(parser)
     add_exclusion(parser)
@@ -89,7 +89,7 @@ def register(commands: Commands) -> None:
     )
     add_json_option(parser)
 
-    parser = subcommand(commands, "stats", _stats, "errors and tokens")
+    parser = subcommand(commands, "stats", _stats, "describe errors and tokens of a data set")
     argument(parser, "file FILE", "data set")
     argument(
         parser, "--model BASE", "count tokens of each family with the vocabulary of this model, as in `tune`"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def register(commands: Commands) -> None:
     parser = subcommand(
-        commands, "grounded", _grounded, "trajectories with errors, made in the real simulators"
+        commands, "grounded", _grounded, "make trajectories with errors in the real simulators"
     )
     argument(parser, "--tasks LIST", "families, separated by commas", default="all")
     argument(parser, "--suite-seed N", "seed of the first open suite; not 0", required=True)
@@ -77,9 +77,7 @@ def register(commands: Commands) -> None:
     add_exclusion(parser, evaluated=False)
     add_json_option(parser)
 
-    parser = subcommand(
-        commands, "correct", _correct, "a model's own errors, corrected in the real simulators"
-    )
+    parser = subcommand(commands, "correct", _correct, "correct a model's own errors in the real simulators")
     argument(
         parser,
         "runs RUN",

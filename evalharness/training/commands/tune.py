@@ -58,7 +58,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add_mode(what)
     add_chat_template(what)
     add_bad_order(what)
-    argument(what, "--max-length N", "tokens of a conversation (default: 4096)")
+    argument(what, "--max-length N", "maximum number of tokens of a conversation (default: 4096)")
     argument(
         what,
         "--too-long {refuse,drop,drop-any}",
@@ -78,8 +78,8 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     )
     argument(how, "--method", "train an adapter or all weights (default: lora)", choices=_METHODS)
     argument(how, "--lora-rank R", "rank of the adapter in every linear layer (default: 16)")
-    argument(how, "--lora-alpha A", "its scale (default: twice the rank)")
-    argument(how, "--lora-dropout P", "(default: 0)")
+    argument(how, "--lora-alpha A", "scale of the adapter (default: twice the rank)")
+    argument(how, "--lora-dropout P", "dropout of the adapter (default: 0)")
     argument(
         how,
         "--top-layers N",
@@ -87,17 +87,17 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     )
     argument(how, "--lr X", "learning rate (default: 5e-4; all weights: 2e-5)")
     argument(how, "--schedule {cosine,linear,constant}", "schedule of the learning rate (default: cosine)")
-    argument(how, "--warmup SHARE", "of the steps (default: 0.03)")
-    argument(how, "--weight-decay X", "(default: 0)")
-    argument(how, "--max-grad-norm X", "(default: 1)")
-    argument(how, "--epochs N", "times that all data is seen (default: 3)", type=number)
+    argument(how, "--warmup SHARE", "share of the steps with warm-up (default: 0.03)")
+    argument(how, "--weight-decay X", "weight decay of the optimizer (default: 0)")
+    argument(how, "--max-grad-norm X", "clip gradients to this norm (default: 1)")
+    argument(how, "--epochs N", "passes over the data (default: 3)", type=number)
     argument(how, "--max-steps N", "end after N steps instead")
     argument(
         how,
         "--trained-tokens N",
         "end after about N trained tokens, to compare data sets of different size",
     )
-    argument(how, "--batch N", "conversations a step (default: 8)")
+    argument(how, "--batch N", "conversations in a step (default: 8)")
     argument(how, "--micro-batch N", "conversations at a time, padded to the longest (default: 1)")
     argument(how, "--seed N", "seed of the order and of the first adapter weights (default: 0)")
     argument(
@@ -111,14 +111,20 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
         help="less memory, a third more computation (default: with the paper's presets)",
     )  # fmt: skip
-    argument(how, "--dtype {bfloat16,float32}", "(default: what the machine is fast in)")
+    argument(
+        how, "--dtype {bfloat16,float32}", "type of the computation (default: what the machine is fast in)"
+    )
     argument(how, "--cpu", "do not use a GPU")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("checkpoints and machines")
-    argument(where, "--save-every N", "steps (default: ten adapters; whole models: one an epoch)")
-    argument(where, "--keep N", "the last N checkpoints (default: all)", default=0)
+    argument(
+        where,
+        "--save-every N",
+        "save a checkpoint every N steps (default: ten in all; whole models: one in each epoch)",
+    )
+    argument(where, "--keep N", "keep only the last N checkpoints (default: all)", default=0)
     argument(
         where,
         "--accelerate-config FILE",
@@ -141,7 +147,7 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 def _install(args: argparse.Namespace) -> int:
     """Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune if that is
-    set) over the model server's.
+    set) on top of the model server's environment.
     """
     from evalharness.cli.install_progress import install_progress
     from evalharness.training.tune.install import install_tune
