@@ -1,6 +1,6 @@
 """Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first
-and the best one, and the lead of the best one beside a lead by luck. The same command continues and adds new
-checkpoints. docs/checkpoints.md
+one, and the lead of the best one beside a lead by luck. The same command continues and adds new checkpoints.
+docs/checkpoints.md
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class PolicyConfig(Part):
     replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
     """vLLM servers for the model, each on its own GPUs"""
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
-    """maximum number of conversations in flight (default: found while the command runs)"""
+    """maximum number of requests in flight (default: 256 for each server, less if the server refuses)"""
     session_header: Annotated[str, Option(no_flag=True, operational=True)] = "X-Session-ID"
     """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
     record_tokens: Annotated[bool, Option(no_flag=True, operational=True)] = False
