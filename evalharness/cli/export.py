@@ -6,10 +6,6 @@
   csv          episodes.csv and turns.csv; text that looks like a formula gets an apostrophe
   parquet      episodes.parquet and turns.parquet
 
-To publish:
-
-  every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id if the model name has no developer
-
 To an experiment tracker (pip install 'evalharness[wandb]', or mlflow, trackio; its own variables say where the numbers
 go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
 
@@ -29,7 +25,6 @@ from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
-    from evalharness.results.exports.every_eval_ever import About
 
 HELP = "write a run in the format of another tool or tracker"
 _SUFFIX = {
@@ -38,7 +33,6 @@ _SUFFIX = {
     "openai-chat": ".jsonl",
     "csv": "-csv",
     "parquet": "-parquet",
-    "every-eval-ever": "-every-eval-ever",
 }
 """Format -> how the name of its file or folder ends."""
 _TRACKERS = ("mlflow", "trackio", "wandb")
@@ -52,14 +46,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "-o --output PATH", "file or folder to write (default: named after the run)", type=Path)
     argument(parser, "--successful", f"only episodes that solved their task ({', '.join(_OF_EPISODES)})")
     argument(parser, "--project NAME", "the project or experiment of the tracker", default="evalharness")
-    argument(parser, "--model-id DEVELOPER/NAME", "every-eval-ever: the model's name on the Hub")
-    argument(parser, "--organization TEXT", "every-eval-ever: who ran the evaluation")
-    argument(
-        parser,
-        "--relationship WHICH",
-        "every-eval-ever: what the evaluator is to the model: first_party, third_party, collaborative, other (default)",
-        default="other",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,11 +62,6 @@ def run(args: argparse.Namespace) -> int:
     if args.successful and args.format not in _OF_EPISODES:
         instead = ": use its column `success`" if args.format in ("csv", "parquet") else ""
         raise UserError(f"--successful has no meaning for {args.format}{instead}")
-    about = None
-    if args.format == "every-eval-ever":
-        from evalharness.results.exports.every_eval_ever import About
-
-        about = About.of(args.model_id, args.organization, args.relationship, manifest.model_name)
     suffix = _SUFFIX[args.format]
     target = args.output or Path(Path(os.path.realpath(args.folder)).name + suffix)
     with system_errors(f"cannot write {target}", "; choose another with -o PATH"):
@@ -88,23 +69,22 @@ def run(args: argparse.Namespace) -> int:
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-        written = _write(args, target, manifest, about)
+        written = _write(args, target, manifest)
     say(f"wrote {target} ({written})")
     return 0
 
 
-def _write(args: argparse.Namespace, target: Path, manifest: Manifest, about: About | None) -> str:
+def _write(args: argparse.Namespace, target: Path, manifest: Manifest) -> str:
     import json
 
     from evalharness.results.exports import (
         atif,
-        every_eval_ever,
         inspect_log,
         openai_chat,
         tables,
     )
     from evalharness.results.exports.conversation import Protocol
-    from evalharness.results.summary import earlier_timing, summarize
+    from evalharness.results.summary import summarize
     from evalharness.results.tables import sorted_episodes
 
     chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
@@ -126,10 +106,6 @@ def _write(args: argparse.Namespace, target: Path, manifest: Manifest, about: Ab
                     file.write(openai_chat.line(episode, Protocol.of(manifest)))
                     count += 1
             return _episodes(count)
-        case "every-eval-ever":
-            assert about is not None
-            summary = summarize(args.folder, earlier_timing(args.folder))
-            return _episodes(every_eval_ever.write(target, chosen, manifest, summary, about))
         case _:
             return ", ".join(path.name for path in tables.write(args.folder, target, args.format))
 

@@ -202,7 +202,6 @@ READERS: Mapping[str, Reader] = {
     "inspect": _command("export", "run", "--format", "inspect", "-o", "log.eval", files=_RUN),
     "atif": _command("export", "run", "--format", "atif", "-o", "atif", files=_RUN),
     "openai-chat": _command("export", "run", "--format", "openai-chat", "-o", "chat-of-run.jsonl", files=_RUN),
-    "eee": _command("export", "run", "--format", "every-eval-ever", "-o", "eee", "--model-id", "a/b", files=_RUN),
     "plot": _command("report", "run", "other", "--figure", "plots", files=_RUN, slow=True),
     "plot x": _command("report", "run", "other", "--figure", "plots", "--x", "size=x.json", files="x.json", slow=True),
     "plot x csv": _command(

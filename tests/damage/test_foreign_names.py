@@ -78,8 +78,8 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "paper": ("table1 run study", "."),
     "paper diversity": ("thoughts run -o plots --embedding tfidf",),
     "export": tuple(
-        f"run --format {form} -o exported-{form} {'--model-id a/b' if form == 'every-eval-ever' else ''}"
-        for form in ("csv", "parquet", "inspect", "atif", "openai-chat", "every-eval-ever", "mlflow")
+        f"run --format {form} -o exported-{form}"
+        for form in ("csv", "parquet", "inspect", "atif", "openai-chat", "mlflow")
     ),
     "refine scripts": (),
     "refine trajectories": (f"--scripts run {_NOBODY} -o played",),
