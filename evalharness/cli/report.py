@@ -5,10 +5,9 @@ trajectory turn by turn, two runs side by side. The run may be in progress. docs
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_data_option, data_folder
 from evalharness.cli.output import note, say
@@ -42,28 +41,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _trainings(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The curves of the studies of checkpoints among `paths`."""
-    from evalharness.results.viewer.studies import training_for_page
-    from evalharness.runs.checkpoints import KIND
-    from evalharness.runs.study import read_study
-    from evalharness.runs.study_results import training_result
-
-    studies = [path for path in paths if (study := read_study(path)) and study[0] == KIND]
-    return [training_for_page(found) for path in studies if (found := training_result(path)) is not None]
-
-
-def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The tables of the studies of Best-of-N among `paths`."""
-    from evalharness.results.viewer.studies import best_of_n_for_page
-    from evalharness.runs.study import BEST_OF_N, read_study
-    from evalharness.runs.study_results import best_of_n_result
-
-    studies = [path for path in paths if (study := read_study(path)) and study[0] == BEST_OF_N]
-    found = [best_of_n_result(path) for path in studies]
-    return [best_of_n_for_page(study) for study in found if study is not None]
-
-
 def run(args: argparse.Namespace) -> int:
     if args.figures is not None:
         return draw_figures(args)
@@ -74,7 +51,6 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.runs.pictures import Pictures
     from evalharness.runs.study import some_run_folders
 
-    page_exhibits = find_hook("page_exhibits") or (lambda runs, paths: ())
     broken: list[str] = []
     drawn: list[Pictures] = []
     runs = some_run_folders(args.runs)
@@ -92,9 +68,6 @@ def run(args: argparse.Namespace) -> int:
             judgements=find_hook("judgements") or (lambda folder: {}),
             chosen=Chosen(args.family, args.only_failures),
             pictures=pictures,
-            exhibits=lambda scored: page_exhibits([run for run in scored if run.folder in runs], runs),
-            trainings=_trainings(args.runs),
-            sampled=_sampled(args.runs),
         )
     if differing := sum(each.differing for each in drawn):
         note(f"{differing} episodes have no pictures: their actions give other observations here")

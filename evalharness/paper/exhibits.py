@@ -14,7 +14,7 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.base.terminal import line
 from evalharness.paper import hotpotqa_table
 from evalharness.paper.data_exhibits import FIGURE6, FIGURE7, FIGURE11, TABLE6
-from evalharness.paper.exhibit import Exhibit, Filled, Given, mark_significant
+from evalharness.paper.exhibit import Exhibit, Filled
 from evalharness.paper.family_exhibits import (
     FIGURE1,
     FIGURE5,
@@ -27,7 +27,6 @@ from evalharness.paper.family_exhibits import (
 from evalharness.paper.judged import JUDGE, MTBENCH
 from evalharness.paper.perturbed import FIGURE3, TABLE3
 from evalharness.paper.sampled import TABLE4
-from evalharness.results.tabular.markup import table_for_page
 from evalharness.results.tabular.text import print_table
 
 _LISTED = (
@@ -73,17 +72,3 @@ def print_filled(console: Console, filled: Filled) -> None:
         console.print()
     for text in filled.missing:
         console.print(line(f"missing: {text}", "yellow"), soft_wrap=True)
-
-
-_SLOW = frozenset({FIGURE6.name, FIGURE7.name})
-"""Embeddings of many texts take minutes; their commands draw them."""
-
-
-def exhibits_for_page(given: Given) -> list[dict[str, Any]]:
-    """Every exhibit; with its tables where something given stands in it. Tests are corrected over all of them."""
-    entries = {name: {**exhibit.to_json(given), "tables": []} for name, exhibit in EXHIBITS.items()}
-    names = [name for name, entry in entries.items() if entry["filled_by"] and name not in _SLOW]
-    for name, filled in zip(names, mark_significant([EXHIBITS[n].fill(given) for n in names]), strict=True):
-        tables = [table_for_page(table) for table in filled.tables]
-        entries[name] |= {"tables": tables, "missing": list(filled.missing)}
-    return list(entries.values())

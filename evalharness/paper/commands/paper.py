@@ -19,7 +19,6 @@ from evalharness.paper.commands import diversity
 if TYPE_CHECKING:
     from evalharness.paper.exhibit import Exhibit, Filled, Given, Measured
     from evalharness.results.report.looks import Style
-    from evalharness.results.scored_run import ScoredRun
 
 HELP = "fill the paper's tables and figures with your rows"
 
@@ -157,14 +156,3 @@ def measured() -> Measured:
         return [{**row, "embedding": name} for row in rows]
 
     return Measured(similarity, find_hook("error_turns"), find_hook("agreements"))
-
-
-def page_exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """The exhibits on the page of `evalharness report`, with these runs and the data sets among `paths` in them."""
-    from evalharness.envs import specs
-    from evalharness.paper.exhibit import Given, named_entries
-    from evalharness.paper.exhibits import exhibits_for_page
-
-    data = tuple(path for path in paths if path.is_file())
-    entries = named_entries([(None, [run]) for run in runs])
-    return exhibits_for_page(Given(specs(), entries, data, measured=measured()))

@@ -1,8 +1,6 @@
-"""A table as Markdown, LaTeX (booktabs) and HTML, every text in it escaped, and for the page of a report."""
+"""A table as Markdown, LaTeX (booktabs) and HTML, every text in it escaped."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from evalharness.base.grouping import grouped
 from evalharness.base.text import printable
@@ -154,24 +152,3 @@ def _html_cell(row: Row, column: Column) -> str:
     )
     shown = safe(cell.shown(column)) if cell.text is not None or column.kind != "verified" else ""
     return f'<td data-value="{safe(value)}"{attributes}>{shown}{small}</td>'
-
-
-def table_for_page(table: Table) -> dict[str, Any]:
-    """For the page of a report: texts alone, which the page escapes."""
-    table = table.without_empty()
-    return {
-        "title": table.title,
-        "first": table.first,
-        "columns": [[column.group, column.name] for column in table.columns],
-        "rows": [_row_for_page(row, table) for row in table.rows],
-        "notes": list(table.notes),
-    }
-
-
-def _row_for_page(row: Row, table: Table) -> dict[str, Any]:
-    cells = []
-    for column in table.columns:
-        cell = row.cell(column)
-        interval = cell.interval(column, " to ") if row.ours else ""
-        cells.append([cell.shown(column), interval, column.key in row.underlined and cell.value is not None])
-    return {"group": row.group, "name": row.name + row.marks, "ours": row.ours, "cells": cells}

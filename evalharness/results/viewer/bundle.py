@@ -24,7 +24,6 @@ from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.scored_run import ScoredRun, of_family, require_same, scored_run
 from evalharness.results.summary import Summing, earlier_timing
 from evalharness.results.tables import episodes_at, sorted_offsets
-from evalharness.results.task_range import PUBLISHED_SUITE
 from evalharness.results.viewer.prompts import Prompts
 from evalharness.results.viewer.records import COLUMNS, ENDED_BY, TROUBLES, Judgements, list_row, trajectory
 
@@ -252,12 +251,7 @@ def make_index(
     titles: dict[str, str],
     compared: Comparisons,
     chosen: Chosen,
-    exhibits: Sequence[Mapping[str, Any]] = (),
-    trainings: Sequence[Mapping[str, Any]] = (),
-    sampled: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """`exhibits`: the paper's, as `results.paper.exhibits` gives them; `trainings`, `sampled`: studies
-    of checkpoints and of Best-of-N, as `viewer.studies` does."""
     return {
         "schema": SCHEMA,
         "titles": titles,
@@ -272,10 +266,6 @@ def make_index(
         "not_compared": compared[1],
         "family": chosen.family,
         "only_failures": chosen.only_failures,
-        "exhibits": list(exhibits),
-        "published_suite": PUBLISHED_SUITE,
-        "trainings": list(trainings),
-        "sampled": list(sampled),
     }
 
 
@@ -295,9 +285,6 @@ def load_bundle(
     judgements: JudgementsOf = lambda folder: {},
     chosen: Chosen | None = None,
     pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
-    exhibits: Callable[[Sequence[ScoredRun]], Sequence[Mapping[str, Any]]] = lambda runs: (),
-    trainings: Sequence[Mapping[str, Any]] = (),
-    sampled: Sequence[Mapping[str, Any]] = (),
 ) -> Bundle:
     """`pictures`: how the episodes of a run are drawn.
 
@@ -320,8 +307,7 @@ def load_bundle(
         records.append(record)
     labels = labels_of(runs)
     entries = [each.entry(label) for each, label in zip(read, labels, strict=True)]
-    compared, shown = comparisons(runs), exhibits([each.scored for each in read])
-    index = make_index(entries, records, tasks, titles, compared, chosen, shown, trainings, sampled)
+    index = make_index(entries, records, tasks, titles, comparisons(runs), chosen)
     return Bundle(index, records, worded)
 
 

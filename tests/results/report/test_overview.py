@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from browser import visit
-from made_runs import made_study, make_run
+from made_runs import make_run
 from playwright.sync_api import Page, expect
 
 from evalharness.cli import main
@@ -45,48 +45,6 @@ def page_of_all(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> P
     return target
 
 
-@pytest.mark.slow
-def test_a_page_of_best_of_n_asks_what_choosing_gains(tmp_path: Path, look: Callable[..., Page]) -> None:
-    study = tmp_path / "study"
-    make_run(study / "greedy", {"pddl": [HALF, NOTHING]}, name="a<b>\x1b")
-    make_run(
-        study / "samples",
-        {"pddl": [[SOLVED, HALF, NOTHING]] * 2},
-        name="a<b>\x1b",
-        samples=3,
-        temperature=1.0,
-    )
-    made_study(study, "bon", ["greedy", "samples"])
-    assert main(["report", str(study), "-o", str(tmp_path / "page.html")]) == 0
-    page = look(tmp_path / "page.html")
-    asked = "How much better is the best of 3 attempts of a<b>\\x1b than a greedy one?"
-    assert page.locator("h1").inner_text() == asked
-    gain, by_k = page.locator("table.exhibit").all()[:2]
-    *rows, delta = [row.split()[:4] for row in gain.locator("tbody tr").all_inner_texts()]
-    assert delta[:2] == ["delta", "100.0"]
-    assert rows == [
-        ["greedy", "0.0", "25.0"],
-        ["one", "sample", "33.3", "50.0"],
-        ["best", "of", "3", "100.0"],
-    ]
-    any_of_k = by_k.locator("tbody tr").nth(1)
-    assert [cell.split()[0] for cell in any_of_k.locator("td").all_inner_texts()] == ["33.3", "66.7", "100.0"]
-
-
-@pytest.mark.slow
-def test_a_study_of_checkpoints_has_a_page_with_its_curve(tmp_path: Path, look: Callable[..., Page]) -> None:
-    study = tmp_path / "study"
-    outcomes = {"checkpoint-10": [HALF, NOTHING], "checkpoint-20": [SOLVED, HALF]}
-    for name, listed in outcomes.items():
-        make_run(study / name, {"pddl": listed}, name=name)
-    made_study(study, "checkpoints", list(outcomes))
-    assert main(["report", str(study), "-o", str(tmp_path / "page.html")]) == 0
-    page = look(tmp_path / "page.html", "#training=all")
-    rows = [row.split() for row in page.locator("table.by-step tbody tr").all_inner_texts()]
-    assert [(row[0], row[3], row[6]) for row in rows] == [("10", "0.0", "25.0"), ("20", "50.0", "75.0")]
-    assert page.locator("figure").first.locator("circle").count() == 4
-
-
 def test_no_name_of_the_page_is_declared_twice() -> None:
     """All files of the script are one function, in which the later of two functions of a name is meant by all."""
     declared = re.findall(r"^(?:async )?(?:function\*?|class|const|let) (\w+)", script(), re.M)
@@ -109,14 +67,6 @@ def test_the_overview_begins_with_its_question_and_scores_and_shows_every_task(
     # 100 % format errors look like trouble, before the scores
     assert page.locator("header p.trouble").inner_text().startswith("B")
     assert page.locator("p.trouble").count() == 1
-
-    # a published row stands beside: the one that a run's name holds; another on demand
-    assert page.locator("tr.published th").all_inner_texts() == ["AgentRefine"] * 2
-    assert page.locator("tr.published").first.inner_text().split()[1:] == ["37.5", "50.4"]
-    page.select_option("select[name=published]", label="GPT: GPT-4o")
-    assert page.locator("tr.published").first.inner_text().split()[1:] == ["48.2", "64.1"]
-    page.select_option("select[name=published]", label="none")
-    assert page.locator("tr.published").count() == 0
 
     # lines about tokens and efficiency are folded
     assert page.locator("details.folded[open]").count() == 0

@@ -49,24 +49,6 @@ def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Cal
     assert page.locator("h1").inner_text().startswith("Does oracle do better than random on the suite")
 
 
-def test_the_exhibits_of_the_paper_are_a_tab(tmp_path: Path, look: Callable[..., Page]) -> None:
-    """Published rows, then the run's, whose name is text; what the runs do not fill stands below with its command."""
-    name = "<img src=x onerror=alert(1)>"
-    run = make_run(tmp_path / "run", {"babyai": [SOLVED] * 3}, name=name)
-    page = look(report(run, tmp_path / "r.html"))
-    page.get_by_role("link", name="Paper").click()
-    table = page.locator("table.exhibit").first
-    expect(table.locator("tr.ours th")).to_have_text(name)
-    expect(table).to_contain_text("AgentRefine")
-    assert (
-        table.locator("tbody tr").count() == 4 + 14 + 1 + 1
-    )  # the groups, published rows, our group and row
-    expect(page.locator(".page")).to_contain_text("only BabyAI 3/112 tasks")
-    page.get_by_role("link", name="figure1").click()
-    expect(page.get_by_role("heading", name="figure 1")).to_be_visible()
-    expect(page.locator("dl.exhibits")).to_contain_text("evalharness bon --model CKPT --tasks all")
-
-
 def test_limits_below_zero_are_not_joined_by_a_dash(tmp_path: Path, look: Callable[..., Page]) -> None:
     """Where nothing is solved BabyAI's chance-corrected score is far below chance."""
     tasks = select(specs(), "babyai", "open", data=None)

@@ -4,11 +4,7 @@ function overview(app) {
   const { data } = app, runs = data.runs, several = runs.length > 1;
   return h('div.page', {},
     data.index.only_failures && h('p.warning', {}, 'This page holds the trajectories of failures only (--only-failures); every number counts all episodes.'),
-    heading(runs, data.index.sampled),
-    data.index.sampled.map(study => section('Best of several attempts', study.tables.map(table => [
-      table.title && h('h3', {}, capital(table.title)), exhibitTable(table),
-      h('ul.notes', {}, table.notes.map(text => h('li', {}, text)))]),
-    h('ul.notes', {}, study.notes.map(text => h('li', {}, text))))),
+    heading(runs),
     section('Scores', scores(data, runs), kindTable(data, runs),
       h('p.soft.legend', {},
         'Percent. ', h('span.key.success', {}), ' success, ', h('span.key.progress', {}),
@@ -51,8 +47,7 @@ function trouble(run, several) {
 }
 
 // What the page answers.
-function question(runs, sampled) {
-  if (runs.length === 2 && sampled.length === 1) return oneLine(sampled[0].question);
+function question(runs) {
   const [first, second] = runs.map(run => oneLine(run.label)), suite = `on the suite ${runs[0].suite}`;
   if (runs.length === 1) return `How well does ${first} do ${suite}${runs[0].perturbation ? ` under perturbation ${runs[0].perturbation}` : ''}?`;
   if (runs.length === 2) return `Does ${second} do better than ${first} ${suite}?`;
@@ -67,11 +62,11 @@ const factsOf = run => [day(run), `suite ${run.suite}${run.suite_seed ? `, seed 
   run.perturbation && `perturbation ${run.perturbation}`, `at most ${run.max_turns} turns`,
   run.samples > 1 && `${run.samples} samples a task`, plural(run.size, 'episode')].filter(Boolean);
 
-function heading(runs, sampled) {
+function heading(runs) {
   const [run] = runs, several = runs.length > 1, total = several ? null : totalOf(run);
   return h('header.run', {},
     h('div', {},
-      h('h1', {}, question(runs, sampled)),
+      h('h1', {}, question(runs)),
       h('p.soft', {}, factsOf(run).filter(fact => runs.every(other => factsOf(other).includes(fact))).join(' · ')),
       several ? h('p', {}, runs.map(each => h('span.named', {}, chip(each), ' ', oneLine(each.label)))) : named(run)),
     total && h('dl.held', {}, ['success', 'progress'].map(measure => h('div', {},

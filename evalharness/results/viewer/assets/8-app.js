@@ -40,7 +40,7 @@ class App {
     const values = this.values();
     this.view = values.compare ? new SideBySide(this, values) : values.task ? new Trajectory(this, values)
       : values.family ? new List(this, values)
-      : { element: values.training ? trainings(this) : values.paper ? paper(this, values.paper) : overview(this),
+      : { element: overview(this),
         start: () => scrollTo(0, 0), key: () => false };
     document.body.classList.toggle('fixed', Boolean(values.family && !values.task && !values.compare));
     this.drawBar(values);
@@ -56,9 +56,7 @@ class App {
     const task = values.task || values.compare, family = values.family || (task && task.split('/')[0]);
     const link = (to, name, current) => h('a', { href: to, 'aria-current': current ? 'page' : null }, name);
     const kept = { run: values.run };
-    replace(this.bar, h('nav', { 'aria-label': 'pages' }, link('#', 'Overview', !family && !values.paper && !values.training),
-      this.data.index.trainings.length > 0 && link(address({ training: 'all' }), 'Training', values.training),
-      this.data.index.exhibits.some(each => each.tables.length) && link(address({ paper: 'table1' }), 'Paper', values.paper),
+    replace(this.bar, h('nav', { 'aria-label': 'pages' }, link('#', 'Overview', !family),
       this.data.families.length > 1 && link(address({ family: 'all', ...kept }), 'All', family === 'all'),
       this.data.families.map(name => link(address({ family: name, ...kept }), this.data.title(name), family === name))),
     this.status = h('span.status', { role: 'status' }, this.said || ''),
