@@ -5,17 +5,14 @@ The table is that of AgentRefine (ICLR 2025): greedy, best of N, and their diffe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError
 from evalharness.base.grouping import grouped
-from evalharness.records.episode import Episode
-from evalharness.records.store import read_episodes
 from evalharness.results.comparison import require_comparable
 from evalharness.results.curves import best_of_k
 from evalharness.results.score import HELD_OUT, MEASURES
@@ -38,13 +35,6 @@ class TaskSamples:
     greedy_success: bool | None
     """None where the greedy run has not played the task."""
     greedy_progress: float | None
-    distinct_trajectories: int
-    distinct_first_actions: int
-    subgoals: int
-    covered_by_one: float | None
-    """Mean share of the task's subgoals that a sample completes; None for a task without subgoals."""
-    covered_by_all: float | None
-    """Share of the subgoals that one sample or another completes."""
 
     @property
     def any_success(self) -> bool:
@@ -65,13 +55,6 @@ class FamilyBest:
     """The interval of the test over tasks, as of two runs (docs/statistics.md)."""
     one_sample: Mapping[str, float]
     """Mean over single samples: what temperature alone does, without choosing the best."""
-    duplicate_trajectories: float
-    """Share of the samples that did, turn for turn, what an earlier sample of the same task did."""
-    distinct_first_actions: float
-    """Mean over tasks of how many different first actions its samples took."""
-    covered_by_one: float | None
-    covered_by_all: float | None
-    """Means over tasks of the shares of `TaskSamples`."""
 
 
 @dataclass(frozen=True)
@@ -110,38 +93,8 @@ class BestOfN:
         return {"schema": SCHEMA, **asdict(self), "tasks": self.task_rows()}
 
 
-def trajectory(episode: Episode) -> tuple[str, ...]:
-    """What the policy did, turn for turn: its actions, and where a reply held none the reply."""
-    return tuple(turn.reply.strip() if turn.action is None else turn.action for turn in episode.turns)
-
-
-@dataclass
-class _Samples:
-    """What is kept of a task's samples while the run is read once."""
-
-    subgoals: int
-    trajectories: set[tuple[str, ...]]
-    first_actions: set[str]
-    covered: list[frozenset[int]]
-
-
-def _read(folder: Path) -> dict[str, _Samples]:
-    tasks: dict[str, _Samples] = {}
-    for episode in read_episodes(folder):
-        task = tasks.setdefault(episode.task_id, _Samples(len(episode.subgoals), set(), set(), []))
-        done = trajectory(episode)
-        task.trajectories.add(done)
-        task.first_actions.update(done[:1])
-        task.covered.append(frozenset(i for turn in episode.turns for i in turn.subgoals_completed))
-    return tasks
-
-
-def _task(task: TaskScore, found: _Samples, greedy: ScoredRun) -> TaskSamples:
+def _task(task: TaskScore, greedy: ScoredRun) -> TaskSamples:
     attempt, progress = greedy.tasks.get(task.task_id), task.attempts["progress"]
-    one = everything = None
-    if found.subgoals:
-        one = fmean(len(covered) for covered in found.covered) / found.subgoals
-        everything = len(frozenset().union(*found.covered)) / found.subgoals
     return TaskSamples(
         task_id=task.task_id,
         family=task.family,
@@ -151,11 +104,6 @@ def _task(task: TaskScore, found: _Samples, greedy: ScoredRun) -> TaskSamples:
         mean_progress=fmean(sorted(progress)),
         greedy_success=None if attempt is None else attempt.success == 1.0,
         greedy_progress=None if attempt is None else attempt.progress,
-        distinct_trajectories=len(found.trajectories),
-        distinct_first_actions=len(found.first_actions),
-        subgoals=found.subgoals,
-        covered_by_one=one,
-        covered_by_all=everything,
     )
 
 
@@ -163,8 +111,7 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
     """Raises UserError where the two are not the same tasks under the same protocol, or not of one model."""
     _require_pair(greedy, samples)
     n = samples.samples
-    found = _read(samples.folder)
-    tasks = [_task(each, found[each.task_id], greedy) for each in samples.tasks.values() if each.samples == n]
+    tasks = [_task(each, greedy) for each in samples.tasks.values() if each.samples == n]
     tasks.sort(key=lambda task: task.task_id)
     if not tasks:
         raise UserError(
@@ -277,7 +224,6 @@ def _family(family: str, strata: Sequence[Sequence[TaskSamples]]) -> FamilyBest:
     for measure in MEASURES:
         pairs = [[(_values(t, "greedy", measure), _values(t, "best", measure)) for t in s] for s in strata]
         intervals[measure] = _interval(pairs)
-    repeats = sum(task.samples - task.distinct_trajectories for task in tasks)
     return FamilyBest(
         family=family,
         n=len(tasks),
@@ -286,10 +232,6 @@ def _family(family: str, strata: Sequence[Sequence[TaskSamples]]) -> FamilyBest:
         delta={m: rates["best"][m] - rates["greedy"][m] for m in MEASURES},
         delta_ci95=intervals,
         one_sample=rates["one"],
-        duplicate_trajectories=repeats / sum(task.samples for task in tasks),
-        distinct_first_actions=fmean(task.distinct_first_actions for task in tasks),
-        covered_by_one=_mean_of_known(task.covered_by_one for task in tasks),
-        covered_by_all=_mean_of_known(task.covered_by_all for task in tasks),
     )
 
 
@@ -297,11 +239,6 @@ def _interval(strata: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, f
     """Of (best - greedy); it has a width where no task differs."""
     deltas = [[best - greedy for greedy, best in pairs] for pairs in strata]
     return stats.paired_interval(deltas, stats.permutation_test([d for stratum in deltas for d in stratum]))
-
-
-def _mean_of_known(values: Iterator[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
 
 
 def _notes(samples: ScoredRun, tasks: Sequence[TaskSamples], n: int) -> list[str]:

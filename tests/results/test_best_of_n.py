@@ -6,7 +6,6 @@ import asyncio
 import csv
 import json
 from collections import Counter
-from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import bon, main, make_parser
 from evalharness.protocol.prompt import prompts_folder
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.results.best_of_n import BestOfN, best_of_n, trajectory
+from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.published import load_table
 from evalharness.results.report.best_of_n import print_best_of_n, shown_ks
 from evalharness.results.scored_run import load_scored_run
@@ -81,28 +80,6 @@ def test_curves_end_at_the_best_of_all_samples(tmp_path: Path) -> None:
     assert starts["best_success"] == pytest.approx(1 / 6)
     assert starts["every_success"] == pytest.approx(1 / 6)
     assert found.families[0].best == {"success": 0.5, "progress": 0.75}
-
-
-def test_samples_that_did_the_same_are_duplicates(tmp_path: Path) -> None:
-    """Made episodes all do the same; a reply without an action is told apart by its text."""
-    (family,) = study(tmp_path, [HALF], [[SOLVED, HALF, HALF, NOTHING]]).families
-    assert family.duplicate_trajectories == 0.75
-    assert family.distinct_first_actions == 1
-    (episode,) = read_episodes(tmp_path / "greedy")
-    one = replace(episode, turns=(replace(episode.turns[0], action=None, reply="I think"),))
-    other = replace(episode, turns=(replace(episode.turns[0], action=None, reply="I know"),))
-    assert len({trajectory(episode), trajectory(one), trajectory(other)}) == 3
-
-
-def test_subgoals_are_covered_by_the_union_of_the_samples(tmp_path: Path) -> None:
-    study(tmp_path, [HALF], [[HALF, HALF]])
-    path = tmp_path / "samples" / "episodes.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    for i, line in enumerate(lines):
-        line["turns"][1]["subgoals_completed"] = [i]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = best_of_n(load_scored_run(tmp_path / "greedy"), load_scored_run(tmp_path / "samples"))
-    assert (found.families[0].covered_by_one, found.families[0].covered_by_all) == (0.5, 1.0)
 
 
 def test_the_held_out_score_needs_every_task_of_its_families(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A study of Best-of-N for a terminal: the best of N samples, curves over k, how different samples are."""
+"""A study of Best-of-N for a terminal: the best of N samples, and curves over k."""
 
 from __future__ import annotations
 
@@ -83,19 +83,6 @@ def curves_table(study: BestOfN) -> Drawn:
     return table
 
 
-def quality_table(study: BestOfN) -> Drawn:
-    table = plain_table("", "duplicates %", "first actions", "subgoals by one %", "by any %")
-    for family in study.families:
-        table.add_row(
-            _called(study, family.family),
-            percent(family.duplicate_trajectories),
-            f"{family.distinct_first_actions:.1f}",
-            percent(family.covered_by_one),
-            percent(family.covered_by_all),
-        )
-    return table
-
-
 def print_best_of_n(console: Console, study: BestOfN) -> None:
     about = f"suite {study.suite}, at most {study.max_turns} turns, temperature {temperature_text(study)}"
     if study.perturbation:
@@ -110,12 +97,3 @@ def print_best_of_n(console: Console, study: BestOfN) -> None:
     console.print(Text("k of the samples, every choice of k counted alike (%)", style="bold"))
     console.print(curves_table(study))
     remark(console, "pass@k: one of k succeeds. pass^k: all k do.")
-    console.print()
-    if study.families:
-        console.print(Text("how different the samples are", style="bold"))
-        console.print(quality_table(study))
-        remark(
-            console,
-            "duplicates: samples that did, turn for turn, what an earlier one did. first actions: different ones "
-            f"among {study.samples} samples of a task. subgoals: completed by one sample, by any of them.",
-        )
