@@ -10,22 +10,18 @@ from __future__ import annotations
 import argparse
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_csv_option, data_folder
-from evalharness.cli.output import make_console, note, results_console, write_csv, write_json
+from evalharness.cli.common import add_csv_option
+from evalharness.cli.output import note, results_console, write_csv, write_json
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, run_study
 
 if TYPE_CHECKING:
-    from evalharness.config import AgentConfig, SelectionConfig
+    from evalharness.config import AgentConfig
     from evalharness.runs.study import Runs
 
-
-_LONGEST_PLAN = 300
-"""Turns: what a plan needs beyond a run's limit is still needed."""
 
 HELP = "play a family under every perturbation, or with several agents"
 
@@ -86,8 +82,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_perturbations(args: argparse.Namespace) -> int:
-    from evalharness.envs import specs as installed_specs
-    from evalharness.protocol.prompt import load_prompt
     from evalharness.records.files import STUDY
     from evalharness.records.store import held_folder
     from evalharness.results.report.sweep import print_sweep
@@ -105,30 +99,11 @@ def _run_perturbations(args: argparse.Namespace) -> int:
         played = play_study("sweep", folder, runs, args)
         begun = {name: run for name, run in played_runs(folder).items() if name in played.runs}
         if UNPERTURBED in begun:
-            if len(runs) > 1 and plain.policy.model != "oracle":
-                _play_plans(args, folder, plain.selection, plain.agent.prompts)
-            spec = installed_specs()[_family(args)]
-            sweep = sweep_result(folder, begun, load_prompt(spec, plain.agent.prompts, plain.adaptation))
+            sweep = sweep_result(begun)
             print_sweep(out, sweep)
             write_csv(args.csv, sweep.rows())
             write_json(args.json, sweep.to_json())
         return end_study(out, folder, played)
-
-
-def _play_plans(
-    args: argparse.Namespace, folder: Path, selection: SelectionConfig, prompts: Path | None
-) -> None:
-    """The known plans, once: they tell which tasks each perturbation touches."""
-    from evalharness.config import make_config
-    from evalharness.results.sweep import PLANS
-    from evalharness.runs.evaluation import evaluate
-    from evalharness.runs.live import watch
-
-    own = {"model": "oracle", "samples": 1, "max_turns": _LONGEST_PLAN, "output": folder / PLANS}
-    plans = make_config({**selection.model_dump(), "prompts": prompts, **own})
-    shown = make_console(stderr=True)
-    shown.print("known plans, to see which tasks each perturbation touches")
-    evaluate(plans, data=data_folder(args), watch=watch)
 
 
 def _family(args: argparse.Namespace) -> str:

@@ -141,7 +141,7 @@ def _fill(given: Given) -> Filled:
         whole = {UNPERTURBED, *names} <= runs.keys()
         chosen = {name: run for name, run in runs.items() if name in (UNPERTURBED, *names)}
         try:
-            sweep = sweep_of(chosen, None, first)
+            sweep = sweep_of(chosen, first)
         except UserError as error:
             problems.append(f"{label}: {error}")
             continue

@@ -4,7 +4,7 @@ words? Numbers only; `report` draws them. The table is that of AgentRefine (ICLR
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean, pstdev, stdev
 from typing import Any
 
@@ -14,14 +14,11 @@ from evalharness.envs.base import EnvSpec, Perturbation
 from evalharness.results.comparison import compare_runs
 from evalharness.results.curves import UNPERTURBED
 from evalharness.results.difference import Difference, columns_of
-from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
-from evalharness.results.touched import Touched
 from evalharness.results.trainings import interval_of
 
 SCHEMA = 1
-PLANS = "plans"
-"""The folder of the known plans in a study; no column."""
 
 
 def default_perturbations(spec: EnvSpec) -> list[str]:
@@ -51,15 +48,6 @@ class Column:
     """Measure -> this column against the unperturbed one, paired by task; empty for the unperturbed one itself."""
     retention: Mapping[str, float | None]
     """Measure -> perturbed / unperturbed over the paired tasks; None where the unperturbed rate is 0."""
-    touched: int | None = None
-    """Tasks of the unperturbed run whose words the perturbation changes (`Touched.tasks`); None where it was not
-    looked at."""
-    actions: int | None = None
-    """Those of them in which an action has to be said otherwise."""
-    prompts: int | None = None
-    """Tasks whose prompt it changes."""
-    touched_differences: Mapping[str, Difference] = field(default_factory=dict)
-    """As `differences`, over the touched tasks alone; empty where these are all or none. No part of Holm's table."""
 
 
 @dataclass(frozen=True)
@@ -111,22 +99,14 @@ def _row(column: Column) -> dict[str, Any]:
             f"{measure}_retention": column.retention.get(measure),
         }
         row |= columns_of(measure, column.differences.get(measure))
-        alone = column.touched_differences.get(measure)
-        row[f"{measure}_touched_difference"] = alone.difference if alone else None
-        ends = alone.ci95 if alone else (None, None)
-        row |= {f"{measure}_touched_ci95_low": ends[0], f"{measure}_touched_ci95_high": ends[1]}
-    return row | {
-        "touched": column.touched, "actions_touched": column.actions, "prompts_touched": column.prompts
-    }  # fmt: skip
+    return row
 
 
 def sweep_of(
     runs: Mapping[str, ScoredRun],
-    touched: Mapping[str, Touched] | None = None,
     first_average: Sequence[str] = (),
 ) -> Sweep:
-    """`runs`: column -> run, `UNPERTURBED` first; `touched`: column -> the tasks that its perturbation touches;
-    `first_average`: the perturbations of `Sweep.first_average`.
+    """`runs`: column -> run, `UNPERTURBED` first; `first_average`: the perturbations of `Sweep.first_average`.
 
     Raises UserError where the runs are not of one model and protocol.
     """
@@ -142,10 +122,7 @@ def sweep_of(
     differences: dict[str, dict[str, Difference]] = {name: {} for name in runs}
     for name, comparison in zip(list(runs)[1:], comparisons, strict=True):
         differences[name] = {d.measure: d for d in comparison.differences if d.family == family}
-    columns = tuple(
-        _with_touched(_column(name, run, differences[name]), first, run, (touched or {}).get(name))
-        for name, run in runs.items()
-    )
+    columns = tuple(_column(name, run, differences[name]) for name, run in runs.items())
     rates = {measure: [column.rates[measure] for column in columns] for measure in MEASURES}
     return Sweep(
         family=family,
@@ -191,27 +168,6 @@ def _column(name: str, run: ScoredRun, differences: Mapping[str, Difference]) ->
     )
 
 
-def _with_touched(column: Column, plain: ScoredRun, run: ScoredRun, touched: Touched | None) -> Column:
-    if touched is None:
-        return column
-    found: dict[str, Difference] = {}
-    only = [
-        replace(each, scores=tuple(score for score in each.scores if score.task_id in touched.tasks))
-        for each in (plain, run)
-    ]
-    both = plain.tasks.keys() & run.tasks.keys()
-    if touched.tasks & both and not both <= touched.tasks:
-        [comparison] = compare_runs(only)
-        found = {d.measure: d for d in comparison.differences if d.family != HELD_OUT}
-    return replace(
-        column,
-        touched=len(touched.tasks & plain.tasks.keys()),
-        actions=len(touched.actions & plain.tasks.keys()),
-        prompts=len(touched.prompts & plain.tasks.keys()),
-        touched_differences=found,
-    )
-
-
 def _notes(columns: Sequence[Column]) -> list[str]:
     notes = []
     missing = [f"{c.name} {c.n}/{c.expected}" for c in columns if c.n != c.expected]
@@ -219,12 +175,6 @@ def _notes(columns: Sequence[Column]) -> list[str]:
         notes.append(
             f"not every task was played: {', '.join(missing)}; average and Std are over those that were"
         )
-    for column in columns:
-        if column.touched == 0:
-            how = f"the prompt of {column.prompts} tasks, but " if column.prompts else ""
-            notes.append(
-                f"{column.name} changes {how}no word that these tasks need or show: its column repeats the first"
-            )
     return notes
 
 

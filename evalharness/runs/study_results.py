@@ -10,9 +10,7 @@ from rich.console import Console
 
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
-from evalharness.protocol.perturb import PlayedSurface
-from evalharness.protocol.prompt import PromptFile, load_prompt
-from evalharness.records.store import EPISODES, read_episodes, read_manifest
+from evalharness.records.store import EPISODES
 from evalharness.results.agent_study import agent_study
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.checkpoints import Training, training_of
@@ -22,8 +20,7 @@ from evalharness.results.report.studies import print_agent_study, print_seed_stu
 from evalharness.results.report.sweep import print_sweep
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.seeds import seed_study
-from evalharness.results.sweep import PLANS, UNPERTURBED, Sweep, sweep_of
-from evalharness.results.touched import Touched, touched_tasks
+from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
 from evalharness.results.training_log import read_rewards
 from evalharness.runs.checkpoints import KIND as CHECKPOINTS
 from evalharness.runs.checkpoints import axis_and_number
@@ -70,30 +67,10 @@ def print_study(console: Console, folder: Path) -> Result | None:
     return result
 
 
-def sweep_result(folder: Path, runs: Runs, prompt: PromptFile | None = None) -> Sweep:
-    """`prompt`: the unperturbed run's; None: ours, where it is the one that was played. Which tasks a perturbation
-    touches is said where the known plans were played."""
-    plain = runs[UNPERTURBED]
-    family = next(iter(plain.manifest.counts))
-    spec = specs().get(family)
-    touched: dict[str, Touched] = {}
-    if spec is not None:
-        prompt = prompt or _own_prompt(plain, family)
-        plans = folder / PLANS if (folder / PLANS).exists() else plain.folder
-        if prompt is not None and read_manifest(plans).identity.model.get("name") == "oracle":
-            known = [episode for episode in read_episodes(plans) if episode.sample == 0]
-            names = [name for name in runs if name != UNPERTURBED]
-            touched = {name: touched_tasks(known, PlayedSurface(spec, name), prompt) for name in names}
+def sweep_result(runs: Runs) -> Sweep:
+    spec = specs().get(next(iter(runs[UNPERTURBED].manifest.counts)))
     perturbations = spec.actions.wording.perturbations if spec is not None else {}
-    return sweep_of(runs, touched, [name for name, how in perturbations.items() if how.in_first_average])
-
-
-def _own_prompt(plain: ScoredRun, family: str) -> PromptFile | None:
-    try:
-        own = load_prompt(specs()[family])
-    except UserError:
-        return None
-    return own if own.sha256 == plain.manifest.identity.prompts_sha256.get(family) else None
+    return sweep_of(runs, [name for name, how in perturbations.items() if how.in_first_average])
 
 
 def best_of_n_result(folder: Path) -> BestOfN | None:
@@ -136,7 +113,7 @@ def training_result(
 Make = Callable[[Path, Runs], Any]
 _SHOWN: Mapping[str, tuple[Make, Callable[[Console, Any], None]]] = {
     "sweep": (
-        lambda folder, runs: sweep_result(folder, runs) if UNPERTURBED in runs else None,
+        lambda folder, runs: sweep_result(runs) if UNPERTURBED in runs else None,
         print_sweep,
     ),
     BEST_OF_N: (lambda folder, runs: best_of_n_result(folder), print_best_of_n),

@@ -48,27 +48,11 @@ def differences_table(sweep: Sweep) -> Table:
                 tests, kept = (p_value(found.p), p_value(found.p_holm)), column.retention.get(measure)
                 style = "bold" if found.p_holm < 0.05 else None
                 table.add_row(f"  {column.name}", *_cells(found, tests, kept), style=style)
-            if (alone := column.touched_differences.get(measure)) is not None:
-                kept = alone.run / alone.baseline if alone.baseline else None
-                table.add_row("    touched", *_cells(alone, ("", ""), kept))
     return table
 
 
 def _cells(d: Difference, tests: tuple[str, str], kept: float | None) -> list[str]:
     return [str(d.n), percent(d.run), d.points, *tests, percent(kept), d.tally]
-
-
-def touched_line(sweep: Sweep) -> str | None:
-    """How many tasks each perturbation touches; None where it was not looked at."""
-    known = [column for column in sweep.columns if column.touched is not None]
-    if not known:
-        return None
-    counts = ", ".join(f"{column.name} {column.touched} ({column.actions})" for column in known)
-    return (
-        f"touched, of {sweep.columns[0].n} tasks: {counts}; in brackets: those in which an action has to be said "
-        "otherwise. Touched is a task whose goal, observations or actions by the known plan are worded differently, or "
-        "whose prompt is rewritten; the others only dilute the difference."
-    )
 
 
 def print_sweep(console: Console, sweep: Sweep) -> None:
@@ -91,8 +75,6 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     console.print()
     console.print(Text("against the unperturbed run, paired by task", style="bold"))
     console.print(differences_table(sweep))
-    if touched := touched_line(sweep):
-        remark(console, touched)
     found = [d for column in sweep.columns for d in column.differences.values()]
     remark(
         console,
