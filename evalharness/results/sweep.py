@@ -4,7 +4,7 @@ words? Numbers only; `report` draws them. The table is that of AgentRefine (ICLR
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from statistics import fmean, pstdev, stdev
 from typing import Any
 
