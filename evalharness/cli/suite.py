@@ -20,7 +20,7 @@ HELP = "make and check open suites"
 
 def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    build = subcommand(actions, "build", _build, "generate, prove and freeze the suite of a seed")
+    build = subcommand(actions, "build", _build, "generate, prove and save the suite of a seed")
     argument(build, "--suite-seed N", "0 or more; 0 is built in", required=True)
     argument(build, "--tasks LIST", "families, separated by commas", default="all")
     argument(build, "--force", "make existing files again")
