@@ -104,12 +104,10 @@ def _tune() -> int:
     """What `evalharness tune` reads before it starts anything."""
     from evalharness.training.tune.data import Made, _chosen, data_sha256
     from evalharness.training.tune.plan import read_manifest
-    from evalharness.training.tune.processes import read_launch
 
     for mode in ("full", "no_refine_data"):
         list(_chosen([Path("data.jsonl")], mode, Made()))  # type: ignore[arg-type]
     data_sha256(Path("data.jsonl"))
-    read_launch(Path("accelerate.yaml"), None)
     read_manifest(Path("tuned"))
     return 0
 
@@ -276,8 +274,8 @@ READERS: Mapping[str, Reader] = {
     ),
     "refine grounded": _stand_in(_grounded, "refine", "grounded", "--output", "--data", files=_DATA),
     "tune": _stand_in(
-        _tune, "tune", "--data", "--accelerate-config", "--output",
-        files="data.jsonl accelerate.yaml tuned/manifest.json",
+        _tune, "tune", "--data", "--output",
+        files="data.jsonl tuned/manifest.json",
     ),
     "tune dry": _command("tune", "--model", "checkpoint", "--dry-run", files="checkpoint/*"),
     "config": _command("run", *_PLAYED, "--config", "config.yaml", files="config.yaml"),
@@ -512,9 +510,6 @@ def _make_settings(folder: Path) -> None:
     shutil.copy(prompts_folder() / "protocols" / "verl-agent.yaml", folder / "protocol.yaml")
     import_texts("verl-agent", verl_checkout(folder / "theirs"))
     (folder / "prices.yaml").write_text("input: 1.5\noutput: 2\ninput_cache_read: 0.1\n")
-    (folder / "accelerate.yaml").write_text(
-        "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_machines: 1\nnum_processes: 2\n"
-    )
     _lines(
         folder / "generation_config.json", {"temperature": 0.6, "top_p": 0.9, "transformers_version": "4.0"}
     )

@@ -71,20 +71,15 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     argument(
         how,
-        "--preset {small,paper,paper-70b}",
+        "--preset {small,paper}",
         "small: LoRA for a small machine; paper: all weights, lr 5e-6, cosine without warm-up, batch 64, 10 epochs, "
-        "8192 tokens, one conversation at a time, gradient checkpointing; paper-70b: the same with 4096 tokens",
+        "8192 tokens, one conversation at a time, gradient checkpointing",
         default="small",
     )
     argument(how, "--method", "train an adapter or all weights (default: lora)", choices=_METHODS)
     argument(how, "--lora-rank R", "rank of the adapter in every linear layer (default: 16)")
     argument(how, "--lora-alpha A", "scale of the adapter (default: twice the rank)")
     argument(how, "--lora-dropout P", "dropout of the adapter (default: 0)")
-    argument(
-        how,
-        "--top-layers N",
-        "train the adapter only in the upper N layers, with less computation (default: all)",
-    )
     argument(how, "--lr X", "learning rate (default: 5e-4; all weights: 2e-5)")
     argument(how, "--schedule {cosine,linear,constant}", "schedule of the learning rate (default: cosine)")
     argument(how, "--warmup SHARE", "share of the steps with warm-up (default: 0.03)")
@@ -92,24 +87,12 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     argument(how, "--max-grad-norm X", "clip gradients to this norm (default: 1)")
     argument(how, "--epochs N", "passes over the data (default: 3)", type=number)
     argument(how, "--max-steps N", "end after N steps instead")
-    argument(
-        how,
-        "--trained-tokens N",
-        "end after about N trained tokens, to compare data sets of different size",
-    )
     argument(how, "--batch N", "conversations in a step (default: 8)")
     argument(how, "--micro-batch N", "conversations at a time, padded to the longest (default: 1)")
     argument(how, "--seed N", "seed of the order and of the first adapter weights (default: 0)")
-    argument(
-        how,
-        "--shared-prompt N",
-        "compute the prompt that conversations begin with once in N steps, without gradients (default: each "
-        "conversation's own)",
-    )
-    argument(how, "--packing", "put several conversations into one row", default=None)
     how.add_argument(
         "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
-        help="less memory, a third more computation (default: with the paper's presets)",
+        help="less memory, a third more computation (default: with --preset paper)",
     )  # fmt: skip
     argument(
         how, "--dtype {bfloat16,float32}", "type of the computation (default: what the machine is fast in)"
@@ -118,7 +101,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
-    where = parser.add_argument_group("checkpoints and machines")
+    where = parser.add_argument_group("checkpoints and memory")
     argument(
         where,
         "--save-every N",
@@ -127,22 +110,15 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     argument(where, "--keep N", "keep only the last N checkpoints (default: all)", default=0)
     argument(
         where,
-        "--accelerate-config FILE",
-        "several processes: fsdp2, zero3 (ours), or a file that `accelerate config` wrote",
-    )
-    argument(where, "--processes N", "number of processes (default: as the configuration says)")
-    argument(
-        where,
         "--dry-run",
-        "show tokens and steps of --data, and the memory of each process; train nothing. Without "
+        "show tokens and steps of --data, and the memory; train nothing. Without "
         "--data, compute for conversations of --max-length",
     )
     argument(
         where,
         "--gpu-memory GB",
-        "memory of each GPU for --dry-run (default: 80 with a GPU, else this machine's memory)",
+        "memory of the GPU for --dry-run (default: 80 with a GPU, else this machine's memory)",
     )
-    argument(where, "--prepare", "write the files of the training and show its command; train nothing")
 
 
 def _install(args: argparse.Namespace) -> int:
@@ -182,11 +158,10 @@ def _settings(args: argparse.Namespace) -> Any:
 def run(args: argparse.Namespace) -> int:
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.plan import plan, read_manifest
-    from evalharness.training.tune.processes import read_launch
     from evalharness.training.tune.progress import TuningProgress, watch_training
     from evalharness.training.tune.settings import with_template
     from evalharness.training.tune.start import start_of
-    from evalharness.training.tune.training import alone_in, new_folder, prepare, train
+    from evalharness.training.tune.training import alone_in, new_folder, train
 
     if args.dry_run:
         return _dry_run(args)
@@ -206,18 +181,13 @@ def run(args: argparse.Namespace) -> int:
     with new_folder(args.output), alone_in(args.output):
         planned = plan(
             start, args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
-            dtype=args.dtype, cpu=args.cpu, launch=read_launch(args.accelerate_config, args.processes),
-            on_line=note,
+            dtype=args.dtype, cpu=args.cpu, on_line=note,
         )  # fmt: skip
         if planned is None:
             say_on(out, f"{args.output} is trained already")
             write_json(args.json, read_manifest(args.output))
             return 0
         _say_plan(out, planned)
-        if args.prepare:
-            say_on(out, f"start it with: {' '.join(prepare(planned))}")
-            write_json(args.json, read_manifest(args.output))
-            return 0
         progress = TuningProgress()
         with watch_training(progress, out):
             ended = train(
@@ -234,7 +204,6 @@ def run(args: argparse.Namespace) -> int:
 def _dry_run(args: argparse.Namespace) -> int:
     from evalharness.training.tune.dry_run import dry_run
     from evalharness.training.tune.install import require_tune_install
-    from evalharness.training.tune.processes import read_launch
     from evalharness.training.tune.settings import with_template
     from evalharness.training.tune.start import start_of
 
@@ -247,7 +216,6 @@ def _dry_run(args: argparse.Namespace) -> int:
         settings = with_template(settings, start.base, args.preset)
     found = dry_run(
         start.base, args.data or [], start.settings(vars(args), settings),
-        read_launch(args.accelerate_config, args.processes),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
         server=require_tune_install().server if args.data else None,
         on_line=note,
@@ -256,15 +224,9 @@ def _dry_run(args: argparse.Namespace) -> int:
     out = results_console(args)
     if found.made:
         say_on(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
-    if found.seconds is not None:
-        reached = "H100 GPUs at 40 % of their peak (one of 135M was trained at 2 % of it)"
-        machine = reached if use.gpu else "this machine as it is now"
-        say_on(out, f"about {duration(found.seconds)} on {machine}, {found.flop:.1e} FLOP")
     say_on(
         out,
-        f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.processes} {'GPU' if use.gpu else 'process'}"
-        f"{'s' * (use.processes > 1) if use.gpu else 'es' * (use.processes > 1)}"
-        f"{', sharded' if use.shards else ''}, {use.micro_batch} x {use.tokens:,} tokens at a time",
+        f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.micro_batch} x {use.tokens:,} tokens at a time",
     )
     for name, size in found.memory.to_json().items():
         say_on(out, f"  {name:<12}{size / 1e9:8.2f} GB")
@@ -293,7 +255,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
         f"chat template: {settings.chat_template or 'of the base model'}",
-        f"about {found.memory.total / 1e9:.1f} GB of memory a process (--dry-run: of what), "
+        f"about {found.memory.total / 1e9:.1f} GB of memory (--dry-run: of what), "
         f"{found.disk_bytes / 1e9:.1f} GB on the disk",
     ]
     for line in lines:

@@ -14,9 +14,7 @@ from evalharness.base.errors import UserError
 from evalharness.models.serving.arguments import memory_bytes
 from evalharness.models.serving.checkpoint import CheckpointInfo, read_json
 from evalharness.training.tune.memory import Memory, Use, memory, shape_of
-from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
-from evalharness.training.tune.trainer.batches import RefusedError, micro_batch
 
 
 @dataclass(frozen=True)
@@ -24,8 +22,6 @@ class Estimate:
     parameters: int
     trained_parameters: int
     memory: Memory
-    """Of one process."""
-    processes: int
     checkpoint_bytes: int
     """Each."""
     disk_bytes: int
@@ -35,17 +31,8 @@ class Estimate:
         return {**vars(self), "memory": self.memory.to_json()}
 
 
-def use_of(
-    settings: Settings, launch: Launch | None, *, longest: int, most_trained: int, bf16: bool, gpu: bool
-) -> Use:
-    """Raises UserError where the batch cannot be divided over the processes."""
-    processes = 1 if launch is None else launch.processes
-    try:
-        at_once = micro_batch(settings.to_json(), processes)
-    except RefusedError as why:
-        raise UserError(str(why)) from None
-    shards = launch is not None and launch.shards
-    return Use(settings, longest, most_trained, bf16, gpu, processes, shards, at_once)
+def use_of(settings: Settings, *, longest: int, most_trained: int, bf16: bool, gpu: bool) -> Use:
+    return Use(settings, longest, most_trained, bf16, gpu, settings.micro_batch or 1)
 
 
 def estimate(base: CheckpointInfo, use: Use, *, checkpoints: int) -> Estimate:
@@ -58,13 +45,11 @@ def estimate(base: CheckpointInfo, use: Use, *, checkpoints: int) -> Estimate:
         if len(shape) == 2 and "embed" not in name and "lm_head" not in name
     )
     trained = adapter if use.settings.method == "lora" else parameters
-    # Weight and Adam's two averages in float32. Of a sharded model a plain copy lies beside them.
+    # Weight and Adam's two averages in float32.
     finished = (2 if use.bf16 else 4) * trained
-    checkpoint = 12 * trained + (finished if use.shards else 0)
+    checkpoint = 12 * trained
     found = memory(shape_of(read_json(base.path / "config.json")), use, parameters, trained)
-    return Estimate(
-        parameters, trained, found, use.processes, checkpoint, checkpoint * checkpoints + finished
-    )
+    return Estimate(parameters, trained, found, checkpoint, checkpoint * checkpoints + finished)
 
 
 def require_room(found: Estimate, folder: Path, *, gpu: bool) -> str | None:
@@ -78,7 +63,7 @@ def require_room(found: Estimate, folder: Path, *, gpu: bool) -> str | None:
     if gpu:
         return None
     total, available = memory_bytes(), psutil.virtual_memory().available
-    whole = found.memory.total * found.processes
+    whole = found.memory.total
     needed = f"the training will take about {whole / 1e9:.1f} GB of memory"
     smaller = "--max-length, --too-long drop, --gradient-checkpointing or LoRA take less"
     if whole > total:

@@ -1,5 +1,4 @@
-"""The memory of a training, part by part, from the model's config: what each process takes, whether it fits, and which
-option makes it fit. Pure.
+"""The memory of a training, part by part, from the model's config, and which option makes it fit. Pure.
 
 What a layer keeps for the way back is counted for LLaMA's kind of layer as transformers 5 computes it, and was measured
 as live tensors on a CPU (tests/training/tune/test_memory.py).
@@ -19,8 +18,7 @@ _TILE_TOKENS, _TILE_WORDS = 4096, 32768
 _CPU_TILES = 7.5
 """Float32 copies of a tile that PyTorch's operations hold at once; on a GPU one kernel writes over the tile."""
 _LIBRARIES_CPU, _LIBRARIES_GPU = 2**30, 2 * 2**30
-"""Bytes. On a GPU: its context, buffers of the communication, pieces that the allocator cannot use."""
-_SHIPPED_PROCESSES = 8
+"""Bytes. On a GPU: its context, pieces that the allocator cannot use."""
 _SHORTEST = 512
 """Tokens: a shorter limit is not proposed."""
 
@@ -93,14 +91,12 @@ class Use:
     """Of one conversation at most."""
     bf16: bool
     gpu: bool
-    processes: int = 1
-    shards: bool = False
     micro_batch: int = 1
 
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that one process takes at most."""
+    """Bytes that the training takes at most."""
 
     weights: int
     gradients: int
@@ -123,22 +119,14 @@ def memory(shape: Shape, use: Use, parameters: int = 0, trained: int = 0) -> Mem
     parameters = parameters or shape.parameters
     trained = trained or (parameters if full else shape.adapter(use.settings.lora_rank))
     computed = 2 if use.bf16 else 4
-    pieces = use.processes if use.shards else 1
     checkpointing = use.settings.gradient_checkpointing
 
     weights = 4 * parameters if full else computed * parameters + 4 * trained
-    if use.shards:
-        # Whole for the moment: the layer in use and the one that is fetched meanwhile, and the head.
-        whole = computed * (2 * shape.layer + shape.head)
-        passing = (computed + 4) * shape.layer if full else 0
-    else:
-        # Autocast's copies in bfloat16, kept for the way back where nothing is computed again.
-        copies = use.bf16 and full and not checkpointing
-        whole = 2 * shape.layers * shape.layer if copies else 0
-        passing = 0
+    # Autocast's copies in bfloat16, kept for the way back where nothing is computed again.
+    copies = 2 * shape.layers * shape.layer if use.bf16 and full and not checkpointing else 0
 
     tokens = use.tokens * use.micro_batch
-    mixed = use.bf16 and full and not use.shards
+    mixed = use.bf16 and full
     stream = 4 if mixed or not use.bf16 else 2
     """Bytes of a number that goes from layer to layer: autocast keeps float32."""
     each = 8.1 * 4 if not use.bf16 else 29.6 if mixed else 18
@@ -154,9 +142,9 @@ def memory(shape: Shape, use: Use, parameters: int = 0, trained: int = 0) -> Mem
     # With checkpointing one layer is computed again after the logits are gone.
     again = max(0.0, layer - logits) if checkpointing else 0.0
     return Memory(
-        weights=int(weights / pieces + whole),
-        gradients=int(4 * trained / pieces + passing),
-        optimizer=int(8 * trained / pieces),
+        weights=weights + copies,
+        gradients=4 * trained,
+        optimizer=8 * trained,
         activations=int(kept + ends + again),
         logits=int(logits),
         libraries=_LIBRARIES_GPU if use.gpu else _LIBRARIES_CPU,
@@ -164,7 +152,7 @@ def memory(shape: Shape, use: Use, parameters: int = 0, trained: int = 0) -> Mem
 
 
 def fitting(shape: Shape, use: Use, limit: int) -> str | None:
-    """The fewest options that bring `use` to `limit` bytes a process, tried in order; None where none does."""
+    """The fewest options that bring `use` to `limit` bytes, tried in order; None where none does."""
     steps = list(_options(use))
     for option, changed in steps:
         if memory(shape, replace(use, **changed)).total <= limit:
@@ -187,12 +175,6 @@ def _options(use: Use) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "--gradient-checkpointing", {"settings": settings}
     if use.micro_batch > 1:
         yield "--micro-batch 1", {"micro_batch": 1}
-    number = use.processes if use.shards else _SHIPPED_PROCESSES
-    if use.gpu and not use.shards:
-        yield "--accelerate-config fsdp2", {"shards": True, "processes": number}
-    while use.gpu and 2 * number <= settings.batch:
-        number *= 2
-        yield f"--processes {number}", {"processes": number}
     length = use.tokens // 2
     while length >= _SHORTEST:
         yield f"--max-length {length}", {"tokens": length, "trained_tokens": min(use.trained_tokens, length)}

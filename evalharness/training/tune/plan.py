@@ -18,7 +18,6 @@ from evalharness.training.datasets.chat_templates import template_file
 from evalharness.training.tune.data import Made, data_sha256, make_rows
 from evalharness.training.tune.estimate import Estimate, estimate, require_room, use_of
 from evalharness.training.tune.install import TuneInstall
-from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
 from evalharness.training.tune.start import Start
 
@@ -48,7 +47,6 @@ class Plan:
     keep: int
     cpu: bool
     gpu: bool
-    launch: Launch | None = None
     template: Path | None = None
     """The chat template that is used instead of the base's own."""
     warning: str | None = None
@@ -74,7 +72,6 @@ def plan(
     keep: int = 0,
     dtype: str | None = None,
     cpu: bool = False,
-    launch: Launch | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Plan | None:
     """Check everything, make the tokens, estimate; None where this training is finished already.
@@ -86,8 +83,6 @@ def plan(
         raise UserError(
             f"--max-length {settings.max_length} is more than {start.base} takes ({base.max_position_embeddings})"
         )
-    if settings.shared_prompt and launch is not None:
-        raise UserError("--shared-prompt is of one process: leave it or --accelerate-config out")
     gpu = nvidia_gpu() and not cpu
     chosen = dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")
     data = [{"file": path.name, "sha256": data_sha256(path)} for path in files]
@@ -113,7 +108,6 @@ def plan(
     number = min(number, keep) if keep else number
     use = use_of(
         settings,
-        launch,
         longest=made.longest,
         most_trained=made.most_trained,
         bf16=chosen == "bfloat16",
@@ -123,15 +117,13 @@ def plan(
     warning = require_room(found, folder, gpu=gpu)
     return Plan(
         start, base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
-        gpu, launch, template, warning,
+        gpu, template, warning,
     )  # fmt: skip
 
 
 def steps_of(settings: Settings, made: Made) -> int:
     if settings.max_steps:
         return settings.max_steps
-    if settings.trained_tokens:
-        return max(1, round(settings.trained_tokens * made.rows / made.trained_tokens / settings.batch))
     return math.ceil(math.ceil(made.rows / settings.batch) * settings.epochs)
 
 

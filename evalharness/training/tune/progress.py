@@ -34,7 +34,6 @@ class TuningProgress:
     recent: list[tuple[int, float]] = field(default_factory=list)
     """(tokens, seconds) of the latest steps."""
     facts: dict[str, Any] = field(default_factory=dict)
-    problem: str | None = None
 
     def take(self, event: Event) -> None:
         match event["event"]:
@@ -55,8 +54,6 @@ class TuningProgress:
                 self.checkpoints.append(event["folder"])
             case "loading":
                 self.doing = "loading the model"
-            case "refused":
-                self.problem = event["why"]
 
     @property
     def tokens_per_s(self) -> float | None:

@@ -29,10 +29,8 @@ class Settings:
     epochs: float = 3.0
     max_steps: int = 0
     """0: as many as the epochs make."""
-    trained_tokens: int = 0
-    """As many steps as train about so many tokens; 0: as many as the epochs make."""
     batch: int = 8
-    """Conversations a step, over all processes."""
+    """Conversations a step."""
     micro_batch: int = 0
     """Conversations at a time; 0: chosen."""
     lr: float = 5e-4
@@ -49,11 +47,6 @@ class Settings:
     lora_rank: int = 16
     lora_alpha: int = 32
     lora_dropout: float = 0.0
-    top_layers: int = 0
-    """Layers that are trained, from the top; 0: all."""
-    shared_prompt: int = 0
-    """Steps for which the prompt that conversations share is kept as it was computed, without gradients; 0: none is."""
-    packing: bool = False
     gradient_checkpointing: bool = False
     seed: int = 0
 
@@ -72,10 +65,9 @@ PAPER: dict[str, Any] = {
     "micro_batch": 1,
     "gradient_checkpointing": True,
 }
-"""AgentRefine's appendix B, 7B and 8B models. The last two change no result: they make it fit eight GPUs of 80 GB."""
-PAPER_70B: dict[str, Any] = {**PAPER, "max_length": 4096}
+"""AgentRefine's appendix B, 7B and 8B models. The last two change no result: they take less memory."""
 _OF_FULL: dict[str, Any] = {"lr": 2e-5}
-PRESETS: dict[str, dict[str, Any]] = {"small": {}, "paper": PAPER, "paper-70b": PAPER_70B}
+PRESETS: dict[str, dict[str, Any]] = {"small": {}, "paper": PAPER}
 
 
 def make_settings(preset: str, given: dict[str, Any]) -> Settings:
@@ -114,21 +106,8 @@ def _check(settings: Settings) -> None:
     for name in ("warmup", "lora_dropout"):
         if not 0 <= getattr(settings, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} is a share, from 0 up to but not 1")
-    counts = ("max_steps", "trained_tokens", "micro_batch", "top_layers", "shared_prompt", "seed")
-    for name in (*counts, "weight_decay", "max_grad_norm"):
+    for name in ("max_steps", "micro_batch", "seed", "weight_decay", "max_grad_norm"):
         if not getattr(settings, name) >= 0:
             raise UserError(f"--{name.replace('_', '-')} is 0 or more")
-    if settings.max_steps and settings.trained_tokens:
-        raise UserError("--max-steps and --trained-tokens both say when to end: give one")
     if settings.micro_batch and settings.batch % settings.micro_batch:
         raise UserError(f"--batch {settings.batch} is no multiple of --micro-batch {settings.micro_batch}")
-    if settings.top_layers and settings.method == "full":
-        raise UserError("--top-layers is of an adapter (--method lora)")
-    if settings.shared_prompt:
-        for option, taken in (
-            ("--packing", settings.packing),
-            ("--gradient-checkpointing", settings.gradient_checkpointing),
-            (f"--micro-batch {settings.micro_batch}", settings.micro_batch > 1),
-        ):
-            if taken:
-                raise UserError(f"--shared-prompt computes one conversation at a time: leave {option} out")

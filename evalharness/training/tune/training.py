@@ -24,14 +24,12 @@ from evalharness.training.datasets.chat_templates import template_text
 from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
 from evalharness.training.tune.process import Event, follow
 from evalharness.training.tune.progress import TuningProgress
-from evalharness.training.tune.trainer.events import NO_MEMORY, NOT_FINITE, REFUSED
+from evalharness.training.tune.trainer.events import NO_MEMORY, NOT_FINITE
 from evalharness.training.tune.trainer.saving import RECORD
 
 LOG, TALK, JOB = "log.jsonl", "tune.log", "job.json"
-PIECES = "pytorch_model_fsdp_0"
-"""In a checkpoint that FSDP2 made: accelerate's name for the pieces of the weights."""
 TRAINER = Path(__file__).parent / "trainer" / "train.py"
-_ENDS = {NOT_FINITE: "not finite", NO_MEMORY: "no memory", REFUSED: "refused"}
+_ENDS = {NOT_FINITE: "not finite", NO_MEMORY: "no memory"}
 """Status in the manifest, by the exit status."""
 
 
@@ -49,12 +47,11 @@ def latest_checkpoint(folder: Path) -> Path | None:
     return max(found)[1] if found else None
 
 
-def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[str, Any]:
+def job_of(planned: Plan, resume: Path | None) -> dict[str, Any]:
     """What `trainer/train.py` reads."""
     adapter = planned.start.adapter
     return {
         **planned.settings.to_json(),
-        "max_steps": planned.steps if planned.settings.trained_tokens else planned.settings.max_steps,
         "model": str(planned.base.path.resolve()),
         "base_name": DEMO_BASE if planned.base.path.resolve() == demo_path().resolve() else None,
         "adapter": None if adapter is None else str(adapter.path.resolve()),
@@ -67,8 +64,6 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "threads": usable_cores(),
         "cpu": planned.cpu,
         "resume": None if resume is None else str(resume.resolve()),
-        "listen": listen,
-        "fsdp": planned.launch.fsdp if planned.launch is not None else {},
         "tokenizer_files": list(TOKENIZER_FILES),
         "chat_template": planned.template and template_text(planned.template, planned.base.path),
         "end_ids": sorted(planned.made.counts.end_ids),
@@ -76,31 +71,7 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
 
 
 def command_of(planned: Plan) -> list[str]:
-    python, script = [str(planned.install.python), "-I"], [str(TRAINER), str(planned.folder.resolve() / JOB)]
-    if planned.launch is None:
-        return [*python, *script]
-    return planned.launch.words(python, script, cpu=not planned.gpu, bf16=planned.dtype == "bfloat16")
-
-
-def _require_same_pieces(planned: Plan, resume: Path | None) -> None:
-    """Raises UserError where a checkpoint in pieces meets a training in one, or the other way round."""
-    if resume is None:
-        return
-    before, now = (resume / PIECES).is_dir(), planned.launch is not None and bool(planned.launch.fsdp)
-    if before != now:
-        raise UserError(
-            f"{resume} was made {'with' if before else 'without'} FSDP: continue it "
-            f"{'with' if before else 'without'} --accelerate-config fsdp2, or choose another folder with -o DIR"
-        )
-
-
-def prepare(planned: Plan) -> list[str]:
-    """Write what other machines need to start the training by themselves; the command that starts it."""
-    resume = latest_checkpoint(planned.folder)
-    _require_same_pieces(planned, resume)
-    write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume, listen=False), indent=2) + "\n")
-    _write_manifest(planned, TuningProgress(steps=planned.steps), "prepared", [])
-    return command_of(planned)
+    return [str(planned.install.python), "-I", str(TRAINER), str(planned.folder.resolve() / JOB)]
 
 
 @contextmanager
@@ -136,7 +107,6 @@ def train(
     training died of something else.
     """
     resume = latest_checkpoint(planned.folder)
-    _require_same_pieces(planned, resume)
     _continue_log(planned.folder, 0 if resume is None else int(resume.name.rpartition("-")[2]), progress)
     progress.steps = planned.steps
     write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume), indent=2) + "\n")
@@ -169,8 +139,6 @@ def _failure(planned: Plan, status: int, progress: TuningProgress) -> UserError 
             f"after step {progress.step} the loss was no number any more, and the training was stopped; {where}. "
             "A lower --lr (and -o another folder) is what helps most"
         )
-    if status == REFUSED:
-        return UserError(progress.problem)
     if status == NO_MEMORY:
         return UserError(
             f"memory did not suffice ({where}): a smaller --micro-batch or --max-length, or --gradient-checkpointing"

@@ -1,14 +1,11 @@
-"""Which conversations are trained in one step, drawn at random each epoch, and how many are computed at a time."""
+"""Which conversations are trained in one step, drawn at random each epoch."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.training.tune.trainer.batches import RefusedError, micro_batch, order, trained_parameters
+from evalharness.training.tune.trainer.batches import order
 
 
 @given(st.lists(st.integers(1, 11), max_size=60), st.integers(1, 9), st.integers(0, 3), st.integers(0, 3))
@@ -36,32 +33,3 @@ def test_batches_are_drawn_anew_each_epoch_from_all_of_the_data() -> None:
     for drawn in found:
         together = sum(any({index, index + 1} <= group for group in drawn) for index in range(199))
         assert together < 30  # 7.0 expected; 199 - 24 where batches are cut out of the files' order
-
-
-def chosen(processes: int = 1, **other: Any) -> int:
-    return micro_batch({"batch": 12, "micro_batch": 0, **other}, processes)
-
-
-def test_a_micro_batch_divides_a_processs_part_of_the_batch() -> None:
-    assert chosen() == chosen(2) == 1
-    assert chosen(2, micro_batch=2) == 2
-
-
-@pytest.mark.parametrize("other", [{"batch": 3}, {"micro_batch": 4}, {"batch": 1}])
-def test_what_cannot_be_divided_over_the_processes_is_refused(other: dict[str, Any]) -> None:
-    with pytest.raises(RefusedError):
-        chosen(2, **other)
-
-
-@pytest.mark.parametrize(
-    "path", ["base_model.model.model.layers.{}.mlp", "transformer.h.{}.attn", "transformer.blocks.{}.ffn"]
-)
-def test_the_upper_layers_are_found_by_their_numbers(path: str) -> None:
-    names = [f"{path.format(layer)}.lora_A.weight" for layer in range(12)]
-    assert trained_parameters(["wte.weight", *names, "lm_head.weight"], 12, 2) == set(names[10:])
-    assert trained_parameters(names, 12, 20) == set(names)
-
-
-def test_layers_without_numbers_are_refused() -> None:
-    with pytest.raises(RefusedError, match="leave --top-layers out"):
-        trained_parameters(["first.weight", "second.weight"], 2, 1)

@@ -13,20 +13,14 @@ import pytest
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.training.tune.data import Made
-from evalharness.training.tune.dry_run import DryRun
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.memory import Use, memory, shape_of
-from evalharness.training.tune.processes import SHIPPED, read_launch, shipped
 from evalharness.training.tune.settings import make_settings
 from evalharness.training.tune.training import TRAINER
 
 LLAMA_8B = {
     "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "vocab_size": 128256,
-}  # fmt: skip
-LLAMA_70B = {
-    **LLAMA_8B, "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64,
 }  # fmt: skip
 
 
@@ -78,7 +72,7 @@ def test_the_estimate_is_what_trainings_of_three_sizes_take(
                     {
                         **settings.to_json(), "shape": shape, "model": str(tmp_path / size), "data": str(rows),
                         "out": str(tmp_path / "out"), "dtype": dtype, "stored": "float32", "save_every": 100, "keep": 1,
-                        "threads": 1, "cpu": True, "resume": None, "fsdp": {}, "tokenizer_files": [],
+                        "threads": 1, "cpu": True, "resume": None, "tokenizer_files": [],
                         "chat_template": None, "end_ids": [],
                     }
                 )
@@ -112,59 +106,17 @@ def dry_run(folder: Path, config: dict[str, int], *words: str) -> int:
     return main(["tune", "--dry-run", "--model", str(folder), "--gpu-memory", "80", *words])
 
 
-def test_eight_gpus_take_an_8b_model_sharded_and_one_does_not(
+def test_an_8b_models_adapter_fits_one_gpu_and_all_its_weights_do_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paper = ("--preset", "paper")
     assert dry_run(tmp_path / "8b", LLAMA_8B, *paper) == 2
-    assert "it fits with --accelerate-config fsdp2" in capsys.readouterr().err
-    assert dry_run(tmp_path / "8b", LLAMA_8B, *paper, "--accelerate-config", "fsdp2") == 0
+    assert "it fits with --method lora" in capsys.readouterr().err
+    assert dry_run(tmp_path / "8b", LLAMA_8B, *paper, "--method", "lora") == 0
     said = capsys.readouterr().out
-    assert "8,030 million parameters, 8 GPUs, sharded, 1 x 8,192 tokens" in said
+    assert "8,030 million parameters, 1 x 8,192 tokens" in said
     for part in ("weights", "gradients", "optimizer", "activations", "logits"):
         assert part in said
-
-
-def test_a_70b_model_takes_more_gpus_and_how_many_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ("--preset", "paper-70b", "--accelerate-config", "zero3")
-    assert dry_run(tmp_path / "70b", LLAMA_70B, *words) == 2
-    assert "it fits with --processes 32" in capsys.readouterr().err
-    assert dry_run(tmp_path / "70b", LLAMA_70B, *words, "--processes", "32") == 0
-    assert "1 x 4,096 tokens" in capsys.readouterr().out
-
-
-def test_the_papers_training_takes_hours_on_eight_gpus_and_its_lora_less() -> None:
-    """64,000 conversations of 1,500 tokens, six floating-point operations a parameter and token."""
-
-    def dry(method: str) -> DryRun:
-        settings = make_settings("paper", {"method": method, "gradient_checkpointing": False})
-        use = Use(settings, 8192, 8192, bf16=True, gpu=True, processes=8, shards=True)
-        shape, made = shape_of(LLAMA_8B), Made(rows=64_000, tokens=96_000_000)
-        return DryRun(shape, use, memory(shape, use), 80_000_000_000, made, 1000, 8 * 989e12)
-
-    full, lora = dry("full"), dry("lora")
-    tokens = 1000 * full.use.settings.batch * 1500
-    assert full.flop == pytest.approx(6 * 8.03e9 * tokens, rel=0.05)
-    assert full.seconds == pytest.approx(full.flop / (8 * 989e12 * 0.4))
-    assert lora.flop == pytest.approx(full.flop * 2 / 3, rel=0.05)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--processes", "8"), "--processes wants --accelerate-config (FILE, fsdp2, zero3)"),
-        (("--accelerate-config", "fsdp2", "--processes", "0"), "--processes is at least 1"),
-        (("--accelerate-config", "fsdp3"), "no such file (ours: fsdp2, zero3"),
-        (("--accelerate-config", "fsdp2", "--batch", "12"), "cannot be divided over 8 processes"),
-    ],
-)
-def test_processes_that_cannot_be_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
-) -> None:
-    assert dry_run(tmp_path / "8b", LLAMA_8B, *words) == 2
-    assert said in capsys.readouterr().err
 
 
 def test_a_config_that_does_not_say_a_number_is_named() -> None:
@@ -174,29 +126,7 @@ def test_a_config_that_does_not_say_a_number_is_named() -> None:
 
 
 def test_the_logits_of_a_large_vocabulary_do_not_decide_memory() -> None:
-    """Of an 8B model in eight pieces: less than the optimiser, and less than one float32 copy of them all (4.2 GB)."""
-    use = Use(make_settings("paper", {}), 8192, 8192, bf16=True, gpu=True, processes=8, shards=True)
+    """Of an 8B model: less than the optimiser, and less than one float32 copy of them all (4.2 GB)."""
+    use = Use(make_settings("paper", {}), 8192, 8192, bf16=True, gpu=True)
     found = memory(shape_of(LLAMA_8B), use)
     assert found.logits < min(found.optimizer, 8192 * 128256 * 4)
-
-
-@pytest.mark.vllm
-@pytest.mark.slow
-def test_accelerate_reads_the_configurations_that_are_shipped(tuning: TuneInstall) -> None:
-    """An unknown key is an error there."""
-    assert shipped() == ("fsdp2", "zero3")
-    program = (
-        "import sys; from accelerate.commands.config.config_args import load_config_from_file as load\n"
-        "for name in sys.argv[1:]: found = load(name); print(found.distributed_type.value, found.num_processes)"
-    )
-    files = sorted(SHIPPED.glob("*.yaml"))
-    done = subprocess.run(
-        [tuning.python, "-I", "-c", program, *files], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == ["FSDP", "8", "DEEPSPEED", "8"]
-    for name in shipped():
-        launch = read_launch(Path(name), None)
-        assert launch is not None
-        assert launch.shards
-        words = launch.words(["python"], ["train.py"], cpu=False, bf16=True)
-        assert words[:4] == ["python", "-m", "accelerate.commands.launch", "--config_file"]

@@ -32,11 +32,6 @@ def test_what_is_given_counts_over_the_preset() -> None:
         ({"warmup": 1.0}, "--warmup is a share"),
         ({"batch": 8, "micro_batch": 3}, "no multiple of --micro-batch 3"),
         ({"max_steps": -1}, "--max-steps is 0 or more"),
-        ({"top_layers": 2, "method": "full"}, "--top-layers is of an adapter"),
-        ({"top_layers": -1}, "--top-layers is 0 or more"),
-        ({"shared_prompt": 8, "packing": True}, "leave --packing out"),
-        ({"shared_prompt": 8, "micro_batch": 2}, "leave --micro-batch 2 out"),
-        ({"max_steps": 1, "trained_tokens": 9}, "give one"),
     ],
 )
 def test_impossible_settings_are_refused(given: dict[str, Any], said: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,14 +11,12 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 from adapters import read_tensors
-from refine_conversations import erring_conversation
 from tune_commands import steps
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.models.serving.checkpoint import check_checkpoint
 from evalharness.models.serving.lora import check_adapter
-from evalharness.training.datasets.conversation import write_data
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.plan import Plan, plan
 from evalharness.training.tune.progress import TuningProgress
@@ -61,7 +58,7 @@ def drive(tuning: TuneInstall, kind: str, *jobs: Path) -> list[Any]:
     return found
 
 
-def test_a_dry_run_states_tokens_steps_and_time(
+def test_a_dry_run_states_tokens_and_steps(
     tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = tmp_path / "said.json"
@@ -73,9 +70,6 @@ def test_a_dry_run_states_tokens_steps_and_time(
     assert (found["conversations"], found["tokens"]) == (8, made.made.tokens)
     assert f"{made.made.tokens:,} tokens" in shown
     assert f"; {made.steps} steps of 4" in shown
-    assert "on this machine as it is now" in shown
-    assert found["flop"] > 4 * found["parameters"] * found["tokens"], "forward and backward of a LoRA"
-    assert found["seconds"] > 0
 
 
 def test_the_collated_batches_train_what_the_data_says(
@@ -139,34 +133,6 @@ def test_the_loss_of_what_is_trained_falls_and_a_loss_that_is_no_number_stops(
     kept = latest_checkpoint(breaks.folder)
     assert kept is None or check_adapter(kept).rank == 16
     assert not (breaks.folder / "adapter_config.json").exists()
-
-
-def test_a_shared_prompt_gives_the_same_loss_and_lower_layers_stay(
-    tuning: TuneInstall, tiny_checkpoint: Path, tmp_path: Path
-) -> None:
-    data = tmp_path / "long.jsonl"
-    instruction = "Act in this world, one action a turn. " * 60
-    long = []
-    for conversation in (erring_conversation(f"a{n}") for n in range(8)):
-        system, goal, *rest = conversation.messages
-        long.append(
-            replace(conversation, messages=(system, replace(goal, content=instruction + goal.content), *rest))
-        )
-    write_data(data, long, {})
-    own = planned(tuning, tiny_checkpoint, data, tmp_path / "own")
-    shared = planned(
-        tuning, tiny_checkpoint, data, tmp_path / "shared", shared_prompt=4, top_layers=1, max_steps=4
-    )
-    apart, together = drive(tuning, "batches", job(own), job(shared))
-    assert [batch["input_ids"] for batch in apart] == [batch["input_ids"] for batch in together]
-    assert [batch["loss"] for batch in together] == pytest.approx(
-        [batch["loss"] for batch in apart], rel=1e-4
-    )
-    assert drive(tuning, "train", job(shared)) == [0]
-    for name, values in read_tensors(shared.folder / "adapter_model.safetensors").items():
-        if "lora_B" in name:  # begins at zero
-            layer = int(name.partition(".layers.")[2].partition(".")[0])
-            assert bool(values.any()) == (layer == 1), name
 
 
 def test_an_adapter_is_trained_on_over_the_same_base(

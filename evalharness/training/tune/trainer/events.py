@@ -12,14 +12,13 @@ import sys
 import threading
 from typing import Any
 
-NOT_FINITE, NO_MEMORY, REFUSED = 7, 8, 9
+NOT_FINITE, NO_MEMORY = 7, 8
 """Exit statuses: the loss or a gradient was no number any more; memory did not suffice, as far as the libraries say
-so; the settings do not fit the number of processes."""
+so."""
 
 
 def say(event: str, **values: Any) -> None:
-    if int(os.environ.get("RANK", "0")) == 0:
-        print("@tune " + json.dumps({"event": event, **values}), flush=True)
+    print("@tune " + json.dumps({"event": event, **values}), flush=True)
 
 
 class NotFiniteError(Exception):
@@ -33,7 +32,7 @@ class Wish:
         self.stop = False
 
     def listen(self) -> None:
-        # A cluster that wants its machine back sends it to every process of the job.
+        # A cluster that wants its machine back sends it.
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
         threading.Thread(target=self._listen, daemon=True).start()
 

@@ -13,7 +13,6 @@ from typing import Any
 import torch  # type: ignore[import-not-found, unused-ignore]
 from batches import order  # type: ignore[import-not-found, unused-ignore]
 from events import NotFiniteError, Wish, say  # type: ignore[import-not-found, unused-ignore]
-from prompt_cache import SharedPrompts  # type: ignore[import-not-found, unused-ignore]
 from saving import RECORD, tidy, write  # type: ignore[import-not-found, unused-ignore]
 from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
 from trl import SFTTrainer  # type: ignore[import-not-found, unused-ignore]
@@ -47,7 +46,6 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
     forwards and again on the way back."""
 
     job: dict[str, Any]
-    prompts: SharedPrompts | None = None
     tokens = 0
     trained_tokens = 0
 
@@ -55,8 +53,6 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
         """None: the manifest says more."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        if self.job["packing"]:
-            return super()._get_train_sampler(train_dataset)
         return Order([len(ids) for ids in self.train_dataset["input_ids"]], self.job)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
@@ -80,8 +76,6 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
         return super().training_step(model, inputs, num_items_in_batch)
 
     def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        if self.prompts is not None:
-            inputs = self.prompts.cut(model, inputs, self.state.global_step)
         answer = super().compute_loss(model, inputs, *args, **kwargs)
         loss = answer[0] if isinstance(answer, tuple) else answer
         if not torch.isfinite(loss.detach()):
@@ -90,24 +84,9 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
 
     def _clip_grad_norm(self, model: Any) -> Any:
         norm = super()._clip_grad_norm(model)
-        value = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
-        if value is not None and not torch.isfinite(torch.as_tensor(value)).all():
+        if norm is not None and not torch.isfinite(torch.as_tensor(norm)).all():
             raise NotFiniteError("a gradient")
         return norm
-
-    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """A plain folder, also of a model that lies in pieces on several devices: what `run` and `checkpoints` take.
-        The pieces in float32, from which a training continues, are beside it."""
-        if not self.is_fsdp_enabled:
-            super().save_model(output_dir, _internal_call)
-            return
-        whole = self.accelerator.get_state_dict(self.model)
-        if self.args.should_save:
-            stored = getattr(torch, self.job["stored"])
-            # Put together, weights that are one and the same are no longer seen to be.
-            twice = getattr(self.model, "all_tied_weights_keys", None) or {}
-            kept = {name: value.to(stored) for name, value in whole.items() if name not in twice}
-            self._save(output_dir, state_dict=kept)
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
@@ -127,30 +106,26 @@ class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
         if "loss" not in logs:
             return
         now = time.monotonic()
-        counts = _summed(self.trainer, self.trainer.tokens, self.trainer.trained_tokens)
+        tokens, trained_tokens = self.trainer.tokens, self.trainer.trained_tokens
         self.trainer.tokens = self.trainer.trained_tokens = 0
         say(
             "step", step=state.global_step, steps=state.max_steps, epoch=round(float(state.epoch or 0), 4),
             loss=float(logs["loss"]), lr=float(logs["learning_rate"]),
-            grad_norm=float(logs.get("grad_norm", 0.0)), tokens=counts[0], trained_tokens=counts[1],
+            grad_norm=float(logs.get("grad_norm", 0.0)), tokens=tokens, trained_tokens=trained_tokens,
             seconds=round(now - self.seconds, 3),
         )  # fmt: skip
         self.seconds = now
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        # One of the processes has read the line; they all end after the same step.
-        if _summed(self.trainer, int(self.wish.stop))[0]:
+        if self.wish.stop:
             control.should_save = True
             control.should_training_stop = True
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        # The others may still be writing their parts.
-        self.trainer.accelerator.wait_for_everyone()
-        if state.is_world_process_zero:
-            folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
-            tidy(folder, self.job)
-            write(folder / RECORD, {"step": state.global_step})
-            say("saved", step=state.global_step, folder=folder.name)
+        folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
+        tidy(folder, self.job)
+        write(folder / RECORD, {"step": state.global_step})
+        say("saved", step=state.global_step, folder=folder.name)
 
 
 def _from_the_first(share: Callable[[int], float], rising: int) -> Callable[[int], float]:
@@ -160,10 +135,3 @@ def _from_the_first(share: Callable[[int], float], rising: int) -> Callable[[int
         return (step + 1) / (rising + 1) if step < rising else share(step)
 
     return of
-
-
-def _summed(trainer: Any, *numbers: int) -> list[int]:
-    if trainer.accelerator.num_processes == 1:
-        return list(numbers)
-    own = torch.tensor(numbers, device=trainer.accelerator.device)
-    return [int(number) for number in trainer.accelerator.reduce(own, "sum").tolist()]
