@@ -259,7 +259,6 @@ READERS: Mapping[str, Reader] = {
         "-o", "exported", files="data.jsonl data.manifest.json more.jsonl",
     ),
     "refine from-runs": _command("refine", "from-runs", "run", "-o", "out.jsonl", "--keep", "progress>=0", files=_RUN),
-    "refine show": _command("refine", "show", "scripts", "--rejected", "--first", "2", files="scripts/*.json*"),
     "refine prompts": _command(
         "refine", "scripts", "--model", NOBODY, "--model-name", "x", "-n", "1", "-o", "new", "--prompts",
         "refine-prompts", "--personas", "personas.jsonl", files="refine-prompts/*.yaml personas.jsonl",

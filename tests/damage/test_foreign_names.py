@@ -83,7 +83,6 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     ),
     "refine scripts": (),
     "refine trajectories": (f"--scripts run {_NOBODY} -o played",),
-    "refine show": ("run",),
     "refine grounded": (),
     "refine correct": ("run -o corrected.jsonl",),
     "refine from-runs": ("run -o of-runs.jsonl --keep all",),

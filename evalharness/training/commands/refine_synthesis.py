@@ -1,4 +1,4 @@
-"""`evalharness refine scripts | trajectories | show`: training data that a served model writes."""
+"""`evalharness refine scripts | trajectories`: training data that a served model writes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, at_least, nearest
+from evalharness.base.errors import at_least
 from evalharness.cli.common import add_json_option
-from evalharness.cli.output import make_console, note, results_console, show_outcome, write_json
+from evalharness.cli.output import make_console, note, show_outcome
 from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:
@@ -26,12 +26,6 @@ def register(actions: Commands) -> None:
         "--personas FILE",
         'JSON lines of {"persona": "..."}, as Persona-Hub has them (default: 200 of our own)',
     )
-    argument(
-        scripts,
-        "--names {bare,placed}",
-        "bare: an action's name may lack parameters, as in the paper; placed: it contains all of them",
-        default="bare",
-    )
     argument(scripts, "-n N", "number of personas, drawn by --seed", required=True)
     scripts.add_late(_add_synthesis_options)
 
@@ -46,37 +40,7 @@ def register(actions: Commands) -> None:
         "none: make trajectories without errors, as the paper's no_refine_data",
         default="some",
     )
-    readings = trajectories.add_argument_group("where the paper's sources differ")
-    argument(
-        readings,
-        "--excuse {any,parameter}",
-        "an action that the script lacks is allowed if the next turn has any error flag, or only "
-        "if it has parameter_error",
-        default="any",
-    )
-    argument(readings, "--least-errors", "minimum number of error turns", type=int, choices=(2, 1), default=2)
-    argument(
-        readings,
-        "--count-errors {all,call}",
-        "count error turns in kept and new turns, or only in those of the last call",
-        default="all",
-    )
-    argument(
-        readings,
-        "--last-turn {drop,keep}",
-        "drop or keep the last turn of a game without success (algorithm 1 drops, section 3.1 keeps)",
-        default="drop",
-    )
     trajectories.add_late(_add_synthesis_options)
-
-    show = subcommand(actions, "show", _show, "print scripts, trajectories, or their table")
-    argument(show, "folder DIR|FILE", "folder of scripts or trajectories, or a data set")
-    argument(
-        show, "key KEY", "print this persona (persona-...), or this conversation of a data set", nargs="?"
-    )
-    argument(show, "--first N", "print the first N")
-    argument(show, "--rejected", "with --first: print rejected ones, with their signals")
-    add_json_option(show)
 
 
 def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
@@ -118,10 +82,7 @@ def _scripts(args: argparse.Namespace) -> int:
     what = _synthesis(args)
     for line in read_personas(args.personas).complaints():
         note(line)
-    return _make(
-        args,
-        lambda watch: make_scripts(what, args.personas, args.n, bare_names=args.names == "bare", watch=watch),
-    )
+    return _make(args, lambda watch: make_scripts(what, args.personas, args.n, watch=watch))
 
 
 def _trajectories(args: argparse.Namespace) -> int:
@@ -129,11 +90,9 @@ def _trajectories(args: argparse.Namespace) -> int:
     trajectories become training data, data.jsonl. The same command continues. docs/refine.md
     """
     from evalharness.training.synthesis.synthesis import make_trajectories
-    from evalharness.training.synthesis.verify import Readings
 
     what = _synthesis(args)
-    readings = Readings(args.excuse, args.least_errors, args.count_errors, args.last_turn, args.errors)
-    return _make(args, lambda watch: make_trajectories(what, args.scripts, args.n, readings, watch=watch))
+    return _make(args, lambda watch: make_trajectories(what, args.scripts, args.n, args.errors, watch=watch))
 
 
 def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
@@ -146,70 +105,3 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
         note(f"stopped; every call that was answered is in {args.output}")
         raise
     return show_outcome(args, made, verification_table(made.summary), "personas are left to make")
-
-
-def _show(args: argparse.Namespace) -> int:
-    """Print how many scripts or trajectories of a folder passed at which call, and why others failed. With KEY or
-    --first N print scripts or trajectories. For a data set print conversations, with the trained turns and errors.
-    """
-    from evalharness.training.synthesis.outcome import summarize
-    from evalharness.training.synthesis.show import record_lines, verification_table
-    from evalharness.training.synthesis.synthesis_store import finished
-
-    if args.rejected and args.first is None:
-        raise UserError("--rejected goes with --first N")
-    if args.folder.is_file():
-        return _show_data(args)
-    console = results_console(args)
-    summary = summarize(args.folder)
-    if args.key is None and args.first is None:
-        console.print(verification_table(summary))
-        write_json(args.json, summary)
-        return 0
-    passed, rejected = finished(args.folder)
-    if args.key is None:
-        lines = (rejected if args.rejected else passed)[: max(args.first, 0)]
-    else:
-        lines = [line for line in (*passed, *rejected) if line.key == args.key]
-        if not lines:
-            keys = [line.key for line in (*passed, *rejected)]
-            raise UserError(f"{args.folder} has no {args.key!r}{nearest(args.key, keys) if keys else ''}")
-    chosen = [line.read() for line in lines]
-    for number, record in enumerate(chosen):
-        if number:
-            console.print()
-        for line in record_lines(args.folder, record):
-            console.print(line)
-    write_json(args.json, chosen)
-    return 0
-
-
-def _show_data(args: argparse.Namespace) -> int:
-    """Conversations of a data set: those of KEY, or the first ones."""
-    from evalharness.training.commands.refine_common import say_unfit
-    from evalharness.training.datasets.layouts import Unfit, read_any
-    from evalharness.training.datasets.show import conversation_lines
-
-    if args.rejected:
-        raise UserError(
-            f"{args.folder} is a data set; --rejected goes with a folder of scripts or trajectories"
-        )
-    unfit = Unfit()
-    conversations = list(read_any(args.folder, unfit))
-    say_unfit(args.folder, unfit)
-    if args.key is None:
-        chosen = conversations[: max(1 if args.first is None else args.first, 0)]
-    else:
-        chosen = [conversation for conversation in conversations if conversation.id == args.key]
-        if not chosen:
-            known = [conversation.id for conversation in conversations]
-            raise UserError(f"{args.folder} has no conversation {args.key!r}{nearest(args.key, known)}")
-    console = results_console(args)
-    for conversation in chosen:
-        for line in conversation_lines(conversation):
-            console.print(line)
-        console.print()
-    if args.key is None and len(chosen) < len(conversations):
-        console.print(f"{len(chosen)} of {len(conversations)} conversations (more: --first N)", style="dim")
-    write_json(args.json, [conversation.to_json() for conversation in chosen])
-    return 0

@@ -144,14 +144,14 @@ def _names_listed(action: Action, text: str) -> bool:
     return all(any(value in text for value in listed) for listed in action.parameters.values() if listed)
 
 
-def action_mistakes(name: str, action: Action, *, bare_names: bool = True) -> list[str]:
+def action_mistakes(name: str, action: Action) -> list[str]:
     """What is wrong with an action's expression, as the model gets to read it; empty when nothing is.
 
-    `bare_names`: a name may leave its parameters out (`put` for `put (.+) in (.+)`), as in the paper, which checks
-    names: where they stand is then not known, and the expression says what an action is.
+    A name may leave its parameters out (`put` for `put (.+) in (.+)`), as in the paper, which checks names: where they
+    stand is then not known, and the expression says what an action is.
     """
     code = expression(action)
-    bare = bare_names and _is_bare(name, action)
+    bare = _is_bare(name, action)
     try:
         compiled(code)
         if action.is_unbounded or (bare and code.strip().lower().startswith(name.strip().lower())):

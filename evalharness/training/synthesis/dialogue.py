@@ -18,7 +18,7 @@ from evalharness.training.synthesis.script import Script
 from evalharness.training.synthesis.signals import ReplyCheck, Signal
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts
 from evalharness.training.synthesis.trajectory import Turn, error_turns, marked_messages, progress_of
-from evalharness.training.synthesis.verify import Readings, verify_script, verify_trajectory
+from evalharness.training.synthesis.verify import Errors, verify_script, verify_trajectory
 
 MOST_CALLS = 4
 """A persona, those for its script included (the paper's section 3.2)."""
@@ -106,14 +106,13 @@ class ScriptDialogue(Dialogue):
     """A persona becomes a script."""
 
     script: Script | None = None
-    bare_names: bool = True
     _rejected: str | None = None
 
     def messages(self) -> list[Message]:
         return self.prompts.ask_script(self.persona, self._rejected, self.mistakes)
 
     def verify(self, reply: str) -> ReplyCheck:
-        self.script, verdict = verify_script(reply, bare_names=self.bare_names)
+        self.script, verdict = verify_script(reply)
         self._rejected = None if self.script else reply
         return verdict
 
@@ -126,18 +125,18 @@ class TrajectoryDialogue(Dialogue):
     """A script becomes a trajectory."""
 
     script: Script = field(kw_only=True)
-    readings: Readings = field(default_factory=Readings)
+    errors: Errors = "some"
     kept: list[Turn] = field(default_factory=list)
     rejected: list[Turn] = field(default_factory=list)
     """The whole game that had too few errors: shown with the request for another one."""
 
     def messages(self) -> list[Message]:
         return self.prompts.ask_trajectory(
-            self.script, self.kept, self.mistakes, self.rejected, errors=self.readings.errors == "some"
+            self.script, self.kept, self.mistakes, self.rejected, errors=self.errors == "some"
         )
 
     def verify(self, reply: str) -> ReplyCheck:
-        self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.readings)
+        self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.errors)
         # What is rejected for good is shown with the turns it had.
         if verdict.signal is Signal.TOO_FEW and self.calls + 1 < self.most_calls:
             self.kept, self.rejected = [], self.kept

@@ -36,7 +36,7 @@ from evalharness.training.synthesis.synthesis_store import (
     finished_lines,
     read_synthesis_manifest,
 )
-from evalharness.training.synthesis.verify import Readings, script_mistakes
+from evalharness.training.synthesis.verify import Errors, script_mistakes
 
 CONTEXT_TOKENS = 16384
 """Of a server that we start, where the model allows as much: three example scripts, a script and its trajectory."""
@@ -120,7 +120,6 @@ def make_scripts(
     personas_file: Path | None,
     count: int,
     *,
-    bare_names: bool = True,
     watch: Watch = nullcontext,
 ) -> Outcome:
     """Draw `count` personas and have the model write a script for each, or go on with that.
@@ -130,8 +129,6 @@ def make_scripts(
     prompts = load_prompts(what.prompts)
     personas = read_personas(personas_file)
     identity = what.identity("scripts", prompts) | {"personas_sha256": personas.sha256}
-    if not bare_names:
-        identity["names"] = "placed"
     jobs = [
         Job(
             persona.key,
@@ -142,7 +139,6 @@ def make_scripts(
                 persona.text,
                 prompts,
                 what.most_calls,
-                bare_names=bare_names,
             ),
         )
         for index, persona in enumerate(draw(personas.personas, count, what.model.seed))
@@ -156,7 +152,7 @@ def make_trajectories(
     what: Synthesis,
     scripts: Path,
     count: int | None,
-    readings: Readings,
+    errors: Errors,
     *,
     watch: Watch = nullcontext,
 ) -> Outcome:
@@ -166,14 +162,12 @@ def make_trajectories(
     if source["identity"]["kind"] != "scripts":
         raise UserError(f"--scripts {scripts} holds no scripts; make some with: evalharness refine scripts")
     identity = what.identity("trajectories", prompts) | {
-        "readings": readings.to_json(),
+        "errors": errors,
         "scripts_digest": source["digest"],
     }
     passed = finished_lines(scripts / PASSED)
     if not passed:
-        raise UserError(
-            f"--scripts {scripts}: no script passed there; evalharness refine show {scripts} says why"
-        )
+        raise UserError(f"--scripts {scripts}: no script passed there")
     if count is not None and count > len(passed):
         raise UserError(
             f"-n {count}: {scripts} holds {len(passed)} scripts; make more with a larger -n there"
@@ -192,7 +186,7 @@ def make_trajectories(
             what.most_calls,
             record["calls"],
             script=script,
-            readings=readings,
+            errors=errors,
         )
 
     jobs = [Job(line.key, partial(play, line)) for line in passed[:count]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import replace
 from typing import Any
@@ -26,15 +25,15 @@ from evalharness.base.reading import whole_characters
 from evalharness.training.synthesis.script import read_script
 from evalharness.training.synthesis.signals import Signal
 from evalharness.training.synthesis.trajectory import MasterTurn, error_turns, marked_messages, read_turn
-from evalharness.training.synthesis.verify import Readings, verify_script, verify_trajectory
+from evalharness.training.synthesis.verify import Errors, verify_script, verify_trajectory
 
 WORLD = read_script(SCRIPT)
 
 
-def verify(text: str, kept: int = 0, readings: Readings | None = None) -> tuple[str, int]:
+def verify(text: str, kept: int = 0, errors: Errors = "some") -> tuple[str, int]:
     """(signal, turns kept) after the first `kept` turns of the good trajectory."""
     before = [read_turn(value, place) for place, value in enumerate(TRAJECTORY[:kept])]
-    turns, verdict = verify_trajectory(WORLD, text, before, readings)
+    turns, verdict = verify_trajectory(WORLD, text, before, errors)
     assert [turn.turn for turn in turns] == list(range(len(turns)))
     assert (verdict.signal is Signal.OK) == (not verdict.mistakes)
     return verdict.signal, len(turns)
@@ -71,31 +70,11 @@ def test_each_signal_says_what_is_kept_and_the_rest_completes_it(
         assert verify(reply(TRAJECTORY[kept:]), kept) == ("OK", 29)
 
 
-@pytest.mark.parametrize("excuse", ["any", "parameter"])
 @pytest.mark.parametrize("flag", ["parameter_error", "place_error", "logic_error"])
-def test_a_bad_action_is_excused_by_an_error_flag(flag: str, excuse: Any) -> None:
+def test_a_bad_action_is_excused_by_an_error_flag(flag: str) -> None:
     text = reply(trajectory(turn_7=BAD_ACTION, turn_8={flag: True}))
-    excused = excuse == "any" or flag == "parameter_error"
-    assert verify(text, readings=Readings(excuse=excuse))[0] == ("OK" if excused else "ACTION")
-
-
-@pytest.mark.parametrize(
-    ("excuse", "least", "count"), list(itertools.product(["any", "parameter"], [2, 1], ["all", "call"]))
-)
-def test_the_three_readings_are_independent(excuse: Any, least: int, count: Any) -> None:
-    """Every combination over four replies, of which each tells the readings of one option apart."""
-    readings = Readings(excuse, least, count)
-    by_place = reply(trajectory(turn_7=BAD_ACTION, turn_8={"place_error": True}))
-    one_error = wrong("TOO_FEW")
-    expected_place = "OK" if excuse == "any" else "ACTION"
-    assert verify(by_place, readings=readings)[0] == expected_place
-    assert verify(one_error, readings=readings)[0] == ("OK" if least == 1 else "TOO_FEW")
-    # The kept part has one of the two error turns: 6; the continuation has the other: 12.
-    after_one = "OK" if count == "all" or least == 1 else "TOO_FEW"
-    assert verify(reply(TRAJECTORY[9:]), 9, readings)[0] == after_one
-    # The kept part has both.
-    after_two = "OK" if count == "all" else "TOO_FEW"
-    assert verify(reply(TRAJECTORY[13:]), 13, readings)[0] == after_two
+    assert verify(text)[0] == "OK"
+    assert verify(reply(trajectory(turn_7=BAD_ACTION)))[0] == "ACTION"
 
 
 def test_an_action_at_the_end_of_what_was_kept_is_judged_with_the_turn_that_answers_it() -> None:
@@ -224,11 +203,10 @@ def without_errors() -> list[dict[str, Any]]:
 
 
 def test_a_set_without_errors_is_asked_for_and_checked() -> None:
-    readings = Readings(errors="none")
     game = without_errors()
-    assert verify(json.dumps(game), readings=readings) == ("OK", 25)
+    assert verify(json.dumps(game), errors="none") == ("OK", 25)
     assert verify(json.dumps(game)) == ("TOO_FEW", 25)
-    assert verify(reply(TRAJECTORY), readings=readings) == ("ERRS", 5)
+    assert verify(reply(TRAJECTORY), errors="none") == ("ERRS", 5)
     asked, usual = (
         PROMPTS.ask_trajectory(WORLD, [], [], errors=errors)[1]["content"] for errors in (False, True)
     )
@@ -239,8 +217,6 @@ def test_a_set_without_errors_is_asked_for_and_checked() -> None:
     own = PROMPTS.trajectory.model_copy(update={"instruction": "Play {script}."})
     words = replace(PROMPTS, trajectory=own).ask_trajectory(WORLD, [], [], errors=False)[1]["content"]
     assert "The Player makes no error" in words
-    assert readings.to_json()["errors"] == "none"
-    assert "errors" not in Readings().to_json()
 
 
 def test_a_label_that_the_model_wrote_is_not_written_twice() -> None:

@@ -69,9 +69,9 @@ def test_steps_follow_from_epochs_or_are_given(given: dict[str, float], steps: i
 def test_what_cannot_fit_is_refused(tmp_path: Path, memory: int, disk: int, said: str) -> None:
     parts = Memory(memory, 0, 0, 0, 0, 0)
     with pytest.raises(UserError, match=said):
-        require_room(Estimate(1, 1, parts, 1, 0, disk), tmp_path, gpu=False)
+        require_room(Estimate(1, 1, parts, 0, disk), tmp_path, gpu=False)
     nothing = Memory(0, 0, 0, 0, 0, 0)
-    assert require_room(Estimate(1, 1, nothing, 1, 0, 0), tmp_path, gpu=False) is None
+    assert require_room(Estimate(1, 1, nothing, 0, 0), tmp_path, gpu=False) is None
 
 
 def test_a_checkpoint_that_a_kill_left_half_written_is_removed(tmp_path: Path) -> None:
