@@ -69,7 +69,6 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.records.files import STUDY
     from evalharness.records.store import held_folder
     from evalharness.results.training_log import keep_rewards
-    from evalharness.results.x_values import read_x
     from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_results import training_result
@@ -106,8 +105,7 @@ def run(args: argparse.Namespace) -> int:
             known |= {checkpoint.name for checkpoint in new}
             if found.checkpoints:
                 keep_rewards(folder, found.checkpoints[-1].path)
-            x = None if args.x is None else read_x(args.x)
-            training = training_result(folder, args.by, x, choose_elsewhere=bool(args.select_on))
+            training = training_result(folder, args.by, choose_elsewhere=bool(args.select_on))
             show_training(args, folder / KIND, training)
             if played.stopped or not watching:
                 return max(status, end_study(out, folder, played))

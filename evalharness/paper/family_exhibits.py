@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from evalharness.paper import plots
 from evalharness.paper.exhibit import Exhibit, Filled, Given, plain
 from evalharness.paper.family_table import fill, labels_in
 from evalharness.paper.over import PublishedPoint, runs_at
 from evalharness.paper.over import fill as fill_over
-from evalharness.results.leaderboard.marked_rows import points
+from evalharness.results.curves import Row as Point
+from evalharness.results.leaderboard.marked_rows import OWN_LABELS, PART
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.published import MAIN, load_table
-from evalharness.results.report import plots
 from evalharness.results.tabular.table import Cell, Column, Row, Table
 
 _RUN = "evalharness run --model CKPT --tasks all"
@@ -92,6 +93,35 @@ FIGURE9 = _curve(
 _BARS = "figure 1: success and progress of each family"
 _SERIES = "LLaMA-3-8B"
 """The base model that the paper compares methods on."""
+
+
+def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
+    """Success and progress of each row, fractions 0..1."""
+    found, listed = [], list(rows)
+    published = {row.name + row.marks for row in listed if not row.ours}
+    for row in listed:
+        name = row.name + row.marks
+        for column in columns:
+            cell = row.cell(column)
+            if cell.value is not None:
+                family, _, measure = column.key.rpartition("_")
+                low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
+                found.append(
+                    {
+                        # Bars of one name are one row of the picture.
+                        "run": f"{name} (ours)" if row.ours and name in published else name,
+                        "source": "run" if row.ours else "published",
+                        "family": family,
+                        "measure": measure,
+                        "held_in": column.key in row.underlined,
+                        "incomplete": PART in cell.marks,
+                        "own_labels": OWN_LABELS in cell.marks,
+                        "rate": round(cell.value / 100, 9),
+                        "ci95_low": low,
+                        "ci95_high": high,
+                    }
+                )
+    return found
 
 
 def _fill_bars(given: Given) -> Filled:

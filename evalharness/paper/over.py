@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
 from evalharness.paper.exhibit import Filled, Given, plain, together
 from evalharness.paper.family_table import differences, empty_board, legend, own_rows, protocol_lines
+from evalharness.paper.x_values import number
 from evalharness.results.curves import Row as Point
-from evalharness.results.curves import curve_point, over_x
+from evalharness.results.curves import curve_point, rated
 from evalharness.results.leaderboard.marked_rows import columns_of, row_of
 from evalharness.results.leaderboard.standing_rows import Benchmark, published_row
 from evalharness.results.published import MAIN, load_table
 from evalharness.results.report import plots
+from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.tabular.table import Column, Row, Table
-from evalharness.results.x_values import number
+from evalharness.results.trainings import interval_of
+from evalharness.stats import Interval
 
 PUBLISHED = "AgentRefine (published)"
 
@@ -45,6 +48,21 @@ def runs_at(given: Given, key: str) -> list[tuple[str, ScoredRun, str | None]]:
 def _place(values: Mapping[str, float], run: ScoredRun) -> str | None:
     value = values.get(real_path(run.folder).name)
     return None if value is None else str(value)
+
+
+def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Point]:
+    """`runs`: (series, x, label, run). Success and progress of each family, and of the held-out score."""
+    for series, x, label, run in sorted(runs, key=lambda item: item[:3]):
+        found: dict[tuple[str, str], tuple[float, Interval]] = {}
+        for family, tasks in sorted(run.family_tasks.items()):
+            for measure in MEASURES:
+                row = rated([getattr(task, measure) for task in tasks], measure=measure)
+                found[family, measure] = row["rate"], (row["ci95_low"], row["ci95_high"])
+        for measure in MEASURES if (held := run.held_out[0]) else ():
+            found[HELD_OUT, measure] = getattr(held, f"{measure}_rate"), getattr(held, f"{measure}_rate_ci95")
+        for (family, measure), (rate, ends) in found.items():
+            ends = interval_of(run, family, measure, rate, ends)
+            yield curve_point(series, label, axis, x, family, measure, rate, ends)
 
 
 def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint], note: str) -> Filled:

@@ -8,13 +8,13 @@ from typing import Any
 from evalharness.base.errors import UserError
 from evalharness.base.grouping import grouped
 from evalharness.envs.base import EnvSpec
+from evalharness.paper import plots
 from evalharness.paper.exhibit import Entry, Exhibit, Filled, Given
 from evalharness.paper.family_table import difference_cell, legend, protocol_lines
 from evalharness.paper.protocol import aspects, differ, phrases
 from evalharness.results.leaderboard.marked_rows import DIFFERS
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.published import load_table
-from evalharness.results.report import plots
 from evalharness.results.run_labels import labels_of, short_name
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, of_family

@@ -13,10 +13,9 @@ import numpy as np
 from evalharness import stats
 from evalharness.records.store import read_episodes
 from evalharness.results.checkpoints import Training
-from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.training_log import REWARD
-from evalharness.results.trainings import interval_of
 
 Row = dict[str, Any]
 DIFFICULTIES = ("easy", "hard")
@@ -40,8 +39,8 @@ def progress_by_turn(label: str, folder: Path, max_turns: int) -> Iterator[Row]:
                     fmean(path[min(turn, len(path) - 1)] for path in tasks[task_id])
                     for task_id in sorted(tasks)
                 ]
-                rated = _rated(means, run=label, family=family, turn=turn + 1)
-                row = {"progress" if key == "rate" else key: value for key, value in rated.items()}
+                row_of_turn = rated(means, run=label, family=family, turn=turn + 1)
+                row = {"progress" if key == "rate" else key: value for key, value in row_of_turn.items()}
             yield row | {"turn": turn + 1}
 
 
@@ -53,10 +52,10 @@ def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:
             for measure in MEASURES:
                 values = [getattr(task, measure) for task in tasks if difficulty[task.task_id] == level]
                 if values:
-                    yield _rated(values, run=label, family=family, difficulty=level, measure=measure)
+                    yield rated(values, run=label, family=family, difficulty=level, measure=measure)
 
 
-def _rated(values: Sequence[float], **names: Any) -> Row:
+def rated(values: Sequence[float], **names: Any) -> Row:
     """A rate over tasks, its interval also where all are at 0 or at 1."""
     low, high = stats.rate_interval(values, binary=names.get("measure") == "success")
     return {
@@ -90,7 +89,7 @@ def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
         }
         for curve, estimate in estimates.items():
             for k in range(1, run.samples + 1):
-                yield _rated(estimate(k).tolist(), run=label, family=family, curve=curve, k=k)
+                yield rated(estimate(k).tolist(), run=label, family=family, curve=curve, k=k)
 
 
 def curve_point(
@@ -132,30 +131,4 @@ def by_checkpoint(training: Training) -> Iterator[Row]:
         )
 
 
-def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Row]:
-    """`runs`: (series, x, label, run). Success and progress of each family, and of the held-out score."""
-    for series, x, label, run in sorted(runs, key=lambda item: item[:3]):
-        found: dict[tuple[str, str], tuple[float, stats.Interval]] = {}
-        for family, tasks in sorted(run.family_tasks.items()):
-            for measure in MEASURES:
-                row = _rated([getattr(task, measure) for task in tasks], measure=measure)
-                found[family, measure] = row["rate"], (row["ci95_low"], row["ci95_high"])
-        for measure in MEASURES if (held := run.held_out[0]) else ():
-            found[HELD_OUT, measure] = getattr(held, f"{measure}_rate"), getattr(held, f"{measure}_rate_ci95")
-        for (family, measure), (rate, ends) in found.items():
-            ends = interval_of(run, family, measure, rate, ends)
-            yield curve_point(series, label, axis, x, family, measure, rate, ends)
-
-
 UNPERTURBED = "unperturbed"
-
-
-def by_perturbation(label: str, runs: Sequence[ScoredRun]) -> Iterator[Row]:
-    """Success and progress of one model's runs under perturbations, the unperturbed one first."""
-    ordered = sorted(runs, key=lambda run: run.perturbation is not None)
-    for family in sorted({family for run in runs for family in run.manifest.counts}):
-        for measure in MEASURES:
-            for run in ordered:
-                if tasks := run.family_tasks.get(family):
-                    names = {"run": label, "family": family, "perturbation": run.perturbation or UNPERTURBED}
-                    yield _rated([getattr(task, measure) for task in tasks], **names, measure=measure)

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from rich.console import Console
 
-from evalharness.base.errors import UserError
 from evalharness.envs import specs
 from evalharness.records.store import EPISODES
 from evalharness.results.agent_study import agent_study
@@ -82,13 +81,11 @@ def best_of_n_result(folder: Path) -> BestOfN | None:
 def training_result(
     folder: Path,
     by: str = "progress",
-    x: tuple[str, Mapping[str, float]] | None = None,
     *,
     choose_elsewhere: bool | None = None,
 ) -> Training | None:
-    """The curve of a study of checkpoints. `x`: an axis and each name's place on it, instead of the steps.
-    `choose_elsewhere`: choose the best by its runs on another suite; None: if there are such runs. None if there is
-    nothing to show yet. Raises UserError."""
+    """The curve of a study of checkpoints. `choose_elsewhere`: choose the best by its runs on another suite;
+    None: if there are such runs. None if there is nothing to show yet. Raises UserError."""
     rewards, runs = read_rewards(folder), played_runs(folder)
     shown = {name: run for name, run in runs.items() if not name.endswith(SELECT)}
     select = {name.removesuffix(SELECT): run for name, run in runs.items() if name.endswith(SELECT)}
@@ -96,17 +93,13 @@ def training_result(
         return None
     first, axis = next(iter(shown.values())), axis_and_number(next(iter(shown)))[0]
     places = {name: float(axis_and_number(name)[1]) for name in shown}
-    if x is not None:
-        axis, places = x[0], dict(x[1])
-        if missing := sorted(shown.keys() - places.keys()):
-            raise UserError(f"--x {axis} says nothing of {', '.join(missing)}")
     return training_of(
         {name: (places[name], run) for name, run in shown.items()},
         model=first.name.rpartition("/")[0] or first.name,
         axis=axis,
         by=by,
         select=None if choose_elsewhere is False else select or None,
-        rewards=rewards if x is None else None,
+        rewards=rewards,
     )
 
 

@@ -201,10 +201,8 @@ READERS: Mapping[str, Reader] = {
     "atif": _command("export", "run", "--format", "atif", "-o", "atif", files=_RUN),
     "openai-chat": _command("export", "run", "--format", "openai-chat", "-o", "chat-of-run.jsonl", files=_RUN),
     "plot": _command("report", "run", "other", "--figure", "plots", files=_RUN, slow=True),
-    "plot x": _command("report", "run", "other", "--figure", "plots", "--x", "size=x.json", files="x.json", slow=True),
-    "plot x csv": _command(
-        "report", "run", "other", "--figure", "plots", "--x", "size=x.csv", files="x.csv", slow=True
-    ),
+    "paper x": _command("paper", "figure5", "run", "other", "--x", "size=x.json", files="x.json"),
+    "paper x csv": _command("paper", "figure5", "run", "other", "--x", "size=x.csv", files="x.csv"),
     "thoughts": _command(
         "paper", "diversity", "thoughts", "run", "chat.jsonl", "-o", "plots", "--embedding", "tfidf",
         files=f"{_RUN} chat.jsonl", slow=True,
@@ -287,7 +285,7 @@ READERS: Mapping[str, Reader] = {
         files="resumed/*",
     ),
     "checkpoints": _command(
-        "checkpoints", "models", *_PLAYED, "--x", "size=x.csv", files="models/*/* x.csv"
+        "checkpoints", "models", *_PLAYED, files="models/*/*"
     ),
     "adapter": _command("run", *_PLAYED, "--model", "checkpoint", "--lora", "adapter", files="adapter/*"),
     "continued": _command(

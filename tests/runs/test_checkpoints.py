@@ -267,26 +267,6 @@ def test_a_watch_takes_in_what_has_been_written_meanwhile(
     assert [p["name"] for p in result(tmp_path)["points"]] == ["step_1", "step_2"]
 
 
-def test_a_file_says_what_to_draw_over(environment: dict[str, str], tmp_path: Path) -> None:
-    folder = training(tmp_path, ("step_1", "step_2", "step_3"))
-    sizes = tmp_path / "sizes.csv"
-    sizes.write_text("name,data_size\nstep_1,4000\nstep_2,64000\nstep_3,8000\n")
-    more = ("--json", tmp_path / "result.json", "--x", f"data_size={sizes}")
-    done = play(environment, tmp_path, folder, *more)
-    assert done.returncode == 0, done.stderr
-    found = result(tmp_path)
-    assert found["axis"] == "data_size"
-    assert [(p["name"], p["x"]) for p in found["points"]] == [
-        ("step_1", 4000),
-        ("step_3", 8000),
-        ("step_2", 64000),
-    ]
-    sizes.write_text("step_1,4000\n")
-    done = play(environment, tmp_path, folder, *more)
-    assert done.returncode == 2
-    assert "says nothing of step_2, step_3" in done.stderr
-
-
 def test_checkpoints_of_scripts_and_empty_folders_are_refused(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

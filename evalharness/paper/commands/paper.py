@@ -57,7 +57,7 @@ def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:
     from evalharness.envs import specs
     from evalharness.paper.exhibits import EXHIBITS, find_exhibit
     from evalharness.paper.named import given_by
-    from evalharness.results.x_values import read_x
+    from evalharness.paper.x_values import read_x
 
     first, *rest = args.named or [None]
     listing = first is None or Path(first).exists()

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-
-from evalharness.results.curves import Row as Point
 from evalharness.results.leaderboard.standings import Leaderboard, Standing
 from evalharness.results.score import MEASURES
 from evalharness.results.tabular.table import Column, Row, Source, percent_cell
@@ -60,32 +57,3 @@ def row_of(
     held_in = frozenset(column for column in board.columns if board.is_held_in(standing, column))
     source: Source = "published" if not standing.ours else "submission" if standing.submitter else "run"
     return Row(standing.name, cells, standing.series, source, marks, about, standing.folder, held_in)
-
-
-def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
-    """Success and progress of each row, fractions 0..1."""
-    found, listed = [], list(rows)
-    published = {row.name + row.marks for row in listed if not row.ours}
-    for row in listed:
-        name = row.name + row.marks
-        for column in columns:
-            cell = row.cell(column)
-            if cell.value is not None:
-                family, _, measure = column.key.rpartition("_")
-                low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
-                found.append(
-                    {
-                        # Bars of one name are one row of the picture.
-                        "run": f"{name} (ours)" if row.ours and name in published else name,
-                        "source": "run" if row.ours else "published",
-                        "family": family,
-                        "measure": measure,
-                        "held_in": column.key in row.underlined,
-                        "incomplete": PART in cell.marks,
-                        "own_labels": OWN_LABELS in cell.marks,
-                        "rate": round(cell.value / 100, 9),
-                        "ci95_low": low,
-                        "ci95_high": high,
-                    }
-                )
-    return found

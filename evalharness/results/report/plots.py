@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.text import printable
-from evalharness.results.curves import CURVE_NAMES, DIFFICULTIES, UNPERTURBED, Row
+from evalharness.results.curves import CURVE_NAMES, DIFFICULTIES, Row
 from evalharness.results.report.looks import COLOURS
 from evalharness.results.training_log import REWARD
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_DASHES = ("-", "--", "-.", ":")
+DASHES = ("-", "--", "-.", ":")
 _LONGEST_LABEL = 60
 """Characters; a figure is not made wider for a name."""
-_INCH_A_CHARACTER = 0.075
+INCH_A_CHARACTER = 0.075
 """Of the size of letters that labels have."""
 
 
-def _label(text: str) -> str:
+def short_label(text: str) -> str:
     """One line, its middle left out where it is very long: names of models differ at their ends."""
     text = printable(text, single_line=True)
     if len(text) <= _LONGEST_LABEL:
@@ -30,19 +30,19 @@ def _label(text: str) -> str:
     return f"{text[:head]}…{text[-(_LONGEST_LABEL - 1 - head) :]}"
 
 
-def _colour(i: int) -> str:
+def colour(i: int) -> str:
     return COLOURS[i % len(COLOURS)]
 
 
-def _values(rows: Sequence[Row], key: str) -> list[str]:
+def values_of(rows: Sequence[Row], key: str) -> list[str]:
     return list(dict.fromkeys(str(row[key]) for row in rows))
 
 
-def _select(rows: Sequence[Row], **wanted: object) -> list[Row]:
+def select_rows(rows: Sequence[Row], **wanted: object) -> list[Row]:
     return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
 
 
-def _figure(width: float, height: float, title: str) -> Figure:
+def make_figure(width: float, height: float, title: str) -> Figure:
     from matplotlib import rcParams
     from matplotlib.figure import Figure
 
@@ -52,7 +52,7 @@ def _figure(width: float, height: float, title: str) -> Figure:
     return figure
 
 
-def _grid(figure: Figure, count: int, columns: int) -> list[Axes]:
+def panel_grid(figure: Figure, count: int, columns: int) -> list[Axes]:
     """So many panels, `columns` in a row."""
     axes = list(figure.subplots(-(-count // columns), columns, squeeze=False).flat)
     for spare in axes[count:]:
@@ -64,28 +64,28 @@ def _family_panels(
     rows: Sequence[Row], titles: Mapping[str, str], title: str, ylabel: str
 ) -> tuple[Figure, dict[str, Axes]]:
     """One panel a family, at most three in a row, percent upwards."""
-    families = _values(rows, "family")
+    families = values_of(rows, "family")
     columns = min(3, len(families))
     lines = -(-len(families) // columns)
-    figure = _figure(max(5.0, 3.0 * columns), 2.4 * lines + 0.9, title)
-    panels = dict(zip(families, _grid(figure, len(families), columns), strict=True))
+    figure = make_figure(max(5.0, 3.0 * columns), 2.4 * lines + 0.9, title)
+    panels = dict(zip(families, panel_grid(figure, len(families), columns), strict=True))
     for i, (family, axes) in enumerate(panels.items()):
-        axes.set_title(_label(titles.get(family, family)))
+        axes.set_title(short_label(titles.get(family, family)))
         axes.set_ylim(0, 100)
         if i % columns == 0:
             axes.set_ylabel(ylabel)
     return figure, panels
 
 
-def _measure_panels(
+def measure_panels(
     rows: Sequence[Row], titles: Mapping[str, str], title: str, height: float, beside: float = 0.0
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
     """Success above, progress below; a column a family. `beside`: inches that the panels' labels take."""
-    families, measures = _values(rows, "family"), _values(rows, "measure")
-    figure = _figure(max(5.0, 1.6 + 1.7 * len(families), beside + 1.7 * len(families)), height, title)
+    families, measures = values_of(rows, "family"), values_of(rows, "measure")
+    figure = make_figure(max(5.0, 1.6 + 1.7 * len(families), beside + 1.7 * len(families)), height, title)
     grid = figure.subplots(len(measures), len(families), sharex=True, sharey=True, squeeze=False)
     for axes, family in zip(grid[0], families, strict=True):
-        axes.set_title(_label(titles.get(family, family)))
+        axes.set_title(short_label(titles.get(family, family)))
     return figure, {
         (measure, family): grid[i][j]
         for i, measure in enumerate(measures)
@@ -101,7 +101,7 @@ def _legend(figure: Figure) -> None:
             shown.setdefault(label, handle)
     if not shown:
         return
-    widest = max(map(len, shown)) * _INCH_A_CHARACTER + 0.6
+    widest = max(map(len, shown)) * INCH_A_CHARACTER + 0.6
     columns = int(max(1, min(3, len(shown), figure.get_figwidth() // widest)))
     figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=columns)
     # Entries below each other take their room from nobody else.
@@ -129,13 +129,13 @@ def _banded(title: str, lines: int) -> tuple[str, bool]:
 
 
 def draw_progress_by_turn(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    runs = _values(rows, "run")
+    runs = values_of(rows, "run")
     title, band = _banded("Mean progress after each turn", len(runs))
     figure, panels = _family_panels(rows, titles, title, "progress rate (%)")
     for family, axes in panels.items():
         for i, run in enumerate(runs):
-            if own := _select(rows, family=family, run=run):
-                _curve(axes, own, "turn", "progress", _colour(i), _DASHES[i % 4], _label(run), band=band)
+            if own := select_rows(rows, family=family, run=run):
+                _curve(axes, own, "turn", "progress", colour(i), DASHES[i % 4], short_label(run), band=band)
         axes.set_xlabel("turn")
         last = max(row["turn"] for row in rows)
         axes.set_xlim(1, last)
@@ -145,13 +145,15 @@ def draw_progress_by_turn(rows: Sequence[Row], titles: Mapping[str, str]) -> Fig
 
 
 def draw_difficulty(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    figure, panels = _measure_panels(rows, titles, "Easy and hard tasks (bars: 95 %)", 4.6)
-    runs = _values(rows, "run")
+    figure, panels = measure_panels(rows, titles, "Easy and hard tasks (bars: 95 %)", 4.6)
+    runs = values_of(rows, "run")
     for (measure, family), axes in panels.items():
         for i, run in enumerate(runs):
-            own = _select(rows, family=family, run=run, measure=measure)
+            own = select_rows(rows, family=family, run=run, measure=measure)
             shift = (i - (len(runs) - 1) / 2) * min(0.16, 0.6 / len(runs))
-            _points(axes, own, [DIFFICULTIES.index(row["difficulty"]) + shift for row in own], i, _label(run))
+            _points(
+                axes, own, [DIFFICULTIES.index(row["difficulty"]) + shift for row in own], i, short_label(run)
+            )
         axes.set_xticks([0, 1], DIFFICULTIES)
         axes.set_xlim(-0.5, 1.5)
         axes.set_ylim(0, 100)
@@ -161,7 +163,7 @@ def draw_difficulty(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     return figure
 
 
-_MARKERS = "osD^vPX"
+MARKERS = "osD^vPX"
 
 
 def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label: str) -> None:
@@ -172,70 +174,25 @@ def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label:
     below = [max(0.0, y - 100 * row["ci95_low"]) for y, row in zip(ys, rows, strict=True)]
     above = [max(0.0, 100 * row["ci95_high"] - y) for y, row in zip(ys, rows, strict=True)]
     axes.errorbar(
-        xs, ys, yerr=[below, above], fmt=_MARKERS[i % len(_MARKERS)] + _DASHES[i % 4], color=_colour(i), label=label,
+        xs, ys, yerr=[below, above], fmt=MARKERS[i % len(MARKERS)] + DASHES[i % 4], color=colour(i), label=label,
         markersize=4.5, linewidth=1.2, elinewidth=1,
     )  # fmt: skip
 
 
-def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    """Bars a row a model: our runs in colour with intervals, published rows in grey; held-in bars hatched."""
-    runs = _values(rows, "run")
-    marks = ["lines: 95 %"]
-    marks += ["hatched: trained on it"] if any(row["held_in"] for row in rows) else []
-    marks += ["\u2020: a part of the family"] if any(row["incomplete"] for row in rows) else []
-    marks += (
-        ["#: labels of ours or changed tasks, another scale"]
-        if any(row["own_labels"] for row in rows)
-        else []
-    )
-    figure, panels = _measure_panels(
-        rows,
-        {**titles, "held_out": "held-out"},
-        f"Success and progress by family ({'; '.join(marks)})",
-        1.4 + 0.5 * len(runs),
-        beside=max(len(_label(run)) for run in runs) * _INCH_A_CHARACTER,
-    )
-    published = [row["run"] for row in rows if row["source"] == "published"]
-    ours = [run for run in runs if run not in published]
-    for (measure, family), axes in panels.items():
-        for row in _select(rows, measure=measure, family=family):
-            y, x = runs.index(row["run"]), 100 * row["rate"]
-            colour = _colour(ours.index(row["run"])) if row["run"] in ours else "#9a9a9a"
-            hatch = "////" if row["held_in"] else None
-            axes.barh(y, x, height=0.66, color=colour, edgecolor="white", linewidth=0, hatch=hatch)
-            end = x
-            if row["ci95_low"] is not None:  # of a published row, what the printed rate amounts to
-                low, high = 100 * row["ci95_low"], 100 * row["ci95_high"]
-                axes.hlines(y, low, high, color="black" if row["run"] in ours else "#555555", linewidth=1)
-                end = max(x, high)
-            part = ("\u2020" if row["incomplete"] else "") + ("#" if row["own_labels"] else "")
-            axes.annotate(
-                f"{x:.1f}{part}", (end, y), (2, 0), textcoords="offset points", va="center", fontsize=7
-            )
-        axes.set_yticks(range(len(runs)), [_label(run) for run in runs])
-        axes.set_ylim(len(runs) - 0.5, -0.5)
-        axes.set_xlim(0, 100)
-        axes.set_xticks([0, 50, 100])
-        axes.grid(visible=False, axis="y")
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"{measure} rate (%)")
-    return figure
-
-
 def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """One run: a colour a curve. Several: a colour a run, dashes a curve."""
-    runs = _values(rows, "run")
+    runs = values_of(rows, "run")
     title, band = _banded("k samples of a task", len(runs) * len(CURVE_NAMES))
     figure, panels = _family_panels(rows, titles, title, "rate (%)")
     for family, axes in panels.items():
         for i, run in enumerate(runs):
             for j, (curve, name) in enumerate(CURVE_NAMES.items()):
-                own = _select(rows, family=family, run=run, curve=curve)
+                own = select_rows(rows, family=family, run=run, curve=curve)
                 if own:
-                    label = name if len(runs) == 1 else f"{_label(run)}: {name}"
-                    colour = _colour(j if len(runs) == 1 else i)
-                    _curve(axes, own, "k", "rate", colour, _DASHES[j], label, band=band)
-        ks = [row["k"] for row in _select(rows, family=family)]
+                    label = name if len(runs) == 1 else f"{short_label(run)}: {name}"
+                    shade = colour(j if len(runs) == 1 else i)
+                    _curve(axes, own, "k", "rate", shade, DASHES[j], label, band=band)
+        ks = [row["k"] for row in select_rows(rows, family=family)]
         axes.set_xlabel("k")
         axes.set_xlim(1, max(ks))
         axes.set_xticks(sorted(set(ks))[:: -(-max(ks) // 10)])
@@ -243,93 +200,26 @@ def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     return figure
 
 
-def spread(values: Sequence[float], apart: float, low: float, high: float) -> list[float]:
-    """Where to write labels for points at these heights: in their order, `apart` from each other, within low..high
-    as far as there is room."""
-    order = sorted(range(len(values)), key=lambda i: (values[i], i))
-    heights = [0.0] * len(values)
-    below = low - apart
-    for i in order:
-        below = heights[i] = max(values[i], below + apart)
-    above = max(high, low + apart * (len(values) - 1)) + apart
-    for i in reversed(order):
-        above = heights[i] = min(heights[i], above - apart)
-    return heights
-
-
-def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    """A slope from the unperturbed rate to the rate under each perturbation; a row a run and family."""
-    panels = list(
-        dict.fromkeys((row["run"], row["family"]) for row in rows if row["perturbation"] != UNPERTURBED)
-    )
-    measures = _values(rows, "measure")
-    drawn = [(run, family, measure) for run, family in panels for measure in measures]
-    # A line a run; runs with one measure each stand beside each other.
-    columns = len(measures) if len(measures) > 1 else min(3, len(drawn))
-    lines = -(-len(drawn) // columns)
-    figure = _figure(
-        3.6 * columns, 3.1 * lines + 0.4, "Scores without and with the perturbation (lines: 95 %)"
-    )
-    names = [name for name in _values(rows, "perturbation") if name != UNPERTURBED]
-    for axes, (run, family, measure) in zip(_grid(figure, len(drawn), columns), drawn, strict=True):
-        own = _select(rows, run=run, family=family, measure=measure)
-        axes.set_title(f"{_label(titles.get(family, family))}: {_label(run)}")
-        axes.set_ylabel(f"{measure} rate (%)")
-        _slopes(axes, own, names)
-    return figure
-
-
-def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
-    rates = {row["perturbation"]: 100 * row["rate"] for row in rows}
-    limits = {
-        row["perturbation"]: [100 * row["ci95_low"], 100 * row["ci95_high"]]
-        for row in rows
-        if row["ci95_low"] is not None
-    }
-    start = rates.pop(UNPERTURBED, None)
-    shown = [name for name in names if name in rates]
-    ends = [rates[name] for name in shown]
-    for name, end, height in zip(shown, ends, spread(ends, 7.5, 3, 97), strict=True):
-        i = names.index(name)
-        xs, ys = ([0, 1], [start, end]) if start is not None else ([1], [end])
-        axes.plot(
-            xs, ys, color=_colour(i), linestyle=_DASHES[i % 4], marker=_MARKERS[i % len(_MARKERS)],
-            markersize=4, linewidth=1.4,
-        )  # fmt: skip
-        if name in limits:  # beside each other: they overlap
-            axes.plot([1 - 0.02 * i] * 2, limits[name], color=_colour(i), linewidth=1, alpha=0.6)
-        axes.plot([1.04, 1.12], [end, height], color="#bbbbbb", linewidth=0.6)
-        axes.annotate(f"{_label(name)}  {end:.1f}", (1.14, height), va="center", fontsize=8, color=_colour(i))
-    if UNPERTURBED in limits:
-        axes.plot([0, 0], limits[UNPERTURBED], color="black", linewidth=1, alpha=0.6)
-    if start is not None:
-        axes.annotate(f"{start:.1f}", (0, start), (-0.06, start), ha="right", va="center", fontsize=8)
-    axes.set_xlim(-0.28, 1.75)
-    axes.set_ylim(0, 100)
-    axes.set_xticks([0, 1], ["unperturbed", "perturbed"])
-    axes.grid(visible=False, axis="x")
-
-
 def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """Success and progress of each family over a training's step, or over what the runs were labelled with."""
     axis = str(rows[0]["axis"])
-    figure, panels = _family_panels(rows, titles, f"By {_label(axis)} (bars: 95 %)", "rate (%)")
-    series, measures = _values(rows, "series"), _values(rows, "measure")
+    figure, panels = _family_panels(rows, titles, f"By {short_label(axis)} (bars: 95 %)", "rate (%)")
+    series, measures = values_of(rows, "series"), values_of(rows, "measure")
     xs = sorted({float(row["x"]) for row in rows if row["measure"] != REWARD})
     for family, axes in panels.items():
         for i, name in enumerate(series):
             for j, measure in enumerate(measures):
-                own = _select(rows, family=family, series=name, measure=measure)
+                own = select_rows(rows, family=family, series=name, measure=measure)
                 if measure == REWARD:  # of the training: no rate, and no interval
                     if own:
-                        axes.plot([row["x"] for row in own], [row["rate"] for row in own], color=_colour(2))
+                        axes.plot([row["x"] for row in own], [row["rate"] for row in own], color=colour(2))
                         axes.set_ylim(auto=True)
                         axes.autoscale_view()
                         axes.set_ylabel("mean reward")
                     continue
-                label = f"{_label(name)}: {measure}" if len(series) > 1 else measure
+                label = f"{short_label(name)}: {measure}" if len(series) > 1 else measure
                 _points(axes, own, [float(row["x"]) for row in own], len(measures) * i + j, label)
-        axes.set_xlabel(_label(axis))
+        axes.set_xlabel(short_label(axis))
         if REWARD not in measures and xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # sizes of data double; steps do not
             axes.set_xscale("log", base=2)
             axes.set_xticks(xs, [f"{x:g}" for x in xs], rotation=45 if len(xs) > 5 else 0)
@@ -339,11 +229,8 @@ def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
 
 
 DRAW = {
-    "scaling": draw_over,
     "progress_by_turn": draw_progress_by_turn,
     "difficulty": draw_difficulty,
-    "families": draw_families,
     "best_of_k": draw_best_of_k,
-    "perturbations": draw_perturbations,
 }
 """Name of a plot and its files -> how it is drawn."""

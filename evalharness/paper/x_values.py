@@ -5,13 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.paths import real_path
 from evalharness.base.reading import parse_json, read_text
-from evalharness.results.scored_run import ScoredRun
 
 
 def read_x(text: str) -> tuple[str, Mapping[str, float]]:
@@ -57,20 +55,3 @@ def number(value: object, what: str) -> float:
     if isinstance(value, bool) or not _is_number(value):
         raise UserError(f"{what}: {value!r} is no number")
     return float(str(value))
-
-
-def placed(
-    runs: Sequence[ScoredRun], key: str, given: Mapping[str, float], said: str
-) -> list[tuple[str, float, str, ScoredRun]]:
-    """(series, x, name, run) of each, as `over_x` takes them. Raises UserError where a run has no value."""
-    found = []
-    for run in runs:
-        value = given.get(real_path(run.folder).name) if given else run.labels.get(key)
-        if value is None:
-            raise UserError(
-                f"--x {said}: nothing is said of {run.folder}; label a run with --label {key}=N, or give "
-                f"--x {key}=FILE with lines of folder,number"
-            )
-        x = number(value, f"--x {said}: {run.folder}")
-        found.append((run.labels.get("series", ""), x, run.name, run))
-    return found
