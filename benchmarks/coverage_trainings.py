@@ -7,12 +7,14 @@ error, a task's by another; the truth is the mean over both. Standard error 0.7 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from evalharness import stats
-from evalharness.stats.trainings import SeedError, over_trainings, seed_error
+from evalharness.stats.trainings import compare_trainings, mean_over_trainings
 
 Array = NDArray[np.float64]
 TASK_SPREAD = 1.5
@@ -41,8 +43,7 @@ def one(
 ) -> tuple[bool, bool]:
     scores = played(draw, middle, spread, TASK_SPREAD * draw.standard_normal(n), seeds)
     ends = stats.rate_interval(list(scores.mean(axis=0)), binary=True)
-    error = seed_error([scores])
-    low, high = over_trainings(ends, float(scores.mean()), [error], error.tasks, (0.0, 1.0))
+    low, high = mean_over_trainings(ends, float(scores.mean()), [scores])
     return ends[0] <= true <= ends[1], low <= true <= high
 
 
@@ -54,8 +55,7 @@ def difference(
     first, second = (played(draw, middle, spread, tasks, seeds) for _ in range(2))
     deltas = second.mean(axis=0) - first.mean(axis=0)
     ends = stats.paired_interval([list(deltas)], stats.permutation_test(list(deltas), flips=499))
-    errors: list[SeedError] = [seed_error([scores]) for scores in (first, second)]
-    low, high = over_trainings(ends, float(deltas.mean()), errors, float(deltas.var(ddof=1)) / n, (-1.0, 1.0))
+    low, high = compare_trainings([first], [second]).interval(ends)
     return ends[0] <= 0 <= ends[1], low <= 0 <= high
 
 
@@ -89,6 +89,98 @@ def differences(simulations: int) -> None:
         print(f"| 25 %, {spread:g} | " + " | ".join(cells) + " |", flush=True)
 
 
+FAMILIES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
+HEADLINE = ("babyai", "sciworld", "pddl", "jericho")
+MODES = 4
+"""Ways of training in a table; the first is the baseline."""
+
+
+def p_of(first: list[Array], second: list[Array]) -> Array:
+    """Of each table: `compare_trainings` over families, arrays (tables, trainings, tasks), beside a normal interval."""
+    seeds = first[0].shape[1]
+    n = sum(scores.shape[2] for scores in first)
+    tasks = attempts = difference = 0.0
+    spread = 0.0
+    for side, sign in ((first, -1), (second, 1)):
+        means = sum(scores.sum(axis=2) for scores in side) / n
+        spread = spread + means.var(axis=1, ddof=1) / seeds
+        difference = difference + sign * means.mean(axis=1)
+    for a, b in zip(first, second, strict=True):
+        size = a.shape[2]
+        tasks = tasks + size * (b.mean(axis=1) - a.mean(axis=1)).var(axis=1, ddof=1) / n**2
+        for scores in (a, b):
+            by_task, by_seed = scores.mean(axis=1, keepdims=True), scores.mean(axis=2, keepdims=True)
+            rest = ((scores - by_task - by_seed + scores.mean(axis=(1, 2), keepdims=True)) ** 2).sum(
+                axis=(1, 2)
+            )
+            attempts = attempts + size * rest / ((seeds - 1) * (size - 1) * seeds * n**2)
+    freedom = 2 * (seeds - 1)
+    variance = spread + np.maximum(0.0, tasks - attempts)
+    least = (stats.Z_95 / student.ppf(0.975, freedom)) ** 2 * tasks
+    error = np.sqrt(np.maximum(np.maximum(variance, least), 1e-12))
+    return np.asarray(2 * student.sf(np.abs(difference) / error, freedom))
+
+
+def play_tables(
+    draw: np.random.Generator, tables: int, seeds: int, spreads: Sequence[float], together: bool, gain: float
+) -> list[dict[str, Array]]:
+    """A dictionary a row: family -> (tables, trainings, tasks), 0 or 1. `spreads`: of the baseline's seeds and of the
+    others'; `together`: a seed moves all families alike; `gain`: of the second row, logits."""
+    tasks = {family: TASK_SPREAD * draw.standard_normal((tables, 1, n)) for family, n in FAMILIES.items()}
+    played = []
+    # The mean success is about that of logit / sqrt(1 + 0.346 variance): equal for both spreads.
+    wide, narrow = (1 + 0.346 * (TASK_SPREAD**2 + spreads[i] ** 2) for i in (1, 0))
+    for mode in range(MODES):
+        middle = -((wide / narrow) ** 0.5) if mode else -1.0
+        shared = draw.standard_normal((tables, seeds, 1))
+        rows = {}
+        for family, hard in tasks.items():
+            moved = spreads[mode > 0] * (shared if together else draw.standard_normal((tables, seeds, 1)))
+            logit = middle + gain * (mode == 1) + moved + hard
+            rows[family] = (draw.random(logit.shape) < chance(logit)).astype(float)
+        played.append(rows)
+    return played
+
+
+def share_of_stars(played: list[dict[str, Array]], rows: int) -> tuple[float, float]:
+    """Percent of tables with a star at the headline of the first `rows` differences, and with any star in them."""
+
+    def p(mode: int, families: Sequence[str]) -> Array:
+        return p_of(*([played[i][family] for family in families] for i in (0, mode)))
+
+    first, second = ([played[i]["pddl"][0]] for i in (0, 1))
+    test = compare_trainings(first, second)
+    half = stats.Z_95 * test.widening.tasks**0.5
+    assert np.isclose(p(1, ["pddl"])[0], test.p((test.difference - half, test.difference + half)))
+    heads = np.stack([p(mode, HEADLINE) for mode in range(1, MODES)], axis=1)
+    families = np.stack([p(mode, (family,)) for mode in range(1, MODES) for family in FAMILIES], axis=1)
+    star, any_star = [], []
+    for own, alone in zip(heads, families, strict=True):
+        head = np.asarray(stats.holm(list(own)))[:rows]
+        family = np.reshape(stats.holm(list(alone)), (MODES - 1, -1))[:rows]
+        star.append(head.min() < 0.05)
+        any_star.append(star[-1] or np.maximum(family, head[:, None]).min() < 0.05)
+    return 100 * float(np.mean(star)), 100 * float(np.mean(any_star))
+
+
+def stars(tables: int) -> None:
+    """Percent of tables with a false star, and the power for a gain."""
+    draw = np.random.default_rng(20_250_106)
+    print("| seeds | spread | headline | any star | families apart: headline | any star | power, +0.5 | +1 |")
+    print("|---|---|---|---|---|---|---|---|")
+    for seeds in (2, 3, 5):
+        for spreads in (*((spread, spread) for spread in SEED_SPREADS), (0.0, 1.0)):
+            cells = []
+            for together in (True, False):
+                found = share_of_stars(play_tables(draw, tables, seeds, spreads, together, 0.0), MODES - 1)
+                cells += [f"{share:.1f}" for share in found]
+            for gain in (0.5, 1.0):
+                found = share_of_stars(play_tables(draw, tables, seeds, spreads, True, gain), 1)
+                cells.append(f"{found[0]:.0f}")
+            said = f"{spreads[1]:g}" if spreads[0] == spreads[1] else "0 and 1"
+            print(f"| {seeds} | {said} | " + " | ".join(cells) + " |", flush=True)
+
+
 SIZES = ((20, 2), (20, 3), (134, 2), (134, 3), (134, 5))
 
 if __name__ == "__main__":
@@ -98,3 +190,5 @@ if __name__ == "__main__":
     table(number)
     print()
     differences(number // 2)
+    print()
+    stars(2 * number)

@@ -1,7 +1,7 @@
 """Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
 Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2). A
-study of seeds is read as repeats. Of any other study each run is compared. Runs that differ in --label
-training_seed=N alone are read as one, the mean over trainings. docs/statistics.md
+study of seeds is read as repeats. Of any other study each run is compared. Runs whose labels
+differ in training_seed alone are read as one, the mean over trainings. docs/statistics.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from evalharness.base.errors import UserError
@@ -12,13 +12,13 @@ from evalharness.paper import plots
 from evalharness.paper.exhibit import Entry, Exhibit, Filled, Given
 from evalharness.paper.family_table import difference_cell, legend, protocol_lines
 from evalharness.paper.protocol import aspects, differ, phrases
-from evalharness.results.leaderboard.marked_rows import DIFFERS
+from evalharness.results.leaderboard.marked_rows import DIFFERS, PART
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.published import load_table
 from evalharness.results.run_labels import labels_of, short_name
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, of_family
-from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
+from evalharness.results.sweep import UNPERTURBED, Sweep, recalled_notes, sweep_of
 from evalharness.results.tabular.table import Cell, Column, Row, Table, percent_cell
 from evalharness.results.trainings import join_trainings
 
@@ -83,20 +83,24 @@ def columns_of(family: str, title: str, names: Sequence[str], *, first: str = ""
     return (*columns, *(Column(f"{FIRST}_{m}", m, first) for m in MEASURES if first))
 
 
-def cells_of(sweep: Sweep, *, whole: bool = True) -> dict[str, Cell]:
-    """`whole`: every column is there, so that average and deviation are those of the table."""
+def cells_of(
+    sweep: Sweep, *, whole: bool, partial: Collection[str], recalled: Collection[str]
+) -> dict[str, Cell]:
+    """`whole`: every column is there, so that average and deviation are those of the table. `partial`: columns of which
+    a part of the family was played; `recalled`: those with our wording of a published perturbation."""
     cells = {}
+    of_all = (PART if partial else "") + (DIFFERS if recalled else "")
     for column in sweep.columns:
         key = sweep.family if column.name == UNPERTURBED else column.name.lower()
-        mark = "" if column.n == column.expected else "\u2020"
+        mark = (PART if column.name in partial else "") + (DIFFERS if column.name in recalled else "")
         for m in MEASURES:
             cells[f"{key}_{m}"] = percent_cell(column.rates[m], column.ci95[m], mark)
     for m in MEASURES:
         if whole:
-            cells[f"average_{m}"] = percent_cell(sweep.average[m])
-            cells[f"std_{m}"] = percent_cell(sweep.std_population[m])
+            cells[f"average_{m}"] = percent_cell(sweep.average[m], sweep.average_ci95[m], of_all)
+            cells[f"std_{m}"] = percent_cell(sweep.std_population[m], sweep.std_ci95[m], of_all)
         if sweep.first_average:
-            cells[f"{FIRST}_{m}"] = percent_cell(sweep.first_average[m])
+            cells[f"{FIRST}_{m}"] = percent_cell(sweep.first_average[m], marks=PART if partial else "")
     return cells
 
 
@@ -136,6 +140,7 @@ def _fill(given: Given) -> Filled:
     spec, benchmark = perturbed_family(given.specs), Benchmark.of(given.specs)
     names, first = _published_names(spec)
     columns = columns_of(spec.family, spec.title, names, first=f"Avg {first[0]}-{first[-1]}")
+    recalled = {name for name, how in spec.actions.wording.perturbations.items() if how.recalled}
     rows, paired, problems = published_rows(), [], []
     for label, runs in groups_of(given, spec.family).items():
         whole = {UNPERTURBED, *names} <= runs.keys()
@@ -145,11 +150,19 @@ def _fill(given: Given) -> Filled:
         except UserError as error:
             problems.append(f"{label}: {error}")
             continue
+        partial = {name for name, run in chosen.items() if not run.played[spec.family].complete}
         found = [each for run in chosen.values() for each in aspects(run, benchmark, perturbation=False)]
         differs = differ(found)
         about = tuple(dict.fromkeys(phrases(found)))
         rows.append(
-            Row(label, cells_of(sweep, whole=whole), "ours", "run", DIFFERS if differs else "", about)
+            Row(
+                label,
+                cells_of(sweep, whole=whole, partial=partial, recalled=recalled),
+                "ours",
+                "run",
+                DIFFERS if differs else "",
+                about,
+            )
         )
         if UNPERTURBED in chosen and len(chosen) > 1:
             paired.append(_paired(label, sweep, chosen))
@@ -157,6 +170,7 @@ def _fill(given: Given) -> Filled:
         "Average and Std (population) are over the unperturbed column and all perturbations; "
         f"the last column averages {', '.join(first)} alone, as the first preprint does",
         *legend(rows),
+        *(recalled_notes(names, recalled) if any(row.ours for row in rows) else ()),
         *protocol_lines(rows),
     )
     tables = [Table(_TABLE, columns, tuple(rows), "%", notes)]

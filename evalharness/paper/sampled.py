@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from evalharness.base.errors import UserError
 from evalharness.paper.exhibit import Exhibit, Filled, Given, is_sampled
 from evalharness.paper.family_table import empty_board, legend
 from evalharness.paper.perturbed import label_of
 from evalharness.paper.protocol import Aspect, aspects, differ, phrases
 from evalharness.results.best_of_n import best_of_n
-from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, columns_of, row_of
+from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, PART, columns_of, row_of
 from evalharness.results.leaderboard.standing_rows import Benchmark, published_row
 from evalharness.results.published import MAIN, load_table
 from evalharness.results.report.best_of_n import decoding_rows, temperature_text
@@ -71,12 +74,21 @@ def _fill(given: Given) -> Filled:
         marks = DIFFERS if differ(found) else ""
         left |= {DIFFERS} if marks else set()
         own = decoding_rows(study, f"{label}{marks} (ours)")
-        rows += own
+        partial = {f.family for f in study.families if f.n < benchmark.sizes.get(f.family, 0)}
+        rows += [_mark_partial(row, partial) for row in own]
         notes.append(f"{label}: {'; '.join(phrases(found))}")
         problems += [f"{label}: {note}" for note in study.notes]
     notes[1:1] = [*legend(rows), *(MARKS[mark] for mark in left)]
     table = Table(_TITLE, columns, tuple(rows), "%", tuple(notes))
     return Filled((table,), (*given.left_out, *problems, *_missing(given)))
+
+
+def _mark_partial(row: Row, families: Collection[str]) -> Row:
+    cells = {
+        key: replace(cell, marks=cell.marks + PART) if key.rpartition("_")[0] in families else cell
+        for key, cell in row.cells.items()
+    }
+    return replace(row, cells=cells)
 
 
 TABLE4 = Exhibit(

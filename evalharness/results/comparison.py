@@ -203,7 +203,8 @@ def require_comparable(runs: list[ScoredRun]) -> None:
     for run in runs[1:]:
         for family, labels in runs[0].manifest.labels.items():
             other = run.manifest.labels.get(family, labels)
-            if other != labels:
+            first, second = (set(sources.split(",")) for sources in (labels, other))
+            if not (first <= second or second <= first):  # a part of a family can have one of its two sources
                 raise UserError(
                     f"{runs[0].folder} and {run.folder} score {family} by different labels ({labels} and {other}); "
                     "run one of them again with the data of the other"
@@ -229,7 +230,7 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
     if held_out:
         differences += [difference_of(HELD_OUT, measure, held_out) for measure in MEASURES]
     elif subset := subset_pairs(pairs, baseline, run):
-        stands_for = run.manifest.subset
+        stands_for = subset_of_both(baseline, run)
         differences += [estimated_difference(ESTIMATED, measure, subset, stands_for) for measure in MEASURES]
     elif len(pairs) > 1:
         together = [pairs[family] for family in sorted(pairs)]
@@ -263,16 +264,20 @@ def _held_out_pairs(
     return [pairs[family] for family in sorted(sizes)]
 
 
+def subset_of_both(baseline: ScoredRun, run: ScoredRun) -> Mapping[str, int]:
+    """Task id -> how many tasks it stands for: the one `--subset` of two runs, of which one can have played all."""
+    subsets = [dict(each.manifest.subset) for each in (baseline, run) if each.manifest.subset]
+    return subsets[0] if subsets and subsets[0] == subsets[-1] else {}
+
+
 def subset_pairs(
     pairs: Mapping[str, list[Pair]], baseline: ScoredRun, run: ScoredRun
 ) -> list[list[Pair]] | None:
-    """The paired tasks of `--subset`, a list a family in the order of difficulty; None unless both runs have the same
-    subset, with every attempt at it."""
-    subset = run.manifest.subset
-    if not subset or dict(baseline.manifest.subset) != dict(subset):
-        return None
+    """The paired tasks of `--subset`, a list a family in the order of difficulty; None unless both runs have played all
+    of them, with every attempt, and neither has another subset."""
+    subset = subset_of_both(baseline, run)
     found = {pair[0].task_id: pair for listed in pairs.values() for pair in listed}
-    if any(
+    if not subset or any(
         task_id not in found
         or (found[task_id][0].samples, found[task_id][1].samples) != (baseline.samples, run.samples)
         for task_id in subset

@@ -3,10 +3,12 @@ words? Numbers only; `report` draws them. The table is that of AgentRefine (ICLR
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import fmean, pstdev, stdev
 from typing import Any
+
+import numpy as np
 
 from evalharness import stats
 from evalharness.base.errors import UserError
@@ -16,7 +18,7 @@ from evalharness.results.curves import UNPERTURBED
 from evalharness.results.difference import Difference, columns_of
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
-from evalharness.results.trainings import interval_of
+from evalharness.results.trainings import average_interval, interval_of
 
 SCHEMA = 1
 
@@ -68,6 +70,11 @@ class Sweep:
     first_average_of: tuple[str, ...]
     std_population: Mapping[str, float]
     """Measure -> standard deviation over the columns, divided by their number."""
+    average_ci95: Mapping[str, tuple[float, float]]
+    """Over the tasks that every column has played, and over trainings where there are several."""
+    std_ci95: Mapping[str, tuple[float, float] | None]
+    """Of `std_population`, for these perturbations and other tasks; None of several trainings. The measured deviation
+    is too large on average, so the interval can lie below it."""
     std_sample: Mapping[str, float | None]
     """The same divided by their number less one; None for a single column."""
     notes: tuple[str, ...]
@@ -105,8 +112,10 @@ def _row(column: Column) -> dict[str, Any]:
 def sweep_of(
     runs: Mapping[str, ScoredRun],
     first_average: Sequence[str] = (),
+    recalled: Collection[str] = (),
 ) -> Sweep:
-    """`runs`: column -> run, `UNPERTURBED` first; `first_average`: the perturbations of `Sweep.first_average`.
+    """`runs`: column -> run, `UNPERTURBED` first; `first_average`: the perturbations of `Sweep.first_average`;
+    `recalled`: those with our wording.
 
     Raises UserError where the runs are not of one model and protocol.
     """
@@ -123,6 +132,7 @@ def sweep_of(
     for name, comparison in zip(list(runs)[1:], comparisons, strict=True):
         differences[name] = {d.measure: d for d in comparison.differences if d.family == family}
     columns = tuple(_column(name, run, differences[name]) for name, run in runs.items())
+    shared = set.intersection(*(set(run.tasks) for run in runs.values()))
     rates = {measure: [column.rates[measure] for column in columns] for measure in MEASURES}
     return Sweep(
         family=family,
@@ -136,9 +146,28 @@ def sweep_of(
         first_average=_mean_of(columns, first_average),
         first_average_of=tuple(first_average),
         std_population={measure: pstdev(values) for measure, values in rates.items()},
+        average_ci95={m: average_interval(list(runs.values()), m, sorted(shared)) for m in MEASURES},
+        std_ci95={m: _std_interval(list(runs.values()), m, sorted(shared)) for m in MEASURES},
         std_sample={m: stdev(values) if len(values) > 1 else None for m, values in rates.items()},
-        notes=(*first.limited, *_notes(columns)),
+        notes=(*first.limited, *recalled_notes(runs, recalled), *_notes(columns)),
     )
+
+
+def recalled_notes(played: Iterable[str], recalled: Collection[str]) -> list[str]:
+    names = [name for name in played if name in recalled]
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: our wording, for no source prints the paper's; Average and Std are not the paper's either"
+    ]
+
+
+def _std_interval(
+    runs: Sequence[ScoredRun], measure: str, tasks: Sequence[str]
+) -> tuple[float, float] | None:
+    if len(runs) < 2 or len(tasks) < 2 or any(run.trainings for run in runs):
+        return None
+    return stats.spread_interval(np.array([[getattr(r.tasks[t], measure) for r in runs] for t in tasks]))
 
 
 def _mean_of(columns: Sequence[Column], names: Sequence[str]) -> dict[str, float] | None:

@@ -19,6 +19,7 @@ from evalharness.results.repeats import differing, join_repeats, joined
 from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.stats.intervals import Interval
+from evalharness.stats.score_interval import rate_interval
 from evalharness.stats.trainings import Scores, compare_trainings, mean_over_trainings
 
 T = TypeVar("T")
@@ -123,6 +124,19 @@ def interval_of(run: ScoredRun, family: str, measure: str, rate: float, ends: In
     if not run.trainings or not (scores := _scores(run, family, measure, _played(run))):
         return ends
     return mean_over_trainings(ends, rate, scores)
+
+
+def average_interval(runs: Sequence[ScoredRun], measure: str, tasks: Sequence[str]) -> Interval:
+    """Of the mean over several runs of the same tasks and, if they have several, the same trainings."""
+    rows = [
+        np.array([[getattr(each.tasks[task], measure) for task in tasks] for each in run.trainings or (run,)])
+        for run in runs
+    ]
+    by_task = np.mean([scores.mean(axis=0) for scores in rows], axis=0)
+    ends = rate_interval(list(by_task), binary=False)
+    if {len(scores) for scores in rows} != {len(runs[0].trainings)}:
+        return ends
+    return mean_over_trainings(ends, float(by_task.mean()), [np.mean(rows, axis=0)])
 
 
 def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Difference:

@@ -69,7 +69,8 @@ def print_study(console: Console, folder: Path) -> Result | None:
 def sweep_result(runs: Runs) -> Sweep:
     spec = specs().get(next(iter(runs[UNPERTURBED].manifest.counts)))
     perturbations = spec.actions.wording.perturbations if spec is not None else {}
-    return sweep_of(runs, [name for name, how in perturbations.items() if how.in_first_average])
+    first = [name for name, how in perturbations.items() if how.in_first_average]
+    return sweep_of(runs, first, [name for name, how in perturbations.items() if how.recalled])
 
 
 def best_of_n_result(folder: Path) -> BestOfN | None:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         subset_interval,
         success_interval,
     )
+    from evalharness.stats.spread import spread_interval
 
 __all__ = [
     "Z_95",
@@ -60,6 +61,7 @@ __all__ = [
     "score_difference_by_kind",
     "score_mean",
     "score_mean_by_kind",
+    "spread_interval",
     "standard_error",
     "stratified_score",
     "subset_difference",
@@ -82,6 +84,7 @@ _MODULES = (
     "corrected",
     "chance",
     "agreement",
+    "spread",
 )
 
 

@@ -9,10 +9,12 @@ from evalharness.results.tabular.table import Column, Row, Source, percent_cell
 DIFFERS = "\u2021"
 OWN_LABELS = "#"
 PART = "\u2020"
+ESTIMATE = "\u2248"
 MARKS = {
     "*": "* the method's training data was sampled from this family",
     OWN_LABELS: f"{OWN_LABELS} labels of ours or changed tasks, not the published ones: another scale (held-out, too)",
     PART: f"{PART} of a part of the family only",
+    ESTIMATE: f"{ESTIMATE} estimated from the tasks of --subset",
     DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
 }
 """Mark -> what it means."""
@@ -32,7 +34,7 @@ def marks_of(board: Leaderboard, standing: Standing, column: str) -> str:
         return ""
     return (
         (OWN_LABELS if standing.has_own_labels(column) else "")
-        + (PART if standing.is_incomplete(column) else "")
+        + (ESTIMATE if standing.is_estimated(column) else PART if standing.is_incomplete(column) else "")
         + (DIFFERS if standing.deviations else "")
     )
 

@@ -15,7 +15,14 @@ from evalharness.records.summary import Reference
 from evalharness.results.deviations import deviations
 from evalharness.results.leaderboard.standings import OURS, SUBMITTED, Standing, Verification
 from evalharness.results.published import PublishedRow
-from evalharness.results.score import HELD_OUT, MEASURES, family_score, halted_line
+from evalharness.results.score import (
+    ESTIMATED,
+    HELD_OUT,
+    MEASURES,
+    family_score,
+    halted_line,
+    held_out_estimate,
+)
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.task_range import (
     PUBLISHED_SUITE,
@@ -245,12 +252,14 @@ def own_row(
         if found := family_range(tasks, ranges, given, run.turn_limits.get(family, 0)):
             corrected.add(family, found, shown=True)
     held_out, withheld = run.held_out
+    estimate = None if held_out else held_out_estimate(run.by_family, manifest.subset, run.samples)
+    scored = held_out or estimate
     for measure in MEASURES:
         column = f"{HELD_OUT}_{measure}"
-        values[column] = getattr(held_out, f"{measure}_rate") if held_out else None
-        if held_out:
-            rate, ends = (getattr(held_out, f"{measure}_rate{part}") for part in ("", "_ci95"))
-            intervals[column] = interval_of(run, HELD_OUT, measure, rate, ends)
+        values[column] = getattr(scored, f"{measure}_rate") if scored else None
+        if scored:
+            rate, ends = (getattr(scored, f"{measure}_rate{part}") for part in ("", "_ci95"))
+            intervals[column] = interval_of(run, HELD_OUT if held_out else ESTIMATED, measure, rate, ends)
     if held_out:
         corrected.add_held_out(values, intervals, manifest.held_out, ranges)
     leaves = deviations(run.identity, prompts, run.titles, run.scores)
@@ -266,6 +275,7 @@ def own_row(
         max_turns=run.max_turns,
         folder=str(run.folder),
         played=run.played,
+        estimated=estimate is not None,
         labels=run.task_labels,
         deviations=leaves,
         notes=tuple(_notes(run, withheld, held_in)),

@@ -49,6 +49,8 @@ class Standing:
     """None for a published row."""
     played: Mapping[str, Played] | None = None
     """Family -> how much of it a run has played."""
+    estimated: bool = False
+    """The held-out score is an estimate from the tasks of `--subset`."""
     labels: Mapping[str, str] | None = None
     """Family -> who wrote its labels, of a run."""
     deviations: tuple[str, ...] = ()
@@ -82,7 +84,10 @@ class Standing:
 
     def is_incomplete(self, column: str) -> bool:
         """A part of the column's family stands there for the whole."""
-        return column.rpartition("_")[0] in self.incomplete
+        return column.rpartition("_")[0] in self.incomplete or self.is_estimated(column)
+
+    def is_estimated(self, column: str) -> bool:
+        return self.estimated and column.startswith(HELD_OUT)
 
 
 @dataclass(frozen=True)

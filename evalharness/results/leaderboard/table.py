@@ -10,7 +10,15 @@ from rich.console import Console
 from evalharness.base.terminal import remark
 from evalharness.base.text import printable
 from evalharness.results.html.document import percent
-from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, OWN_LABELS, PART, columns_of, row_of
+from evalharness.results.leaderboard.marked_rows import (
+    DIFFERS,
+    ESTIMATE,
+    MARKS,
+    OWN_LABELS,
+    PART,
+    columns_of,
+    row_of,
+)
 from evalharness.results.leaderboard.standings import STATED, Leaderboard, Standing
 from evalharness.results.score import HELD_OUT
 from evalharness.results.tabular.table import EMPTY, Cell, Column, Row, Table, percent_cell
@@ -47,6 +55,7 @@ def footnotes(board: Leaderboard) -> list[str]:
         MARKS["*"]: any(s.held_in for s in rows),
         MARKS[OWN_LABELS]: any(s.has_own_labels(column) for s in rows for column in board.columns),
         _PART_NOTE: any(s.incomplete for s in rows),
+        MARKS[ESTIMATE]: any(s.estimated for s in rows),
         _DEVIATES_NOTE: any(s.deviations for s in rows),
         _VERIFIED_NOTE: verified,
         _STATED_NOTE: verified,

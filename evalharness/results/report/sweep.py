@@ -25,7 +25,8 @@ def sweep_table(sweep: Sweep) -> Cells:
     rows = []
     for m in MEASURES:
         cells = {column.name: percent_cell(column.rates[m], column.ci95[m]) for column in sweep.columns}
-        cells |= {"average": percent_cell(sweep.average[m]), "std": percent_cell(sweep.std_population[m])}
+        cells["average"] = percent_cell(sweep.average[m], sweep.average_ci95[m])
+        cells["std"] = percent_cell(sweep.std_population[m], sweep.std_ci95[m])
         rows.append(Row(f"{m} %", cells, source="run"))
     return Cells("", tuple(columns), tuple(rows))
 

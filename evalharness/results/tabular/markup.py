@@ -15,6 +15,7 @@ _LATEX = {
     "\u00a7": r"\S{}",
     "\u2020": r"$^\dagger$",
     "\u2021": r"$^\ddagger$",
+    "\u2248": r"$^\approx$",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
 }
@@ -95,8 +96,13 @@ def latex(table: Table) -> str:
                 ends = (row.cell(column).interval(column) for column in table.columns)
                 small = (f"{{\\scriptsize {text}}}" if text else "" for text in ends)
                 lines.append(" & ".join(["", *small]) + r" \\")
-    lines += ["\\bottomrule", "\\end{tabular}"]
-    lines += [f"% {printable(note, single_line=True)}" for note in table.notes]
+    lines.append("\\bottomrule")
+    width = 1 + len(table.columns)
+    lines += [
+        f"\\multicolumn{{{width}}}{{@{{}}p{{\\linewidth}}@{{}}}}{{\\scriptsize {latex_text(note)}}} \\\\"
+        for note in table.notes
+    ]
+    lines.append("\\end{tabular}")
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,46 @@
+"""The interval of a standard deviation between the rates of several conditions over the same tasks."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.stats import ncx2
+
+from evalharness.stats.intervals import Interval
+
+_TAIL = 0.025
+
+
+def spread_interval(values: NDArray[np.float64]) -> Interval:
+    """95 % interval of the population standard deviation of the conditions' true rates; `values`: tasks x conditions.
+
+    The variance of the measured rates is a quadratic form of nearly normal means: a scaled noncentral chi-square, whose
+    scale and degrees of freedom match the error of the rates about their mean (Satterthwaite's moments; Box, Annals of
+    Mathematical Statistics 25 (1954) 290-302, theorem 3.1). Its noncentrality is the true variance. The measured
+    deviation itself is too large on average, so that the interval can lie below it. (0, 0) if no task differs between
+    conditions.
+    """
+    n, conditions = values.shape
+    deviations = values - values.mean(axis=1, keepdims=True)
+    error = np.atleast_2d(np.cov(deviations, rowvar=False)) / n
+    trace, squares = float(np.trace(error)), float((error**2).sum())
+    if trace <= 0:
+        return 0.0, 0.0
+    scale, freedom = squares / trace, trace**2 / squares
+    measured = float((deviations.mean(axis=0) ** 2).sum()) / scale
+
+    def noncentrality(below: float) -> float:
+        """At which the measured value has this share of the distribution below it; 0 if that is so at none."""
+
+        def missing(value: float) -> float:
+            return float(ncx2.cdf(measured, freedom, value)) - below
+
+        if missing(1e-9) <= 0:
+            return 0.0
+        return float(brentq(missing, 1e-9, 10 * (measured + freedom) + 100))
+
+    low, high = (sqrt(scale * noncentrality(below) / conditions) for below in (1 - _TAIL, _TAIL))
+    return low, high
