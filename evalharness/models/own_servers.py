@@ -7,7 +7,6 @@ server's start and end are in `serving/managed.py`, its processes in `serving/su
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError, close_to
-from evalharness.base.machine import core_numbers
 from evalharness.base.settings import openai_hint
 from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
 from evalharness.models.connections import client_of, connected
@@ -45,15 +43,7 @@ from evalharness.models.serving.model_server import (
     WithAdapter,
     served_as,
 )
-from evalharness.models.serving.placement import (
-    batch_invariance,
-    compute_capabilities,
-    data_parallel_doubt,
-    gpus_of_one,
-    place_on_cores,
-    place_on_gpus,
-    visible_gpus,
-)
+from evalharness.models.serving.placement import gpus_of_one, place_on_gpus, visible_gpus
 
 _NAMED = ["demo", "demo-base", *SCRIPTED]
 
@@ -146,8 +136,6 @@ def what_to_serve(
 ) -> Found:
     """Raises UserError where a vLLM could not serve it."""
     extra, identity = extra_arguments(config, tools=tools)
-    if doubt := data_parallel_doubt(config.model, extra):
-        logging.getLogger("evalharness").warning(doubt)
     adapted = config.lora is not None or config.model == DEMO or is_adapter(config.model)
     if config.lora_serve and not adapted:
         raise UserError("--lora-serve needs an adapter: --lora DIR")
@@ -255,10 +243,18 @@ _ServersOf = Callable[[], tuple[Callable[..., ModelServer], Sequence[Mapping[str
 
 def _on_this_machine(config: PolicyConfig, extra: Sequence[str]) -> _ServersOf:
     command = find_server(config.vllm)
-    invariant = batch_invariance(command.kind, compute_capabilities()) if config.deterministic else {}
+    if command.kind == "cpu" and config.replicas > 1:
+        raise UserError("--replicas is for GPUs: a server on a CPU computes on all its cores")
+    if command.kind == "cpu" and config.deterministic:
+        raise UserError(
+            "--deterministic: vLLM for CPU has no batch-invariant kernels; there, --concurrency 1 computes one "
+            "reply at a time"
+        )
+    gpus = visible_gpus() if config.replicas > 1 else []
+    invariant = {"VLLM_BATCH_INVARIANT": "1"} if config.deterministic else {}
     placed = [
         {"command": command, "variables": variables | invariant}
-        for variables in _placement(config, command.kind, extra)
+        for variables in place_on_gpus(config.replicas, gpus_of_one(extra), gpus)
     ]
     return lambda: (ManagedServer, placed)
 
@@ -280,11 +276,3 @@ def _on_nodes(config: PolicyConfig, extra: Sequence[str]) -> _ServersOf:
         ]
 
     return servers_of
-
-
-def _placement(config: PolicyConfig, kind: str, extra: Sequence[str]) -> list[dict[str, str]]:
-    """Environment variables of each replica."""
-    if kind == "cpu":
-        return place_on_cores(config.replicas, core_numbers())
-    gpus = visible_gpus() if config.replicas > 1 else []
-    return place_on_gpus(config.replicas, gpus_of_one(extra), gpus)

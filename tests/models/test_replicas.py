@@ -23,7 +23,7 @@ from evalharness.models.replicas import ModelGoneError, Replica, Replicas
 from evalharness.models.sampling import Sampling
 from evalharness.models.serving.find import ServerCommand
 from evalharness.models.serving.managed import ManagedServer, ServerStartError
-from evalharness.models.serving.placement import gpus_of_one, place_on_cores, place_on_gpus, visible_gpus
+from evalharness.models.serving.placement import gpus_of_one, place_on_gpus, visible_gpus
 from evalharness.records.store import read_episodes
 
 
@@ -174,16 +174,6 @@ def test_gpu_sets_do_not_overlap_and_follow_the_parallel_sizes() -> None:
 def test_the_users_choice_of_gpus_is_kept() -> None:
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": "3, 5"}) == ["3", "5"]
     assert visible_gpus({"CUDA_VISIBLE_DEVICES": ""}) == []
-
-
-def test_cpu_servers_get_cores_of_their_own() -> None:
-    placed = place_on_cores(2, [0, 1, 2, 3], {})
-    assert [own["VLLM_CPU_OMP_THREADS_BIND"] for own in placed] == ["0,1", "2,3"]
-    assert place_on_cores(1, [0, 1], {}) == [{}]
-    assert place_on_cores(1, list(range(16)), {}) == [{}]
-    assert "VLLM_CPU_OMP_THREADS_BIND" not in place_on_cores(2, [0, 1], {"VLLM_CPU_OMP_THREADS_BIND": "0"})[1]
-    with pytest.raises(UserError, match="there are 2"):
-        place_on_cores(3, [0, 1], {})
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ _REFUSED = {
     "model": "name the model with --model",
     "served-model-name": "the harness names the served model itself",
     "host": "evalharness itself says where its server listens; start vLLM yourself for more",
+    "port": "evalharness takes a free one; start vLLM yourself for more",
     "uds": "evalharness itself says where its server listens; start vLLM yourself for more",
     "api-key": "evalharness makes a key where its server needs one",
     "ssl-keyfile": "a server that evalharness starts has no TLS",
@@ -71,9 +72,6 @@ def check_extra_arguments(extra: Sequence[str]) -> None:
     """Raises `UserError` for a `--vllm-args` that would take the server out of the harness's hands."""
     for name in sorted(option_names(extra) & _REFUSED.keys()):
         raise UserError(f"--vllm-args: --{name} is not taken here: {_REFUSED[name]}")
-    port = option_value(extra, "port")
-    if "port" in option_names(extra) and not (port and port.isdecimal() and 0 < int(port) < 2**16):
-        raise UserError("--vllm-args: --port wants a number from 1 to 65535")
 
 
 def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], dict[str, Any]]:
@@ -82,8 +80,6 @@ def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], di
         extra = shlex.split(config.vllm_args)
     except ValueError as error:
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
-    if config.replicas > 1 and "port" in option_names(extra):
-        raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
     if tools and "enable-auto-tool-choice" not in option_names(extra):
         raise UserError(
             "--agent tools needs a vLLM that reads tool calls; name the model's parser: --vllm-args "

@@ -16,7 +16,6 @@ from evalharness.models.serving.arguments import (
     LOOPBACK,
     check_extra_arguments,
     option_names,
-    option_value,
     server_arguments,
     server_environment,
 )
@@ -33,8 +32,6 @@ from evalharness.models.serving.readiness import (
     context_length,
     first_request,
     healthy,
-    note_start,
-    of_about,
 )
 from evalharness.models.serving.supervisor import SupervisedProcess
 
@@ -165,7 +162,7 @@ class ManagedServer(ModelServer):
                 ours = "max-model-len" not in option_names(self._extra)
                 if tries and ours and derived and derived != context:
                     context = derived
-                elif tries and "address already in use" in failed.log.lower() and not self._fixed_port():
+                elif tries and "address already in use" in failed.log.lower():
                     self.port = 0
                 else:
                     raise ServerStartError(explain(str(failed), failed.log, self.log_path)) from None
@@ -206,7 +203,6 @@ class ManagedServer(ModelServer):
 
         began = reported = time.monotonic()
         phase, read = "loading vLLM", self._log_start
-        about = of_about(self.model, self.command.kind)
         version = f" {self.version}" if self.version else ""
         self._on_status(f"starting vLLM{version} ({self.command.kind}) on port {self.port}")
         headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
@@ -226,15 +222,14 @@ class ManagedServer(ModelServer):
                 now = next(filter(None, map(phase_of, reversed(lines))), phase)
                 if now != phase or time.monotonic() - reported >= _STATUS_EVERY:
                     phase, reported = now, time.monotonic()
-                    self._on_status(f"vLLM starts: {phase}, {elapsed:.0f} s {about}")
+                    self._on_status(f"vLLM starts: {phase}, {elapsed:.0f} s")
                 await asyncio.sleep(0.2)
-            self._on_status(f"vLLM starts: first request, {time.monotonic() - began:.0f} s {about}")
+            self._on_status(f"vLLM starts: first request, {time.monotonic() - began:.0f} s")
             await self._first_request(http, process, max(60.0, self._timeout - (time.monotonic() - began)))
             try:
                 self.max_model_len = await context_length(http, self.base_url)
             except (aiohttp.ClientError, OSError, ValueError, LookupError, TypeError):
                 raise _AttemptError("vLLM does not list its model", self._log_text()) from None
-        note_start(self.model, self.command.kind, time.monotonic() - began)
         self._on_status(f"vLLM is ready after {time.monotonic() - began:.0f} s")
 
     async def _first_request(self, http: ClientSession, process: SupervisedProcess, limit: float) -> None:
@@ -248,17 +243,8 @@ class ManagedServer(ModelServer):
             raise _AttemptError(seen, "") from None
         raise _AttemptError("vLLM died at the first chat request", self._log_text())
 
-    def _fixed_port(self) -> int | None:
-        value = option_value(self._extra, "port")
-        return int(value) if value else None
-
     def _choose_port(self) -> int:
-        """The user's port, else the one of the last start, else a free one; only a free one is returned."""
-        fixed = self._fixed_port()
-        if fixed is not None:
-            if not _is_free(self.host, fixed):
-                raise ServerStartError(f"port {fixed} is in use; leave --port out and a free one is taken")
-            return fixed
+        """The port of the last start, else a free one."""
         if self.port and _is_free(self.host, self.port):
             return self.port
         with socket.socket(_family(self.host)) as probe:

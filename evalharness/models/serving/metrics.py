@@ -47,9 +47,6 @@ class Reading:
     preemptions: float = 0.0
     requests_s: float = 0.0
     """Time of all requests inside the server, queue included."""
-    queue_s: float = 0.0
-    prefill_s: float = 0.0
-    decode_s: float = 0.0
 
     def plus(self, other: Reading) -> Reading:
         return Reading(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Reading)})
@@ -63,16 +60,12 @@ _NAMES = {
     "num_requests_running": "running",
     "num_requests_waiting": "waiting",
     "kv_cache_usage_perc": "kv_usage",
-    "gpu_cache_usage_perc": "kv_usage",  # before 0.10
     "prefix_cache_queries_total": "prefix_queries",
     "prefix_cache_hits_total": "prefix_hits",
     "prompt_tokens_total": "prompt_tokens",
     "generation_tokens_total": "generation_tokens",
     "num_preemptions_total": "preemptions",
     "e2e_request_latency_seconds_sum": "requests_s",
-    "request_queue_time_seconds_sum": "queue_s",
-    "request_prefill_time_seconds_sum": "prefill_s",
-    "request_decode_time_seconds_sum": "decode_s",
 }
 _GAUGES = ("running", "waiting", "kv_usage", "cache_tokens")
 _COUNTERS = tuple(f.name for f in fields(Reading) if f.name not in _GAUGES)
@@ -219,9 +212,6 @@ class ServerInsight:
             prompt_tokens_per_s=total.prompt_tokens / wall_s if wall_s else 0.0,
             generation_tokens_per_s=total.generation_tokens / wall_s if wall_s else 0.0,
             requests_s=total.requests_s,
-            queue_s=total.queue_s,
-            prefill_s=total.prefill_s,
-            decode_s=total.decode_s,
         )
 
 

@@ -1,18 +1,13 @@
-"""A server that starts: is it up, does it really answer, how long is its context, and how long the last start took."""
+"""A server that starts: is it up, does it really answer, how long is its context."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evalharness.base.remembered import RememberedNumbers
 from evalharness.models.server_error import ServerError
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
-
-_STARTS = RememberedNumbers("server-starts.json", most=200)
-"""Of models."""
-_ROUGHLY = {"cpu": "a minute or two", "gpu": "one to ten minutes by the model's size"}
 
 
 async def healthy(http: ClientSession, base_url: str) -> bool:
@@ -61,13 +56,3 @@ async def context_length(http: ClientSession, base_url: str) -> int:
     async with http.get(f"{base_url}/models") as response:
         models = await response.json()
     return int(models["data"][0]["max_model_len"])
-
-
-def note_start(model: str, kind: str, seconds: float) -> None:
-    _STARTS.note(f"{kind} {model}", round(seconds, 1))
-
-
-def of_about(model: str, kind: str) -> str:
-    """`of about 50 s`, or what a first start takes."""
-    usual = _STARTS.all().get(f"{kind} {model}")
-    return f"of about {usual:.0f} s" if usual else f"so far; a first start takes {_ROUGHLY[kind]}"

@@ -141,13 +141,6 @@ def test_what_would_take_the_server_out_of_our_hands_is_refused(extra: list[str]
         check_extra_arguments(extra)
 
 
-def test_a_port_must_be_a_number() -> None:
-    check_extra_arguments(["--port", "8000"])
-    for given in (["eighty"], [], ["0"], ["99999"], ["²"]):
-        with pytest.raises(UserError, match="wants a number from 1 to 65535"):
-            check_extra_arguments(["--port", *given])
-
-
 def test_options_are_read_as_vllm_reads_them() -> None:
     words = ["--a_b=1", "--c", "--d", "-x", "--no-e", "--a-b", "2"]
     assert option_names(words) == {"a-b", "c", "d", "e"}

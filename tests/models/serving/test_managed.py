@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from evalharness.models.serving.checkpoint import CheckpointError
 from evalharness.models.serving.find import find_server
-from evalharness.models.serving.managed import ManagedServer, ServerStartError
+from evalharness.models.serving.managed import ManagedServer
 
 from .processes import gone, in_session
 
@@ -114,21 +114,6 @@ async def test_long_seeded_requests_at_once_are_all_answered(server: ManagedServ
     assert len({str(answer) for answer in answers}) > 6
     assert await ask(3) == answers[3]
     assert server.failure() is None
-
-
-async def test_a_taken_port_is_said_at_once(
-    server: ManagedServer, tiny_checkpoint: Path, tmp_path: Path
-) -> None:
-    second = ManagedServer(
-        command=find_server(None),
-        model=tiny_checkpoint,
-        served_name="second",
-        log_path=tmp_path / "log",
-        extra_args=["--port", str(server.port)],
-    )
-    with pytest.raises(ServerStartError, match=f"port {server.port} is in use"):
-        await second.start()
-    assert not (tmp_path / "log").exists()
 
 
 async def test_a_spoilt_checkpoint_is_refused_before_anything_starts(
