@@ -22,7 +22,7 @@ class ExecutionConfig(Part):
     cluster_install: Annotated[bool, Option(no_flag=True, operational=True)] = False
     """have Ray install the simulators' libraries on nodes that lack them"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = Field(default={})
-    """a label for tables and plots, such as data_size=8000 (`report --figure DIR --x data_size`); may be repeated"""
+    """a label for tables and plots, such as data_size=8000 (`paper figure5 --x data_size`); may be repeated"""
 
     @field_validator("label", mode="before")
     @classmethod
