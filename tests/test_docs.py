@@ -101,7 +101,7 @@ READING = {
     "paper",
 }
 """Commands that are carried out as they stand; they need neither model nor data."""
-NOT_OF_MADE_RUNS = {"wandb", "mlflow", "trackio", "submit", "--from"}
+NOT_OF_MADE_RUNS = {"wandb", "mlflow", "trackio", "--verify"}
 """These send to a tracker, or replay what is given: made runs are refused. They have tests of their own."""
 NO_FAMILY = {"lamps"}
 """What the worked example adds; its own test runs its commands."""

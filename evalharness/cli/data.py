@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.text import printable
-from evalharness.cli import agents, audit, perturb, prompts, protocol
+from evalharness.cli import agents, perturb, prompts, protocol
 from evalharness.cli import suite as suites
 from evalharness.cli.common import add_data_option, add_json_option, data_folder
 from evalharness.cli.output import make_console, results_console, say, write_json, write_text
@@ -27,7 +27,6 @@ _BELOW = {
     "perturbations": perturb,
     "protocols": protocol,
     "agents": agents,
-    "audit": audit,
 }
 STYLES = {"complete": "green", "changed": "red", "partial": "yellow", "absent": "dim"}
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
-from evalharness.cli import leaderboard_submit
 from evalharness.cli.common import add_data_option, add_json_option
-from evalharness.cli.output import csv_text, results_console, say, write_json, write_text
+from evalharness.cli.output import csv_text, note, results_console, say, write_json, write_text
 from evalharness.cli.parser import CommandParser, argument
-from evalharness.cli.verify import add_make_suites_option
+from evalharness.cli.verify import replay_run
 
 if TYPE_CHECKING:
     from evalharness.results.leaderboard.standings import Leaderboard
@@ -53,28 +52,16 @@ def add_options(parser: CommandParser) -> None:
     argument(parser, "-o --output FILE", "write to this file instead of the terminal", type=str)
     argument(
         parser,
-        "--from FOLDER",
-        "read submissions, or folders of submissions; a submission that does not fit the table is left out, "
-        "with the reason",
-        dest="submissions",
-        nargs="+",
-        default=[],
-    )
-    argument(
-        parser,
         "--verify",
-        "replay every run first; those whose numbers do not follow from their actions are left out",
+        "replay every run first; leave out those whose numbers do not follow from their actions",
     )
-    add_make_suites_option(parser)
     add_data_option(parser)
     add_json_option(parser)
-    parser.add_beside("submit", leaderboard_submit)
 
 
 def run(args: argparse.Namespace) -> int:
     import json
 
-    from evalharness.cli.leaderboard_entries import read_entries
     from evalharness.envs import specs
     from evalharness.results.leaderboard import table as report
     from evalharness.results.leaderboard.leaderboards import make_leaderboard
@@ -83,20 +70,17 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.scored_run import load_scored_run
     from evalharness.results.tabular.markup import latex, markdown
 
-    if args.table is not None and (args.submissions or args.verify):
-        raise UserError("--from and --verify are for the main table; leave --table out")
-    runs = [load_scored_run(folder) for folder in args.runs]
-    declared = _held_in(args.held_in, args.runs)
-    benchmark = Benchmark.of(specs(), args.table)
-    entries = read_entries(args, runs, None if args.no_published else benchmark)
+    if args.table is not None and args.verify:
+        raise UserError("--verify is for the main table; leave --table out")
+    folders, left_out = _replay_runs(args) if args.verify else (args.runs, [])
     board = make_leaderboard(
-        entries.runs,
-        benchmark,
+        [load_scored_run(folder) for folder in folders],
+        Benchmark.of(specs(), args.table),
         published=not args.no_published,
         sort=args.sort,
-        held_in=declared | entries.held_in,
-        verification=entries.verification,
-        notes=entries.left_out,
+        held_in=_held_in(args.held_in, args.runs),
+        verification=dict.fromkeys(folders, "verified") if args.verify else {},
+        notes=left_out,
     )
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
@@ -116,6 +100,29 @@ def run(args: argparse.Namespace) -> int:
     if args.output not in (None, "-"):
         say(f"wrote {args.output}")
     return 0
+
+
+def _replay_runs(args: argparse.Namespace) -> tuple[list[Path], list[str]]:
+    """(runs whose numbers follow from their actions, a line about each other one). Raises UserError if none is left."""
+    folders: list[Path] = []
+    left_out: list[str] = []
+    for folder in args.runs:
+        say(f"verifying {folder}")
+        try:
+            verdict = replay_run(args, folder)
+        except UserError as error:
+            left_out.append(f"left out: {folder}: {error}")
+        else:
+            if verdict.verified:
+                folders.append(folder)
+                continue
+            left_out.append(
+                f"left out: {folder}: its numbers do not follow from its actions; see: evalharness verify {folder}"
+            )
+        note(left_out[-1])
+    if not folders and args.runs:
+        raise UserError("no run is left for the table")
+    return folders, left_out
 
 
 def _held_in(declared: Sequence[str], runs: Sequence[Path]) -> dict[Path, list[str]]:

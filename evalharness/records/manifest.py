@@ -260,7 +260,7 @@ class Manifest(Stored):
     provenance: dict[str, dict[str, Any]] = Field(default={})
     """Family -> facts about the data that its tasks were made of."""
     model_text: bool = True
-    """False in a submission that holds the actions without what the model wrote."""
+    """False in a folder that holds the actions without what the model wrote."""
 
     @model_validator(mode="after")
     def _is_one_run(self) -> Manifest:

@@ -36,15 +36,6 @@ class TaskScore:
 
 
 @dataclass(frozen=True)
-class Submitted:
-    """What stands beside a run that was submitted."""
-
-    name: str
-    submitter: str
-    site: str | None
-
-
-@dataclass(frozen=True)
 class ScoredRun:
     """The scores of a run folder."""
 
@@ -56,11 +47,10 @@ class ScoredRun:
     """The runs that this one is made of, where several were read as one (`evalharness.results.repeats`)."""
     trainings: tuple[ScoredRun, ...] = ()
     """The runs of several trainings that this one is the mean of (`evalharness.results.trainings`)."""
-    submitted: Submitted | None = None
 
     @property
     def name(self) -> str:
-        return model_name(self.manifest, self.submitted.name if self.submitted else None)
+        return model_name(self.manifest)
 
     @property
     def identity(self) -> Identity:

@@ -1,7 +1,7 @@
 """The range of a task, from floor to ceiling: what chance reaches on a task, and what the best known plan reaches.
 
 Kept a row a task under `results/reference/<suite>.csv`, so that a run over any part of a suite is compared with the
-floor and ceiling of just that part. Made by `evalharness data audit`.
+floor and ceiling of just that part. Made by benchmarks/audit.py.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def join_labelled(runs: Sequence[ScoredRun]) -> list[ScoredRun]:
     for run in runs:
         labels = {**run.labels}
         alike = SEED if labels.pop(SEED, None) is not None else str(run.folder)
-        setting = (run.suite, run.agent, run.perturbation, run.submitted and run.submitted.name)
+        setting = (run.suite, run.agent, run.perturbation)
         cells.setdefault((alike, *sorted(labels.items()), setting), []).append(run)
     joined_cells = ((join_trainings(cell), cell) for cell in cells.values())
     return [run for trained, cell in joined_cells for run in ([trained] if trained else cell)]

@@ -25,7 +25,7 @@ from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
 from evalharness.runs.evaluation import RunTasks, choose
 from evalharness.runs.resume import identity_of_fewer_tasks
-from evalharness.suites.temporary import NO_SUITES
+from evalharness.suites.selection import tasks_at_hand
 
 _CHARACTERS_A_TOKEN = 4
 _TURN_TOKENS = (120.0, 60.0)
@@ -71,7 +71,7 @@ class Plan:
 def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> Plan:
     """Raises UserError for what a run would refuse, and where the tasks' open suite is still to be made; that no server
     answers, or no vLLM is installed, is only said."""
-    chosen = choose(config, data, NO_SUITES.tasks)
+    chosen = choose(config, data, tasks_at_hand)
     prepared, server = _prepared(config, chosen.specs, on_status)
     folder = config.folder(prepared.address if prepared else None)
     there = (folder / MANIFEST).exists()

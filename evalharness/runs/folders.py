@@ -1,4 +1,4 @@
-"""The run folders at or below a folder: a run, a study, a submission, `results/`."""
+"""The run folders at or below a folder: a run, a study, `results/`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_known
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST
-from evalharness.records.submission import METADATA, read_submission
 
 TRAINING = "evalharness tuning"
 """`kind` in the manifest of a training."""
@@ -18,9 +17,9 @@ _DEEPEST = 6
 
 
 def below(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
-    """Run folders, studies and submissions at or below `folder`, by name; nothing inside of them, no link followed."""
+    """Run folders and studies at or below `folder`, by name; nothing inside of them, no link followed."""
     try:
-        found = any((folder / name).is_file() for name in (MANIFEST, STUDY, METADATA))
+        found = any((folder / name).is_file() for name in (MANIFEST, STUDY))
         inside = (
             []
             if found
@@ -43,18 +42,13 @@ def is_training(folder: Path) -> bool:
 
 
 def found_runs(folder: Path) -> list[Path]:
-    """Run folders at or below `folder`, those of studies and submissions one by one.
-
-    Raises UserError where there is none, or a submission is not as it was submitted."""
+    """Run folders at or below `folder`, those of studies one by one. Raises UserError if there is none."""
     if not folder.is_dir():
         raise UserError(f"{folder} is {'a file' if folder.exists() else 'not there'}; name a run folder")
     found: list[Path] = []
     for one in below(folder):
         if (one / MANIFEST).is_file():
             found.append(one)
-        elif (one / METADATA).is_file():
-            submission = read_submission(one)
-            found += [submission.run_folder(run) for run in submission.metadata.runs]
         else:
             inside = sorted(entry for entry in one.iterdir() if entry.is_dir() and not entry.is_symlink())
             found += [run for entry in inside for run in below(entry) if (run / MANIFEST).is_file()]

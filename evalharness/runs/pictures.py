@@ -14,7 +14,7 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.results.behaviour.turns import plain
-from evalharness.suites.temporary import TemporarySuites
+from evalharness.suites.selection import tasks_at_hand
 
 
 class Pictures:
@@ -74,7 +74,7 @@ class Pictures:
         if spec.family not in self._tasks:
             config = self._manifest.config
             try:
-                tasks = TemporarySuites().tasks(spec, self._manifest.suite, self._data, config.suite_seed)
+                tasks = tasks_at_hand(spec, self._manifest.suite, self._data, config.suite_seed)
             except UserError:
                 tasks = []
             self._tasks[spec.family] = {task.id: task for task in tasks}

@@ -29,7 +29,7 @@ from evalharness.records.make_manifest import by_family, make_identity
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import MANIFEST, EpisodeKey, read_manifest
 from evalharness.runs.selected import selected_tasks
-from evalharness.suites.temporary import NO_SUITES
+from evalharness.suites.selection import tasks_at_hand
 
 
 def prepare_or_stored(
@@ -101,7 +101,7 @@ def identity_of_fewer_tasks(
     if changed.selection == config.selection:
         return None
     try:
-        fewer, _ = selected_tasks(specs, changed.selection, data, NO_SUITES.tasks)
+        fewer, _ = selected_tasks(specs, changed.selection, data, tasks_at_hand)
     except UserError:  # of a family that is not installed, say, or whose suite was never made here
         return None
     if not {task.id for task in fewer} <= {task.id for task in tasks}:

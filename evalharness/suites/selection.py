@@ -11,7 +11,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.suites.draws import draw_tasks, spread_sample, the_draw
-from evalharness.suites.open import FROZEN_SEED, frozen_proofs_of, load_open
+from evalharness.suites.open import FROZEN_SEED, frozen_proofs_of, load_open, read_frozen, suite_command
 
 
 def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
@@ -112,6 +112,21 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
             f"{spec.title}: the data in {data} is not as it was imported ({type(error).__name__}: {error}); see: "
             "evalharness data verify"
         ) from error
+
+
+class NotMadeError(UserError):
+    """An open suite is not on this machine, and is not made unasked."""
+
+
+def tasks_at_hand(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
+    """As `family_tasks`, but an open suite that was never made here stays so. Raises NotMadeError."""
+    is_made = suite != "open" or suite_seed == FROZEN_SEED or spec.suites.generate is None
+    if not is_made and read_frozen(spec, suite_seed) is None:
+        raise NotMadeError(
+            f"its tasks are of the open suite of seed {suite_seed}, which is not on this machine; make and keep it "
+            f"with: {suite_command(suite_seed)}"
+        )
+    return family_tasks(spec, suite, data, suite_seed)
 
 
 Load = Callable[[EnvSpec, Suite, Path | None, int], list[Task]]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
+import audit
 import pytest
-from command_line import evalharness, run_compass
+from audit import range_of
+from command_line import run_compass
 
-from evalharness.checks.audit import range_of
 from evalharness.records.episode import Episode, Turn
 from evalharness.results.task_range import (
     TaskRange,
@@ -117,9 +120,10 @@ def test_reference_files_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_audit_of_an_environment(environment: dict[str, str], tmp_path: Path) -> None:
-    done = evalharness(
-        environment, "data", "audit", "compass", "--suite", "open", "-o", tmp_path / "audit",
-        "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json", "--floor-samples", 2,
+    options = ["-o", tmp_path / "audit", "--csv", tmp_path / "a.csv", "--json", tmp_path / "a.json"]
+    done = subprocess.run(
+        [sys.executable, audit.__file__, "compass", "--floor-samples", "2", *options],
+        env=environment, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     total = json.loads((tmp_path / "a.json").read_text())["families"]["compass"]

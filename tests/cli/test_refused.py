@@ -20,7 +20,6 @@ REFUSED = [
     ("judge agreement RUN", "agreement needs two raters; see: evalharness judge agreement --help"),
     ("show --behaviour RUN --family babyia", "did you mean 'babyai'?"),
     ("show --behaviour nowhere", NO_RUN),
-    ("data audit nowhere --suite open", "there are: alfworld, babyai,"),
     ("bon --model oracle -n 0 --suite open", "--samples 0"),
     ("bon --model oracle -n 1 --suite open", "a best of N needs two samples at least"),
     ("checkpoints nowhere --suite open", "give the folder that holds the checkpoints"),

@@ -178,7 +178,7 @@ READERS: Mapping[str, Reader] = {
     "plot study": _command(
         "report", "study", "--figure", "plots", files="study/study.json study/one/*.json*", slow=True
     ),
-    "runs": _command("show", ".", files=f"{_RUN} study/study.json tuned/manifest.json submission/metadata.yaml"),
+    "runs": _command("show", ".", files=f"{_RUN} study/study.json tuned/manifest.json"),
     "report": _command("report", "run", "other", "-o", "page.html", files=f"{_RUN} {_JUDGED}"),
     "report prompts": _command("report", "run", "-o", "p.html", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "analyze": _command("show", "--behaviour", "run", "other", files=_RUN),
@@ -186,15 +186,10 @@ READERS: Mapping[str, Reader] = {
     "export tracker": _command("export", "run", "--format", "wandb", files=_RUN),
     "compare": _command("compare", "run", "other", files=_RUN),
     "verify": _command("verify", "run", files=f"{_RUN} run/*.parquet", slow=True),
-    "verify submission": _command("verify", "submission", files="submission/metadata.yaml submission/*/*", slow=True),
     "verify study": _command("verify", "study", files="study/study.json study/one/*.json*", slow=True),
     "leaderboard": _command("leaderboard", "--no-published", "run", files=_RUN),
-    "leaderboard from": _command(
-        "leaderboard", "--no-published", "--from", "submission", files="submission/metadata.yaml submission/*/*"
-    ),
     "paper": _command("paper", "table1", "run", "study", files=f"{_RUN} study/study.json study/one/*.json*"),
     "paper list": _command("paper", ".", files=f"{_RUN} {_JUDGED} study/study.json"),
-    "submit": _command("leaderboard", "submit", "part", "-o", "s", "--name", "x", "--no-verify", files="part/*.json*"),
     "csv": _command("export", "run", "--format", "csv", "-o", "csv", files=_RUN),
     "parquet": _command("export", "run", "--format", "parquet", "-o", "parquet", files=_RUN),
     "inspect": _command("export", "run", "--format", "inspect", "-o", "log.eval", files=_RUN),
@@ -294,10 +289,6 @@ READERS: Mapping[str, Reader] = {
     "play": _command(
         "run", "--model", "human:me", "--tasks", "babyai:0", "--suite", "open", "-o", "played",
         files="played/typed.jsonl played/*"
-    ),
-    "audit": _command(
-        "data", "audit", "babyai:0", "--suite", "open", "--floor-samples", "0", "-o", "audited",
-        files="audited/*/*.json*",
     ),
     "suite": _stand_in(_frozen, "data", "suite", "build", "--output", files="suite/babyai.jsonl"),
     "tasks": _command(
@@ -409,8 +400,6 @@ def _make_runs(folder: Path) -> None:
     )
     failure = {"time": 1.0, "task_id": "pddl/open/000", "sample": 1, "attempt": 1, "kind": "K", "error": "e"}
     _lines(folder / "run" / "errors.jsonl", {**failure, "final": True})
-    make_run(folder / "part", {"babyai": [SOLVED, HALF]}, suite="open")
-    assert main(["leaderboard", "submit", "part", "-o", "submission", "--name", "toy", "--no-verify"]) == 0
     run = load_turns(folder / "run")
     keys = list(run.turns)[:12]
     rows = [f"{task},{sample},{turn},{'wrong' if turn == 2 else 'right'},,n" for task, sample, turn in keys]
@@ -449,7 +438,6 @@ def make_finished(folder: Path) -> None:
         write_summary(folder / name, Timing(wall_s=3.0, sessions=1, prices=None))
     typed = [{"task": "babyai/open/000", "action": action} for action in ("turn left", "give up")]
     _lines(folder / "played" / "typed.jsonl", *typed)
-    shutil.copytree(folder / "played", folder / "audited" / "reference")
     task = make_task("babyai", 0, suite="open")
     freeze(specs()["babyai"], 3, [Proven(task, Proof(3, "x"))], folder / "suite")
 

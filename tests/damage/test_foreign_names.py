@@ -66,15 +66,13 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     ),
     "bon": ("--config run/config.yaml -o study --dry-run",),
     "checkpoints": (f"checkpoints --config run/config.yaml {_ONE} -o study --dry-run",),
-    "show": ("run", "run babyai/open/000", "study", "submission", ".", "run other --behaviour"),
-    "verify": ("run", "study", "submission"),
+    "show": ("run", "run babyai/open/000", "study", ".", "run other --behaviour"),
+    "verify": ("run", "study"),
     "compare": ("run other",),
     "leaderboard": (
         "--no-published run",
-        "--no-published --from submission",
-        "--no-published --from submission --verify",
+        "--no-published run --verify",
     ),
-    "leaderboard submit": ("run -o s --name x --no-verify",),
     "paper": ("table1 run study", "."),
     "paper diversity": ("thoughts run -o plots --embedding tfidf",),
     "export": tuple(
@@ -106,7 +104,6 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "data prompts show": (),
     "data perturbations list": (),
     "data perturbations show": (),
-    "data audit": (),
     "data suite build": (),
     "env serve": (),
     "server install": (),
@@ -181,7 +178,6 @@ def strangers(tmp_path_factory: pytest.TempPathFactory) -> Path:
             make_run(folder / name, {"babyai": [(True, 1.0)]}, suite="open")
         (folder / "study" / "study.json").write_text('{"schema": 1, "kind": "sweep", "runs": {"one": "one"}}')
         shutil.copytree(folder / "study" / "one", folder / "study" / "unperturbed")
-        assert main(["leaderboard", "submit", "run", "-o", "submission", "--name", "x", "--no-verify"]) == 0
         run = load_turns(folder / "run")
         task, sample, turn = next(iter(run.turns))
         (folder / "labels.csv").write_text(
@@ -279,8 +275,6 @@ _PLACES: Mapping[str, tuple[str, str, Callable[[Sequence[str]], Callable[[Any], 
     "interface": ("run/manifest.json", "run", _as_interface),
     "agent": ("run/manifest.json", "run", _as_agent),
     "manifest": ("run/manifest.json", "run", _as_whatever_it_takes),
-    "submitted": ("submission/runs/run/manifest.json", "submission", _as_interface),
-    "submission": ("submission/metadata.yaml", "submission", _filled),
     "study": ("study/study.json", "study", _filled),
     "episodes": ("run/episodes.jsonl", "run", _filled),
     "labels and judgements": ("run/*/*/*.json*", "run", _filled),

@@ -9,10 +9,10 @@ from statistics import stdev
 
 import numpy as np
 import pytest
+from audit import range_of
 from made_runs import made_episode, make_run, make_task, published_hash
 
 from evalharness import stats
-from evalharness.checks.audit import range_of
 from evalharness.cli import main
 from evalharness.results.task_range import TaskRange, corrected_rates, load_ranges, write_ranges
 from tests.checks.test_audit import row

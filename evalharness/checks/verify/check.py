@@ -14,7 +14,6 @@ from evalharness.base.reading import open_file
 from evalharness.checks.verify.described import Described, described, missing, task_findings
 from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import config_findings, config_notes, manifest_findings, turn_findings
-from evalharness.checks.verify.remembered import content_key, require_files
 from evalharness.checks.verify.replay import How, replay
 from evalharness.checks.verify.totals import Tables, summary_findings
 from evalharness.config import PolicyConfig, is_scripted
@@ -31,11 +30,20 @@ from evalharness.protocol.prompt import Adaptation, PromptFile
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.lines import located_lines
 from evalharness.records.manifest import Manifest
-from evalharness.records.store import EPISODES, EpisodeKey, read_failures, read_manifest
+from evalharness.records.resolved import CONFIG
+from evalharness.records.store import (
+    EPISODES,
+    ERRORS,
+    MANIFEST,
+    SUMMARY,
+    EpisodeKey,
+    read_failures,
+    read_manifest,
+)
 from evalharness.results.score import EpisodeScore
 from evalharness.results.task_range import changed_families, mark_changed
 from evalharness.runs.evaluation import Watch, unwatched
-from evalharness.suites.temporary import NO_SUITES, TemporarySuites
+from evalharness.suites.selection import tasks_at_hand
 
 _ATTEMPTS = 3
 """Of an episode whose simulator fails while it is replayed."""
@@ -46,27 +54,32 @@ def verify(
     *,
     data: Path | None = None,
     watch: Watch = unwatched,
-    suites: TemporarySuites = NO_SUITES,
 ) -> FolderCheck:
-    """Replay every episode of a run folder and compute all its numbers again. `suites` makes open suites that nobody
-    has frozen here, as far as it may.
+    """Replay every episode of a run folder and compute all its numbers again.
 
     Raises UserError where nothing can be said: no run folder, data or a suite that is missing, a family that is not
     installed.
     """
     began = time.monotonic()
-    require_files(folder)
+    _require_files(folder)
     manifest = read_manifest(folder)
-    try:
-        content = content_key(folder)
-    except OSError as error:
-        raise UserError(f"{error.filename} is not readable: {error.strerror}") from None
-    about = described(manifest, installed_specs(), data, suites.tasks)
-    check = _Check(folder, manifest, about, data, content)
+    about = described(manifest, installed_specs(), data, tasks_at_hand)
+    check = _Check(folder, manifest, about, data)
     check.findings += manifest_findings(manifest, installed_specs()) + config_findings(folder, manifest)
     check.read()
     check.play(watch)
     return check.verdict(time.monotonic() - began)
+
+
+_FILES = (MANIFEST, CONFIG, EPISODES, ERRORS, SUMMARY, "episodes.parquet", "turns.parquet")
+
+
+def _require_files(folder: Path) -> None:
+    """Raises UserError where one of the files is something else: a pipe or a device would be read for ever."""
+    for name in _FILES:
+        path = folder / name
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path} is not a plain file")
 
 
 @dataclass
@@ -75,7 +88,6 @@ class _Check:
     manifest: Manifest
     about: Described
     data: Path | None
-    content: str
     findings: list[Finding] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     scores: list[EpisodeScore] = field(default_factory=list)
@@ -233,5 +245,4 @@ class _Check:
             tuple(findings),
             tuple(notes),
             tuple(self.failures),
-            self.content,
         )

@@ -68,8 +68,6 @@ class FolderCheck:
     """What could not be checked, or explains a difference; nothing in it counts against the run."""
     failures: tuple[str, ...] = ()
     """Episodes that could not be replayed because a simulator failed here."""
-    content: str = ""
-    """SHA-256 of the folder's files when the check began."""
 
     @property
     def verified(self) -> bool:

@@ -48,7 +48,7 @@ def make_leaderboard(
     standings = [published_row(row, benchmark) for row in rows]
     standings += [
         own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked[run.folder])
-        for run, label in zip(runs, _names(runs), strict=True)
+        for run, label in zip(runs, labels_of(runs), strict=True)
     ]
     listed = {family for run in runs for family in run.manifest.counts} - benchmark.apart
     order = list(benchmark.sizes) if own else family_columns(rows)
@@ -56,8 +56,7 @@ def make_leaderboard(
     names = dict(benchmark.titles)
     for run in runs:
         names |= run.titles
-    # A submission may name a family that no row here has: that must not keep the others from the table.
-    for family in sorted({f for run in runs if not run.submitted for f in declared.get(run.folder, ())}):
+    for family in sorted({f for run in runs for f in declared.get(run.folder, ())}):
         if family not in order:
             raise UserError(f"--held-in {family}: no such family{nearest(family, order)}")
     board = Leaderboard(
@@ -75,12 +74,6 @@ def _verified(run: ScoredRun, verification: Mapping[Path, Verification]) -> Veri
     """Of a mean over trainings: whether all of them were."""
     checked = [verification.get(each.folder) for each in run.trainings or (run,)]
     return checked[0] if len(set(checked)) == 1 else "not verified"
-
-
-def _names(runs: Sequence[ScoredRun]) -> list[str]:
-    """A submission is called what its submitter says."""
-    own = iter(labels_of([run for run in runs if not run.submitted]))
-    return [run.name if run.submitted else next(own) for run in runs]
 
 
 def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) -> None:

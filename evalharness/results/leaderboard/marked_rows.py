@@ -57,5 +57,5 @@ def row_of(
         for column in board.columns
     }
     held_in = frozenset(column for column in board.columns if board.is_held_in(standing, column))
-    source: Source = "published" if not standing.ours else "submission" if standing.submitter else "run"
+    source: Source = "run" if standing.ours else "published"
     return Row(standing.name, cells, standing.series, source, marks, about, standing.folder, held_in)

@@ -77,10 +77,9 @@ def page(board: Leaderboard) -> str:
     notes = "".join(f"<li>{_safe(note)}</li>" for note in listed)
     if any(standing.held_in for standing in board.standings):
         notes = "<li><u>Underlined</u>: the method's training data was sampled from this family.</li>" + notes
-    submitted = any(standing.submitter for standing in board.standings)
     body = f"""\
 <h1>Leaderboard</h1>
-<p>Percent. {"Runs that were submitted" if submitted else "Our runs"} are shaded, with 95&nbsp;% intervals. A click on
+<p>Percent. Our runs are shaded, with 95&nbsp;% intervals. A click on
 a heading sorts. <label><input type="checkbox" id="corrected"> show chance-corrected scores instead (0: chance, 100:
 best known plans)</label></p>
 <div class="scroll">{html_table(page_table(board))}</div>

@@ -13,7 +13,7 @@ from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.summary import Reference
 from evalharness.results.deviations import deviations
-from evalharness.results.leaderboard.standings import OURS, SUBMITTED, Standing, Verification
+from evalharness.results.leaderboard.standings import OURS, Standing, Verification
 from evalharness.results.published import PublishedRow
 from evalharness.results.score import (
     ESTIMATED,
@@ -265,7 +265,7 @@ def own_row(
     leaves = deviations(run.identity, prompts, run.titles, run.scores)
     return Standing(
         name=label,
-        series=SUBMITTED if run.submitted else OURS,
+        series=OURS,
         held_in=tuple(held_in),
         values=values,
         ci95=intervals,
@@ -280,8 +280,6 @@ def own_row(
         deviations=leaves,
         notes=tuple(_notes(run, withheld, held_in)),
         verification=verification,
-        submitter=run.submitted.submitter if run.submitted else None,
-        site=run.submitted.site if run.submitted else None,
     )
 
 
@@ -304,6 +302,4 @@ def _notes(run: ScoredRun, withheld: str | None, held_in: Sequence[str]) -> list
         notes.append(f"held-out score withheld: {withheld}")
     if run.perturbation:
         notes.append(f"perturbation {run.perturbation}")
-    if run.submitted and run.submitted.name != (called := run.manifest.model_name):
-        notes.append(f"its manifest calls the model {called}")
     return notes

@@ -18,7 +18,6 @@ SCHEMA = 1
 
 
 OURS = "our runs"
-SUBMITTED = "submissions"
 
 Verification = Literal["verified", "not verified"]
 """Whether a run's numbers were seen to follow from its actions, on this machine."""
@@ -32,7 +31,7 @@ class Standing:
 
     name: str
     series: str
-    """The base model of a published row; `our runs` for a run folder, `submissions` for one that was submitted."""
+    """The base model of a published row; `our runs` for a run folder."""
     held_in: tuple[str, ...]
     """Families that the method's training data was sampled from: as published, or as the user declares of a run."""
     values: Mapping[str, float | None]
@@ -58,10 +57,6 @@ class Standing:
     notes: tuple[str, ...] = ()
     verification: Verification | None = None
     """None for a published row, of which nobody has the actions, and for a run that nobody asked about."""
-    submitter: str | None = None
-    """Organization and date of a submission."""
-    site: str | None = None
-    """An address that the submitter gives."""
 
     @property
     def stated(self) -> tuple[str, ...]:
@@ -156,11 +151,9 @@ class Leaderboard:
             row: dict[str, Any] = {
                 "series": standing.series,
                 "name": standing.name,
-                "source": "published" if not standing.ours else "submission" if standing.submitter else "run",
+                "source": "run" if standing.ours else "published",
                 "verification": standing.verification,
                 "stated": "; ".join(standing.stated),
-                "submitter": standing.submitter,
-                "site": standing.site,
                 "folder": standing.folder,
                 "suite": standing.suite,
                 "max_turns": standing.max_turns,

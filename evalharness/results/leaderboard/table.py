@@ -64,7 +64,7 @@ def footnotes(board: Leaderboard) -> list[str]:
     for s in rows:
         if s.ours:
             about = [f"suite {s.suite}", f"at most {s.max_turns} turns", *s.deviations, *s.notes]
-            notes.append(f"{s.name} ({s.submitter or s.folder}): {'; '.join(about)}")
+            notes.append(f"{s.name} ({s.folder}): {'; '.join(about)}")
     return [printable(note, single_line=True) for note in notes]
 
 
@@ -77,7 +77,7 @@ def table_of(board: Leaderboard, *, series: bool = False) -> Table:
         if board.sorted_by and not series:
             name = f"{row.name} ({row.group})" if names.count(row.name) > 1 else row.name
             row = replace(row, name=name, group="")
-        rows.append(replace(row, link=standing.site, by=standing.submitter))
+        rows.append(row)
     return Table("", columns_of(board), tuple(rows), "%", tuple(footnotes(board)))
 
 
@@ -139,8 +139,7 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
     if any(value is not None for s in board.standings for value in s.chance_corrected.values()):
         notes.insert(0, CORRECTED_NOTE)
     if {standing.ours for standing in board.standings} == {True, False}:
-        submitted = any(standing.submitter for standing in board.standings)
-        notes.insert(0, f"{OURS} a run {'of ours, or that was submitted' if submitted else 'of ours'}")
+        notes.insert(0, f"{OURS} a run of ours")
     for note in notes:
         remark(console, note)
 

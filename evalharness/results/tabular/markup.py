@@ -134,12 +134,9 @@ def html_table(table: Table) -> str:
 
 def _html_row(row: Row, table: Table) -> str:
     shown = safe(row.name + row.marks)
-    if row.link:
-        shown = f'<a href="{safe(row.link)}" rel="noopener noreferrer nofollow">{shown}</a>'
-    by = f"<small>{safe(row.by)}</small>" if row.by else ""
     cells = [
         f'<td data-value="{safe(row.group)}">{safe(row.group)}</td>',
-        f'<td data-value="{safe(row.name)}" data-series="{safe(row.group)}">{shown}{by}</td>',
+        f'<td data-value="{safe(row.name)}" data-series="{safe(row.group)}">{shown}</td>',
         *(_html_cell(row, column) for column in table.columns),
     ]
     attribute = ' class="own"' if row.ours else ""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from evalharness.results.difference import Difference
 
-Source = Literal["published", "run", "submission", "other", "suite", "data"]
+Source = Literal["published", "run", "other", "suite", "data"]
 """Whose row it is: the paper's, ours, somebody's who submitted it, or of another paper under another protocol."""
 Interval = tuple[float, float]
 
@@ -81,10 +81,6 @@ class Row:
     folder: str | None = None
     underlined: frozenset[str] = frozenset()
     """Columns of families that the method was trained on."""
-    link: str | None = None
-    """An address that a submitter gives."""
-    by: str | None = None
-    """Who submitted it."""
 
     def cell(self, column: Column) -> Cell:
         return self.cells.get(column.key, EMPTY)

@@ -16,7 +16,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import InvalidTaskError, Task
 from evalharness.suites.excluded import PUBLISHED, Excluded, excluded, task_forms
 from evalharness.suites.open import FROZEN_SEED
-from evalharness.suites.temporary import NO_SUITES, NotMadeError
+from evalharness.suites.selection import NotMadeError, tasks_at_hand
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.openings import evaluated_openings
 
@@ -173,7 +173,7 @@ class PlayedTasks:
         NotMadeError where it is an open one that was never made here."""
         key = (family, suite, suite_seed)
         if key not in self._known:
-            tasks = NO_SUITES.tasks(specs()[family], suite, self.data, suite_seed)
+            tasks = tasks_at_hand(specs()[family], suite, self.data, suite_seed)
             self._known[key] = {task.content_hash: task for task in tasks}
         return self._known[key].get(task_hash)
 

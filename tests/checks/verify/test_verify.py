@@ -71,6 +71,18 @@ def test_an_honest_run_is_verified(honest: Path, capsys: pytest.CaptureFixture[s
     assert "every number follows from the actions" in said
 
 
+def test_a_leaderboard_of_verified_runs_leaves_out_what_does_not_follow(
+    honest: Path, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(run, lambda episodes: episodes[0].update(success=True, progress=1.0))
+    table = ["leaderboard", "--no-published", "--verify", "--json", str(tmp_path / "board.json")]
+    assert main([*table, str(honest), str(run), str(tmp_path / "nothing")]) == 0
+    board = json.loads((tmp_path / "board.json").read_text())
+    assert [(row["folder"], row["verification"]) for row in board["rows"]] == [(str(honest), "verified")]
+    assert capsys.readouterr().err.count("left out: ") == 2
+    assert main([*table, str(run)]) == 2, "no run is left"
+
+
 @pytest.mark.parametrize("perturbation", ["verbs", "order"])
 def test_an_honest_perturbed_run_is_verified(tmp_path: Path, perturbation: str) -> None:
     options = ["--suite", "open", "--tasks", "pddl:0-1", "--max-turns", "5", "--perturb", perturbation]

@@ -1,12 +1,18 @@
 """The audit of a suite: can its tasks be solved in time, and do labels and simulators agree?
 
+    python benchmarks/audit.py [LIST] [--suite SUITE] [--suite-seed N] [--data DIR] [-o DIR] [--csv FILE] [--json FILE]
+
 Replays every reference plan of every task through the ordinary engine, and a uniformly random policy beside it. The
-first gives the ceiling and the disagreements, the second the floor.
+first gives the ceiling and the disagreements, the second the floor: the tables of results/reference. The same command
+continues.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from statistics import stdev
@@ -17,8 +23,9 @@ from evalharness.envs import specs
 from evalharness.envs.base import MAX_TURNS, Suite
 from evalharness.records.episode import Episode
 from evalharness.results.tables import sorted_episodes
-from evalharness.results.task_range import TaskRange
+from evalharness.results.task_range import TaskRange, write_ranges
 from evalharness.runs.evaluation import Watch, evaluate, unwatched
+from evalharness.runs.live import watch as show
 
 PLANS = 3
 """Reference plans that are replayed of a task at most."""
@@ -121,3 +128,45 @@ def totals(rows: Sequence[TaskRange]) -> dict[str, dict[str, Any]]:
             "disagreements": sum(not row.label_agrees for row in tasks),
         }
     return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "selection", metavar="LIST", nargs="?", default="all", help="tasks, as in `run --tasks`"
+    )
+    parser.add_argument("--suite", default="open")
+    parser.add_argument("--suite-seed", type=int, default=0)
+    parser.add_argument(
+        "--floor-samples", type=int, default=5, help="random attempts at each task; 0: no floor"
+    )
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("-o", "--output", type=Path, default=Path("results/audit"))
+    parser.add_argument("--csv", type=Path, help="a row a task")
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    rows = audit(
+        args.selection, args.suite, folder=args.output, data=args.data, suite_seed=args.suite_seed,
+        floor_samples=args.floor_samples, watch=show,
+    )  # fmt: skip
+    for row in rows:
+        if row.why or not row.ceiling_success:
+            print(
+                f"{row.task_id}: {row.plan_turns or 'no plan of any number of'} turns; {row.why or 'labels agree'}"
+            )
+    for family, counts in totals(rows).items():
+        print(
+            family,
+            *(f"{name} {value if value is None else round(value, 3)}" for name, value in counts.items()),
+        )
+    if args.csv:
+        write_ranges(args.csv, rows)
+    if args.json:
+        result = {"suite": args.suite, "families": totals(rows), "tasks": [asdict(row) for row in rows]}
+        args.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
