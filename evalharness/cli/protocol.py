@@ -43,15 +43,15 @@ def run_list(args: argparse.Namespace) -> int:
 
     from evalharness.base.terminal import plain_table, words
     from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
-    from evalharness.protocol.texts import all_imported
 
     table = plain_table(words("name"), words("what it is"), "turns", words("its prompt texts"), gap=2)
     found = []
     for name in protocol_names():
         protocol = load_protocol(name)
         try:
-            imported = protocol.texts is not None and all_imported(protocol.texts) is not None
-            state = "ours" if protocol.texts is None else "imported" if imported else "not imported"
+            state = (
+                "ours" if protocol.texts is None else "imported" if _imported(protocol) else "not imported"
+            )
         except UserError:
             state = "damaged"
         shown = f"{name} (default)" if name == DEFAULT else name
@@ -64,19 +64,26 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     from evalharness.protocol.published import load_protocol
-    from evalharness.protocol.texts import all_imported
 
     protocol = load_protocol(args.name)
-    imported = None if protocol.texts is None else all_imported(protocol.texts)
-    _print_protocol(results_console(args), protocol, imported)
+    _print_protocol(results_console(args), protocol)
     write_json(args.json, {**protocol.model_dump(mode="json"), "sha256": protocol.sha256})
     return 0
 
 
-def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None:
-    from evalharness.base.terminal import line
-    from evalharness.protocol.texts import how_to_import
+def _imported(protocol: Protocol) -> Any:
+    """Its prompt texts, with their source; None if they are not here."""
+    from evalharness.protocol.published import module_of
 
+    module = None if protocol.texts is None else module_of(protocol.texts)
+    return None if module is None else module.all_imported(protocol.texts)
+
+
+def _print_protocol(console: Console, protocol: Protocol) -> None:
+    from evalharness.base.terminal import line
+    from evalharness.protocol.published import module_of
+
+    imported = _imported(protocol)
     options = " ".join(f"--agent-option {name}={value}" for name, value in protocol.options.items())
     stated = protocol.sampling.model_dump(exclude_none=True)
     rows = {
@@ -91,9 +98,9 @@ def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None
         "averaging": protocol.averaging,
         "draw": f"{protocol.draw.games} games, with repetition" if protocol.draw else "",
     }
-    if protocol.texts is not None:
+    if protocol.texts is not None and (module := module_of(protocol.texts)) is not None:
         rows["texts"] = (
-            how_to_import(protocol.texts)
+            module.how_to_import(protocol.texts)
             if imported is None
             else f"imported {imported['imported']} from {imported['repository']}, sha256 {imported['sha256'][:12]}"
         )

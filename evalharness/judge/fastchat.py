@@ -18,8 +18,7 @@ from evalharness.judge.answers import UnusableReplyError, read, sentence
 from evalharness.judge.grading import HIGHEST, LOWEST, Grade
 from evalharness.judge.questions import TwoTurnQuestion, objects_of, raw_of
 from evalharness.models.asking import Answer
-from evalharness.protocol.prompt import Message
-from evalharness.protocol.texts import filled
+from evalharness.protocol.prompt import Message, filled
 
 LAYOUT = "fastchat"
 WITH_REFERENCE = frozenset({"math", "reasoning", "coding"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +18,25 @@ from evalharness.base.paths import prompts_folder
 from evalharness.base.yaml_lines import M, load_model
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.envs.surface import ActionSurface
-from evalharness.protocol.texts import SLOT, ImportedTexts, imported_texts
+from evalharness.protocol.published import module_of
 
 Message = dict[str, Any]
 """`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
+
+SLOT = re.compile(r"\{(\w+)\}")
+
+
+def filled(template: str, **values: object) -> str:
+    """`template` with each `{name}` of `values` in its place, in one pass: a value may hold braces of its own."""
+    return SLOT.sub(lambda slot: str(values[slot[1]]) if slot[1] in values else slot[0], template)
+
+
+@dataclass(frozen=True)
+class ImportedTexts:
+    """Another group's prompt texts for one family."""
+
+    texts: Mapping[str, Any]
+    sha256: str
 
 
 class _Strict(BaseModel):
@@ -287,5 +303,13 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptatio
     }
     if wrong := prompt.wrong_placeholders(slots):
         raise UserError(f"prompt file {path} is not usable: {'; '.join(wrong)} (see prompts/README.md)")
-    texts = None if adaptation.texts is None else imported_texts(adaptation.texts, spec.family)
+    texts = None if adaptation.texts is None else _texts_of(adaptation.texts, spec.family)
     return prompt.adapted(adaptation, texts)
+
+
+def _texts_of(protocol: str, family: str) -> ImportedTexts:
+    """Raises UserError if they are not here."""
+    if (module := module_of(protocol)) is None:
+        raise UserError(f"--protocol {protocol}: the package that reads its prompt texts is not installed")
+    texts: ImportedTexts = module.imported_texts(protocol, family)
+    return texts

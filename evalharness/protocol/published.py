@@ -14,10 +14,11 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.base.extensions import load_extensions
 from evalharness.base.paths import prompts_folder
 from evalharness.base.yaml_lines import load_model
-from evalharness.protocol.texts import NAME
 
 DEFAULT = "agentrefine"
 """What a run without `--protocol` follows."""
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+"""Of a protocol, and of the folder with its texts."""
 GROUP = "evalharness.protocols"
 """Entry points of modules that bring protocols."""
 
@@ -120,7 +121,8 @@ def load_protocol(said: str) -> Protocol:
 
 
 def module_of(name: str) -> ModuleType | None:
-    """The installed module that brings this protocol; its `import_texts(name, checkout)` reads the authors' texts."""
+    """The installed module that brings this protocol. It has `import_texts(name, checkout)`, which reads the authors'
+    texts, and for what was read `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)`."""
     return _brought().get(name, (None, None))[1]
 
 

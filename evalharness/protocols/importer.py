@@ -17,8 +17,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import prompts_folder, write_whole
 from evalharness.base.reading import parse_json, read_bytes
+from evalharness.protocol.prompt import SLOT
 from evalharness.protocol.published import load_protocol
-from evalharness.protocol.texts import FILE, SLOT, texts_folder, texts_sha256
+from evalharness.protocols.texts import (
+    FILE,
+    all_imported,
+    how_to_import,
+    imported_texts,
+    texts_folder,
+    texts_sha256,
+)
+
+__all__ = ["all_imported", "folder", "how_to_import", "import_texts", "imported_texts"]
 
 _LARGEST = 1 << 20
 """Bytes of one of their files; the largest has 33 kB."""

@@ -12,9 +12,8 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import ACT, Agent, AgentOptions, ContextFullError, EpisodeStart, Request, Said
-from evalharness.protocol.prompt import Message
+from evalharness.protocol.prompt import Message, filled
 from evalharness.protocol.react import FormatError, ParsedReply
-from evalharness.protocol.texts import filled
 
 _TASK = "Task Description:\n"
 _ONE_ACTION = "The game only allows one action per step."

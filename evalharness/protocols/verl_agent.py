@@ -12,8 +12,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, Request, Said
+from evalharness.protocol.prompt import filled
 from evalharness.protocol.react import FormatError, ParsedReply
-from evalharness.protocol.texts import filled
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)

@@ -9,8 +9,8 @@ from foreign_protocols import FIRST, verl_checkout
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.protocol.texts import all_imported, imported_texts
 from evalharness.protocols.importer import import_texts, importable
+from evalharness.protocols.texts import all_imported, imported_texts
 
 
 def test_texts_are_read_as_data_and_kept_with_hash_and_licence(clean_home: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Prompt texts of other groups' protocols, as the user has imported them into the data folder.
 
 `DATA/protocols/NAME/texts.json` holds them by family, with the hash of each file that they were read from, beside a
-copy of the licence. `protocols.importer` writes it.
+copy of the licence. `importer` writes it.
 """
 
 from __future__ import annotations
@@ -10,33 +10,18 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import data_folder
 from evalharness.base.reading import read_json
+from evalharness.protocol.prompt import ImportedTexts
+from evalharness.protocol.published import NAME
 
 FILE = "texts.json"
-NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""Of a protocol, and of the folder with its texts."""
-SLOT = re.compile(r"\{(\w+)\}")
 _LARGEST = 4 << 20
 """Bytes: the longest is 60 kB."""
-
-
-@dataclass(frozen=True)
-class ImportedTexts:
-    """A protocol's texts for one family."""
-
-    texts: Mapping[str, Any]
-    sha256: str
-
-
-def filled(template: str, **values: object) -> str:
-    """`template` with each `{name}` of `values` in its place, in one pass: a value may hold braces of its own."""
-    return SLOT.sub(lambda slot: str(values[slot[1]]) if slot[1] in values else slot[0], template)
 
 
 def texts_folder(protocol: str) -> Path:
