@@ -10,10 +10,9 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.config.values import route
@@ -48,9 +47,8 @@ from evalharness.records.episode import FailedTry
 from evalharness.records.identity import differences, telling
 
 if TYPE_CHECKING:
-    from evalharness.models.transport import Transport
+    from evalharness.models.transport import Answered, Transport
 
-T = TypeVar("T")
 TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
 """Of a turn in an episode."""
 START_WAIT = 60.0
@@ -275,20 +273,19 @@ class ChatEndpoint:
         Raises UserError where it serves another one, EndpointError where it does not say which within the bounds set
         for retrying.
         """
-        asked = time.monotonic()
-
-        async def once() -> None:
-            async with self._looking:
-                if self._looked < asked:
-                    await self._look()
-
-        await self._tried(once)
-
-    async def _look(self) -> None:
-        began = time.monotonic()
-        if self._served is not None:
-            await require_still(self._transport, self.base_url, self._served)
-        self._looked = began
+        asked, failed = time.monotonic(), list[FailedTry]()
+        while True:
+            began = time.monotonic()
+            try:
+                async with self._looking:
+                    if self._looked < asked:
+                        if self._served is not None:
+                            await require_still(self._transport, self.base_url, self._served)
+                        self._looked = began
+            except TryFailedError as failure:
+                await self._wait_after(failure, failed, asked, began)
+            else:
+                return self._retry_policy.answered()
 
     async def close(self) -> None:
         if self._opened is not None:
@@ -306,8 +303,20 @@ class ChatEndpoint:
         body = json.dumps(without(self._request(spoken, seed, limit, form), self.left_out)).encode()
         headers = {self._session_header: form.episode} if self._session_header and form.episode else {}
 
-        reply, failed = await self._tried(partial(self._post, body, headers))
-        return self._with_open_reasoning(replace(reply, failed_tries=failed))
+        started, failed = time.monotonic(), list[FailedTry]()
+        while True:
+            began = time.monotonic()
+            try:
+                answer = await self._transport.send("POST", self._chat_url, body, headers)
+                reply = self._read(answer, began)
+            except ContextOverflowError:
+                self._retry_policy.answered()
+                raise
+            except TryFailedError as failure:
+                await self._wait_after(failure, failed, started, began)
+            else:
+                self._retry_policy.answered()
+                return self._with_open_reasoning(replace(reply, failed_tries=tuple(failed)))
 
     def _request(self, messages: object, seed: int, max_tokens: int, form: RequestForm) -> dict[str, Any]:
         request: dict[str, Any] = {
@@ -334,54 +343,43 @@ class ChatEndpoint:
             return replace(reply, text="", reasoning=reply.text)
         return reply
 
-    async def _tried(self, once: Callable[[], Awaitable[T]]) -> tuple[T, tuple[FailedTry, ...]]:
-        """What `once` gives, and the tries that failed before."""
-        started = time.monotonic()
-        failed: list[FailedTry] = []
-        while True:
-            began = time.monotonic()
-            try:
-                result = await once()
-            except ContextOverflowError:
-                self._retry_policy.answered()
-                raise
-            except TryFailedError as failure:
-                pause = pause_before_retry(failure, len(failed))
-                now = time.monotonic()
-                self._retry_policy.failed()
-                refused = failure.kind == "busy" and self._retry_policy.is_spent
-                over = now + pause > started + 2 * self._timeout
-                broken = sum(earlier.kind != "busy" for earlier in failed) + (failure.kind != "busy")
-                last = refused or over or broken >= self._tries
-                failed.append(
-                    FailedTry(failure.kind, str(failure), now - began, waited=0.0 if last else pause)
-                )
-                if last:
-                    raise (RefusedError if refused else EndpointError)(
-                        f"{self.base_url}: {failure}, {len(failed)} tries in {now - started:.0f} s"
-                        + (
-                            f", and it asks to wait {pause:.0f} s more"
-                            if over and failure.retry_after
-                            else ""
-                        ),
-                        tuple(failed),
-                    ) from None
-                self._retry_policy.retried(self.base_url, failure, pause)
-                self._reports.retry()
-                await asyncio.sleep(pause)
-            else:
-                self._retry_policy.answered()
-                return result, tuple(failed)
+    async def _wait_after(
+        self, failure: TryFailedError, failed: list[FailedTry], started: float, began: float
+    ) -> None:
+        """Note a failed try of a call that `started` then, and wait for the next one. Raises EndpointError if there is
+        no other."""
+        pause = pause_before_retry(failure, len(failed))
+        now = time.monotonic()
+        self._retry_policy.failed()
+        refused = failure.kind == "busy" and self._retry_policy.is_spent
+        over = now + pause > started + 2 * self._timeout
+        broken = sum(earlier.kind != "busy" for earlier in failed) + (failure.kind != "busy")
+        last = refused or over or broken >= self._tries
+        failed.append(FailedTry(failure.kind, str(failure), now - began, waited=0.0 if last else pause))
+        if last:
+            longer = f", and it asks to wait {pause:.0f} s more" if over and failure.retry_after else ""
+            raise (RefusedError if refused else EndpointError)(
+                f"{self.base_url}: {failure}, {len(failed)} tries in {now - started:.0f} s{longer}",
+                tuple(failed),
+            ) from None
+        self._retry_policy.retried(self.base_url, failure, pause)
+        self._reports.retry()
+        await asyncio.sleep(pause)
 
-    async def _post(self, body: bytes, headers: dict[str, str]) -> Reply:
-        began, url = time.monotonic(), route(self.base_url, "/chat/completions")
-        status, said, raw = await self._transport.send("POST", url, body, headers)
+    def _read(self, answer: Answered, began: float) -> Reply:
+        """Raises what `read_answer` raises, and TryFailedError for a reply of another source than the first."""
+        status, headers, raw = answer
         if status in (429, 503) and not ServerError.of(status, raw).is_used_up:
             self._reports.overload()
-        reply = Reply(**read_answer(url, status, said, raw), latency=time.monotonic() - began)
+        fields = read_answer(self._chat_url, status, headers, raw)
+        reply = Reply(**fields, latency=time.monotonic() - began)
         self.source = self.source or reply.source
         if changed := differences(telling(self.source), telling(reply.source)):
             raise TryFailedError(
                 "another_model", f"another source than the first reply's: {'; '.join(changed)}"
             )
         return reply
+
+    @property
+    def _chat_url(self) -> str:
+        return route(self.base_url, "/chat/completions")

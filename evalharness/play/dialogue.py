@@ -19,7 +19,7 @@ _MOST_TRIMS = 64
 
 
 @dataclass(frozen=True)
-class Heard:
+class TurnReply:
     """The reply that ended a turn's calls."""
 
     reply: Reply
@@ -48,25 +48,16 @@ class Dialogue:
     _cut: bool = False
     """The server dropped a part of it."""
 
-    async def ask(self, turn: int) -> Heard:
+    async def ask(self, turn: int) -> TurnReply:
         """Raises ContextFullError, ContentFilteredError, PolicyStoppedError, AgentFaultError; infrastructure errors
         pass through."""
         began = time.perf_counter()
-        for call in range(MOST_CALLS):
-            request, reply = await self._ask(turn, call)
-            parsed = self.agent.read(said(reply))
-            if parsed is not None:
-                further, self.further = tuple(self.further), []
-                return Heard(reply, parsed, further, self.agent.sent, time.perf_counter() - began, self._cut)
-            self.further.append(self._further(request, reply))
-        raise self.agent.fault(f"turn {turn} asked the model {MOST_CALLS} times and read no action")
-
-    async def _ask(self, turn: int, call: int) -> tuple[Request, Reply]:
+        call = shortened = 0
         refused: RequestRefusedError | None = None
-        for _ in range(_MOST_TRIMS):
+        while call < MOST_CALLS:
             request = self.agent.request()
             try:
-                reply = await self._send(request, turn, call)
+                reply = await self.player.reply(request.messages, turn=turn, form=_form_of(request, call))
             except ContextOverflowError:
                 self.trims.append(Trim(turn, self.agent.shorten(), call))
             except RequestRefusedError as error:
@@ -80,8 +71,18 @@ class Dialogue:
                     raise error from None
             else:
                 self._note_answer(reply)
-                return request, reply
-        raise self.agent.fault(f"its request of turn {turn} does not become short enough")
+                parsed = self.agent.read(said(reply))
+                if parsed is not None:
+                    further, self.further = tuple(self.further), []
+                    policy_s = time.perf_counter() - began
+                    return TurnReply(reply, parsed, further, self.agent.sent, policy_s, self._cut)
+                self.further.append(self._further(request, reply))
+                call, shortened, refused = call + 1, 0, None
+                continue
+            shortened += 1
+            if shortened == _MOST_TRIMS:
+                raise self.agent.fault(f"its request of turn {turn} does not become short enough")
+        raise self.agent.fault(f"turn {turn} asked the model {MOST_CALLS} times and read no action")
 
     def _note_answer(self, reply: Reply) -> None:
         prompt = reply.prompt_tokens or 0
@@ -90,16 +91,6 @@ class Dialogue:
         self._cut = self.agent.extends and 0 < prompt <= self._prompt
         self._answered, self._prompt = self.agent.size, prompt
         self.plan = reply.plan or self.plan
-
-    async def _send(self, request: Request, turn: int, call: int) -> Reply:
-        form = RequestForm(
-            stop=request.stop,
-            max_tokens=request.max_tokens,
-            temperature=request.temperature,
-            tools=request.tools,
-            nonce=f"0.{call}" if call else "",
-        )
-        return await self.player.reply(request.messages, turn=turn, form=form)
 
     def _further(self, request: Request, reply: Reply) -> FurtherCall:
         return FurtherCall(
@@ -117,6 +108,16 @@ class Dialogue:
             failed_tries=reply.failed_tries,
             sent=self.agent.sent,
         )
+
+
+def _form_of(request: Request, call: int) -> RequestForm:
+    return RequestForm(
+        stop=request.stop,
+        max_tokens=request.max_tokens,
+        temperature=request.temperature,
+        tools=request.tools,
+        nonce=f"0.{call}" if call else "",
+    )
 
 
 def said(reply: Reply) -> Said:

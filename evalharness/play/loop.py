@@ -14,7 +14,7 @@ from evalharness.base.timing import CallTimes
 from evalharness.envs.base import MAX_TURNS, Task
 from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply
 from evalharness.models.completion import ContentFilteredError
-from evalharness.play.dialogue import Dialogue, Heard
+from evalharness.play.dialogue import Dialogue, TurnReply
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import STOP_SEQUENCES
@@ -22,7 +22,7 @@ from evalharness.records.episode import EndedBy, Episode, Turn, ended_by_environ
 
 
 @dataclass(frozen=True)
-class Step:
+class ActionResult:
     """What came of an action, or of a reply without one."""
 
     observation: str
@@ -59,11 +59,11 @@ class WordedEnvironment:
         answer, terminated, self.info = await self.world.step(self.surface.to_world(action))
         return self.surface.observation(answer, action), terminated, self.info
 
-    async def carry_out(self, action: str) -> Step:
+    async def carry_out(self, action: str) -> ActionResult:
         asked = time.perf_counter()
         observation, terminated, info = await self.step(action)
         simulated = self.world.last_call.took_s
-        return Step(
+        return ActionResult(
             observation,
             terminated,
             info["valid"],
@@ -158,22 +158,24 @@ async def _play_turns(
     agent, turns = dialogue.agent, list[Turn]()
     while len(turns) < max_turns:
         try:
-            heard = await dialogue.ask(len(turns) + 1)
+            answer = await dialogue.ask(len(turns) + 1)
         except PolicyStoppedError:
             return turns, "policy_stopped"
         except ContextFullError:
             return turns, "context_full"
         except ContentFilteredError:
             return turns, "content_filter"
-        on_reply(heard.reply)
-        action = heard.parsed.action
-        step = Step(agent.correction(heard.parsed)) if action is None else await world.carry_out(action)
-        goes_on = not step.terminated and len(turns) + 1 < max_turns
+        on_reply(answer.reply)
+        action = answer.parsed.action
+        result = (
+            ActionResult(agent.correction(answer.parsed)) if action is None else await world.carry_out(action)
+        )
+        goes_on = not result.terminated and len(turns) + 1 < max_turns
         valid_actions = await _valid_actions(world, agent) if goes_on else None
-        agent.observe(step.observation, valid_actions)
-        turns.append(_turn(len(turns) + 1, heard, step, world.info["progress"], valid_actions))
+        agent.observe(result.observation, valid_actions)
+        turns.append(_turn(len(turns) + 1, answer, result, world.info["progress"], valid_actions))
         on_turn(turns[-1])
-        if step.terminated:
+        if result.terminated:
             return turns, ended_by_environment(world.info)
     return turns, "turn_limit"
 
@@ -183,35 +185,39 @@ async def _valid_actions(world: WordedEnvironment, agent: Guarded) -> tuple[str,
 
 
 def _turn(
-    number: int, heard: Heard, step: Step, progress: float, valid_actions: tuple[str, ...] | None
+    number: int,
+    answer: TurnReply,
+    result: ActionResult,
+    progress: float,
+    valid_actions: tuple[str, ...] | None,
 ) -> Turn:
-    reply, parsed = heard.reply, heard.parsed
+    reply, parsed = answer.reply, answer.parsed
     return Turn(
         turn=number,
         reply=reply.text,
         thought=parsed.thought,
         action=parsed.action,
-        observation=step.observation,
+        observation=result.observation,
         progress=progress,
-        valid=step.valid,
+        valid=result.valid,
         format_errors=parsed.errors,
-        subgoals_completed=step.subgoals_completed,
-        no_effect=step.no_effect,
+        subgoals_completed=result.subgoals_completed,
+        no_effect=result.no_effect,
         finish_reason=reply.finish_reason,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
         cached_tokens=reply.cached_tokens,
-        policy_s=heard.policy_s,
+        policy_s=answer.policy_s,
         latency_s=reply.latency,
         failed_tries=reply.failed_tries,
-        environment_s=step.environment_s,
-        worker_s=step.worker_s,
+        environment_s=result.environment_s,
+        worker_s=result.worker_s,
         reasoning=parsed.reasoning or reply.reasoning.strip(),
         reasoning_tokens=reply.reasoning_tokens,
         calls=reply.calls,
-        further=heard.further,
+        further=answer.further,
         valid_actions=valid_actions,
-        sent=heard.sent,
+        sent=answer.sent,
         stopped_by=None if reply.stopped_by in STOP_SEQUENCES else reply.stopped_by,
-        prompt_cut=heard.prompt_cut,
+        prompt_cut=answer.prompt_cut,
     )
