@@ -51,12 +51,12 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     require_writable("--json", args.json)
     if args.dry_run:
-        from evalharness.runs.dry_run import dry_run, print_plan
+        from evalharness.runs.dry_run import dry_run, print_estimate
 
-        plan = dry_run(config, data=data_folder(args), on_status=note)
-        print_plan(results_console(args), plan, titles())
-        write_json(args.json, plan.to_json())
-        return 2 if plan.refused else 0
+        estimate = dry_run(config, data=data_folder(args), on_status=note)
+        print_estimate(results_console(args), estimate, titles())
+        write_json(args.json, estimate.to_json())
+        return 2 if estimate.refused else 0
     if config.policy.model.startswith(HUMAN):
         return _play_by_hand(args, config)
     with saying_what_is_kept(args) as kept:

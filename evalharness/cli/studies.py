@@ -130,11 +130,11 @@ def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
 
 
 def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:
-    """The first run's plan whole, of the others where they go and what they have left, and the estimate of all."""
-    from evalharness.runs.dry_run import dry_run, estimate_line, folder_line, print_plan
+    """Print the first run's estimate, the folders of the others and what they have left, and the estimate of all."""
+    from evalharness.runs.dry_run import dry_run, estimate_line, folder_line, print_estimate
 
     require_writable("--json", args.json)
-    plans = {
+    estimates = {
         name: dry_run(
             config.changed(output=folder / name),
             data=data_folder(args),
@@ -142,14 +142,14 @@ def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespa
         )
         for name, config in runs.items()
     }
-    first, *others = plans.values()
-    print_plan(out, first, titles())
-    out.print(f"\nthat was {next(iter(plans))}, the first of {len(plans)} runs in {folder}; the others:",
+    first, *others = estimates.values()
+    print_estimate(out, first, titles())
+    out.print(f"\nthat was {next(iter(estimates))}, the first of {len(estimates)} runs in {folder}; the others:",
         soft_wrap=True)  # fmt: skip
-    for plan in others:
-        out.print(folder_line(plan), soft_wrap=True)
-    out.print(f"all {len(plans)} runs: {estimate_line(*plans.values())}", soft_wrap=True)
+    for each in others:
+        out.print(folder_line(each), soft_wrap=True)
+    out.print(f"all {len(estimates)} runs: {estimate_line(*estimates.values())}", soft_wrap=True)
     write_json(
-        args.json, {"folder": str(folder), "runs": {name: plan.to_json() for name, plan in plans.items()}}
+        args.json, {"folder": str(folder), "runs": {name: each.to_json() for name, each in estimates.items()}}
     )
-    return 2 if any(plan.refused for plan in plans.values()) else 0
+    return 2 if any(each.refused for each in estimates.values()) else 0
