@@ -1,6 +1,5 @@
 """Write a run in the format of another tool; none of them has to be installed.
 
-  inspect      an Inspect log, RUN.eval: open it with `inspect view`, or inspect_ai.analysis
   atif         Harbor's agent trajectory interchange format: a folder with a JSON document for each episode
   openai-chat  JSON lines of chat messages, RUN.jsonl, as fine-tuning takes them
   csv          episodes.csv and turns.csv; text that looks like a formula gets an apostrophe
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 HELP = "write a run in the format of another tool or tracker"
 _SUFFIX = {
-    "inspect": ".eval",
     "atif": "-atif",
     "openai-chat": ".jsonl",
     "csv": "-csv",
@@ -36,7 +34,7 @@ _SUFFIX = {
 }
 """Format -> how the name of its file or folder ends."""
 _TRACKERS = ("mlflow", "trackio", "wandb")
-_OF_EPISODES = ("inspect", "atif", "openai-chat")
+_OF_EPISODES = ("atif", "openai-chat")
 """Formats that `--successful` can leave episodes out of."""
 
 
@@ -79,19 +77,14 @@ def _write(args: argparse.Namespace, target: Path, manifest: Manifest) -> str:
 
     from evalharness.results.exports import (
         atif,
-        inspect_log,
         openai_chat,
         tables,
     )
     from evalharness.results.exports.conversation import Protocol
-    from evalharness.results.summary import summarize
     from evalharness.results.tables import sorted_episodes
 
     chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
     match args.format:
-        case "inspect":
-            whole = summarize(args.folder).is_complete and not args.successful
-            return _episodes(inspect_log.write(target, chosen, manifest, complete=whole))
         case "atif":
             count = 0
             for episode in chosen:

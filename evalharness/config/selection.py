@@ -33,7 +33,7 @@ class SelectionConfig(Part):
     """N tasks that represent the whole held-out score, chosen by family and difficulty, the same for every model (80
     of 282: an error of about 3 points of success, 2 of progress)"""
     samples: Samples = 1
-    """attempts at each task (Inspect: epochs)"""
+    """attempts at each task"""
 
     @field_validator("tasks", mode="before")
     @classmethod

@@ -192,7 +192,6 @@ READERS: Mapping[str, Reader] = {
     "paper list": _command("paper", ".", files=f"{_RUN} {_JUDGED} study/study.json"),
     "csv": _command("export", "run", "--format", "csv", "-o", "csv", files=_RUN),
     "parquet": _command("export", "run", "--format", "parquet", "-o", "parquet", files=_RUN),
-    "inspect": _command("export", "run", "--format", "inspect", "-o", "log.eval", files=_RUN),
     "atif": _command("export", "run", "--format", "atif", "-o", "atif", files=_RUN),
     "openai-chat": _command("export", "run", "--format", "openai-chat", "-o", "chat-of-run.jsonl", files=_RUN),
     "plot": _command("report", "run", "other", "--figure", "plots", files=_RUN, slow=True),

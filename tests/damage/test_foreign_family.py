@@ -30,7 +30,7 @@ def test_a_manifest_that_names_no_family_is_damaged(run: Path, capsys: pytest.Ca
         assert "counts" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("form", ["inspect", "atif", "openai-chat", "csv"])
+@pytest.mark.parametrize("form", ["atif", "openai-chat", "csv"])
 def test_every_export_takes_it(run: Path, tmp_path: Path, form: str) -> None:
     assert main(["export", str(run), "--format", form, "-o", str(tmp_path / "out")]) == 0
 

@@ -77,7 +77,7 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "paper diversity": ("thoughts run -o plots --embedding tfidf",),
     "export": tuple(
         f"run --format {form} -o exported-{form}"
-        for form in ("csv", "parquet", "inspect", "atif", "openai-chat", "mlflow")
+        for form in ("csv", "parquet", "atif", "openai-chat", "mlflow")
     ),
     "refine scripts": (),
     "refine trajectories": (f"--scripts run {_NOBODY} -o played",),

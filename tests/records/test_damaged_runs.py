@@ -56,7 +56,6 @@ NAMES = (
         "report",
         "csv",
         "parquet",
-        "inspect",
         "atif",
     ),
     *("openai-chat", "replay"),

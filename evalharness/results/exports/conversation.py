@@ -89,10 +89,3 @@ def _last_trial(episode: Episode, protocol: Protocol) -> Episode:
         turns = tuple(replace(turn, further=()) for turn in episode.turns)
         return replace(episode, turns=turns, further=(), trims=(), earlier=())
     return replace(episode, earlier=(), trims=() if protocol.agent.is_react else episode.trims)
-
-
-def as_text(message: Message) -> Message:
-    """A message with its tool call written out, for formats that want text alone."""
-    calls = [f"{c['function']['name']}({c['function']['arguments']})" for c in message.get("tool_calls", ())]
-    role = "user" if message["role"] == "tool" else message["role"]
-    return {"role": role, "content": "\n".join(filter(None, (message["content"], *calls)))}

@@ -1,4 +1,4 @@
-"""Exports are what other tools read: Inspect and Harbor read theirs with their real packages."""
+"""Exports are what other tools read: Harbor reads its own with its real package."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,8 @@ from command_line import evalharness, run_compass
 from made_runs import make_run
 
 from evalharness.cli import main
-from evalharness.records.episode import FurtherCall, Trim
-from evalharness.records.store import read_manifest
-from evalharness.results.exports import atif, inspect_log
+from evalharness.records.episode import FurtherCall
+from evalharness.results.exports import atif
 from evalharness.results.exports.conversation import Protocol, conversation
 from evalharness.results.exports.trackers import scores
 from evalharness.results.tables import sorted_episodes
@@ -122,7 +120,7 @@ def test_parquet_has_the_tables(tmp_path: Path) -> None:
     assert len(pd.read_parquet(tmp_path / "out" / "turns.parquet")) == 6
 
 
-@pytest.mark.parametrize("form", ["inspect", "atif", "openai-chat"])
+@pytest.mark.parametrize("form", ["atif", "openai-chat"])
 def test_the_same_run_gives_the_same_bytes(tmp_path: Path, form: str) -> None:
     run = make_run(tmp_path / "run", {"babyai": [SOLVED, NOTHING]})
     for name in ("one", "two"):
@@ -138,84 +136,12 @@ def test_a_task_id_cannot_leave_the_folder(tmp_path: Path) -> None:
     assert atif.file_name(episode) == "etc-passwd-0.json"
 
 
-@pytest.mark.parametrize("trims", [(Trim(turn=3, dropped=1),), (Trim(turn=3, dropped=1), Trim(3, 0, call=1))])
-def test_a_dropped_turn_is_not_in_the_input_of_later_calls(tmp_path: Path, trims: tuple[Trim, ...]) -> None:
-    run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
-    episode = replace(episodes(run)[0], trims=trims)
-    sample = inspect_log.sample(episode, "model")
-    calls = [event for event in sample["events"] if event["event"] == "model"]
-    # The prompt of a made run is not at hand: its opening is one message.
-    assert [call["input_refs"] for call in calls] == [[[0, 1]], [[0, 1], [1, 3]], [[0, 1], [3, 5]]]
-
-
-def test_the_log_names_the_agent_as_its_solver(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", {"babyai": [SOLVED]}, agent="window", agent_option={"history": 3})
-    with zipfile.ZipFile(export(run, "inspect", tmp_path / "log.eval")) as log:
-        header = json.loads(log.read("header.json"))
-    solver = header["eval"]["solver"]
-    assert solver == read_manifest(run).config.agent_said != "react"
-    assert header["plan"]["steps"] == [{"solver": solver}]
-
-
 def test_an_agent_that_asks_more_than_actions_has_a_conversation(tmp_path: Path) -> None:
     """One whose class is not here, as a plain chat."""
     [episode] = episodes(make_run(tmp_path / "run", {"babyai": [SOLVED]}))
     asked = replace(episode.turns[1], further=(FurtherCall("think", "Let me see."),))
     foreign = replace(episode, turns=(episode.turns[0], asked, episode.turns[2]), further=asked.further)
     assert len(conversation(foreign, Protocol(agent=None))) == 7
-
-
-READ_INSPECT = """
-import json, sys
-from inspect_ai.analysis import evals_df, events_df, messages_df, samples_df
-from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
-
-path = sys.argv[1]
-log = read_eval_log(path)
-first = log.samples[0]
-calls = [event for event in first.events if event.event == "model"]
-frame = samples_df(path, strict=True)
-print(json.dumps({
-    "status": log.status,
-    "epochs": log.eval.config.epochs,
-    "means": {score.name: score.metrics["mean"].value for score in log.results.scores},
-    "header": read_eval_log(path, header_only=True).eval.model,
-    "summaries": len(read_eval_log_sample_summaries(path)),
-    "one": read_eval_log_sample(path, id=first.id, epoch=2).epoch,
-    "roles": [message.role for message in first.messages],
-    "inputs": [len(call.input) for call in calls],
-    "evals": evals_df(path, strict=True)["score_success_mean"].tolist(),
-    "samples": frame[["id", "epoch", "score_progress", "turn_count"]].values.tolist(),
-    "messages": len(messages_df(path, strict=True)),
-    "events": len(events_df(path, strict=True)),
-}))
-"""
-
-
-@pytest.mark.slow
-def test_inspect_reads_the_log_with_its_log_and_dataframe_interfaces(played: Path, tmp_path: Path) -> None:
-    """The real package, in an environment of its own: its pins (botocore's dateutil) do not go together with ours."""
-    python = throwaway.make(tmp_path / "venv", ["inspect_ai==0.3.285", "pandas", "pyarrow"])
-    log = export(played, "inspect", tmp_path / "run.eval")
-    done = subprocess.run(
-        [python, "-c", READ_INSPECT, log], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    ours = episodes(played)
-    turns = len(ours[0].turns)
-    assert (found["status"], found["epochs"], found["header"], found["summaries"], found["one"]) == (
-        "success", 2, "random", 6, 2
-    )  # fmt: skip
-    assert found["means"]["progress"] == pytest.approx(sum(e.progress for e in ours) / 6)
-    assert found["evals"] == [pytest.approx(sum(e.success for e in ours) / 6)]
-    assert found["roles"] == ["system", "user", *["assistant", "user"] * turns]
-    assert found["inputs"] == [2 + 2 * i for i in range(turns)]
-    assert sorted(found["samples"]) == [
-        [e.task_id, e.sample + 1, pytest.approx(e.progress), len(e.turns)] for e in ours
-    ]
-    assert found["messages"] == sum(1 + 2 * len(e.turns) for e in ours)
-    assert found["events"] == sum(2 * len(e.turns) for e in ours)
 
 
 READ_ATIF = """
@@ -302,19 +228,3 @@ def test_the_trackers_keep_the_scores(tmp_path: Path) -> None:
         assert any("babyai/success_rate" in str(row) for row in database.execute("select * from metrics"))
     log = next(kept["wandb"].glob("wandb/offline-run-*/run-*.wandb")).read_bytes()
     assert b"success_rate" in log
-
-
-def test_the_log_of_an_unfinished_run_says_so(tmp_path: Path) -> None:
-    import zipfile
-
-    run = make_run(tmp_path / "run", {"babyai": [SOLVED, HALF]})
-    assert main(["export", str(run), "--format", "inspect", "-o", str(tmp_path / "whole.eval")]) == 0
-    text = (run / "episodes.jsonl").read_text().splitlines(keepends=True)
-    (run / "episodes.jsonl").write_text(text[0])
-    assert main(["export", str(run), "--format", "inspect", "-o", str(tmp_path / "half.eval")]) == 0
-    statuses = []
-    for name in ("whole", "half"):
-        with zipfile.ZipFile(tmp_path / f"{name}.eval") as log:
-            statuses.append(json.loads(log.read("header.json"))["status"])
-    assert statuses == ["success", "started"]
-    assert read_manifest(run).counts == {"babyai": 2}
