@@ -78,7 +78,7 @@ def step_of(decision: Decision, observation: str, info: Mapping[str, Any]) -> St
         info["valid"],
         tuple(info["subgoals_completed"]),
         decision.rule,
-        decision.thoughts,
+        decision.thought,
     )
 
 

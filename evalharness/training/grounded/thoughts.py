@@ -11,7 +11,7 @@ from evalharness.protocol import react
 from evalharness.training.grounded.draft import DraftedTurn
 from evalharness.training.grounded.injected_errors import InjectedError
 from evalharness.training.teachers.scene import Scene, mentions
-from evalharness.training.teachers.teaching import Teaching
+from evalharness.training.teachers.teaching import Teaching, plain_thought
 
 NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
 _AGAIN = ("That did not work either. ", "Still not right. ", "")
@@ -59,10 +59,9 @@ def _sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
 
 
 def base_thought(scene: Scene, world: Teaching) -> str:
-    """The family's thought that leads to the scene's next action, the first wording that gives nothing away."""
-    own = scene.steps[scene.at].thoughts or world.thoughts(scene)
-    texts = _sayable(own, scene, scene.action) or Teaching().thoughts(scene)
-    return texts[0]
+    """The thought that leads to the scene's next action; a plain one where it would give something away."""
+    text = scene.steps[scene.at].thought or world.thought(scene)
+    return text if _sayable([text], scene, scene.action) else plain_thought(scene)
 
 
 def _why(injected: InjectedError, scene: Scene, rng: Random) -> str:

@@ -20,8 +20,8 @@ class Step:
     completed: tuple[int, ...] = ()
     rule: str = ""
     """Which rule of its player decided; empty for a plan's."""
-    thoughts: tuple[str, ...] = ()
-    """The player's own wordings of the thought."""
+    thought: str = ""
+    """The player's own; empty where the teacher words it."""
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ class Decision:
     action: str
     rule: str
     """Which of the player's rules decided, in a few words: the report of the data counts them."""
-    thoughts: tuple[str, ...] = ()
-    """Wordings of the thought; empty where `Teaching.thoughts` words it."""
+    thought: str = ""
+    """Empty where `Teaching.thought` words it."""
 
 
 class Seeker(Protocol):
@@ -50,19 +50,16 @@ class Seeker(Protocol):
         """What came of it: the observations before and after, and the subgoals reached."""
 
 
-def _plain_thoughts(scene: Scene) -> list[str]:
-    return [
-        f"The next step to the goal is: {scene.action}.",
-        f"Now I {scene.action}.",
-    ]
+def plain_thought(scene: Scene) -> str:
+    return f"The next step to the goal is: {scene.action}."
 
 
 @dataclass(frozen=True)
 class Teaching:
     """A family, as the maker of trajectories sees it. All texts are in the environment's own words."""
 
-    thoughts: Callable[[Scene], list[str]] = _plain_thoughts
-    """Wordings of the thought that leads to the scene's next action, made of what has been seen."""
+    thought: Callable[[Scene], str] = plain_thought
+    """The thought that leads to the scene's next action, made of what has been seen."""
     moves: frozenset[str] = frozenset()
     """Names of actions that only lead somewhere."""
     idle: Callable[[Scene], list[str]] = lambda scene: []

@@ -41,66 +41,25 @@ def _seen_at(scene: Scene, thing: str, place: str) -> bool:
 
 
 _THOUGHTS = {
-    "open to take": (
-        "I look for {kind}, and {place} is closed. I open it.",
-        "The {place} is closed. I open it to look for a {kind}.",
-        "I cannot see into the {place}. A {kind} may be in it, so I open it.",
-    ),
-    "open to use": ("I hold {held} and look for {target}, and {place} is closed. I open it.",),
-    "open": (
-        "I hold {held}, {state}, and {place} is closed. I open it.",
-        "The {place} is closed. I open it before I put the {held} in.",
-        "I have to open the {place} to put the {held} in.",
-    ),
-    "take": (
-        "I look for {thing}, and it is here. I take it.",
-        "Here is {thing}, and the goal asks for a {kind}. I take it.",
-        "I see {thing}. It is the {kind} that I need, so I take it.",
-        "The {thing} is here. I need a {kind}, so I take it.",
-    ),
-    "treat": (
-        "I hold {thing}, {state}, and am at {place}.",
-        "I hold {thing} and am at {place}, which {does} it.",
-        "The {thing} must be {done} first. I am at {place}, so I do it now.",
-    ),
-    "put": (
-        "I hold {thing}, {state}, and am at {place}. I put it here.",
-        "I am at {place} with {thing}. The goal wants it in a {target}, so I put it here.",
-        "This is a {target}, where {thing} belongs. I put it down.",
-    ),
-    "use": (
-        "I hold {held} and look for {thing}, and it is here. I switch it on.",
-        "I hold {held}, and {thing} is here. I switch it on to look at the {kind}.",
-        "Here is {thing}. I use it to examine {held}.",
-    ),
-    "treat there": (
-        "I hold {held}, {state}, and {place} {does} things. I go there.",
-        "I have {held}. It must be {done}, and {place} {does} things. I go there.",
-        "Before I bring {held} away it must be {done}. I go to {place}.",
-    ),
-    "bring": (
-        "I hold {held}, {state}. I go to {place}.",
-        "I have {held}. It belongs in a {target}, so I go to {place}.",
-        "Now {held} goes into a {target}. I go to {place}.",
-    ),
-    "go back": (
-        "I look for {thing}, which I saw at {place}. I go there.",
-        "I saw {thing} at {place}. I go back for it.",
-        "I need a {kind}, and {thing} is at {place}.",
-    ),
-    "search": (
-        "I look for {kind}, and I have seen none yet. It may be at {place}.",
-        "I need a {kind}, and none is in sight. I look at {place}.",
-        "I have no {kind} yet. A {kind} could be at {place}, so I go there.",
-    ),
-    "go back to use": ("I hold {held} and look for {thing}, which I saw at {place}. I go there.",),
-    "other": ("The next step to the goal is: {action}.",),
+    "open to take": "I look for {kind}, and {place} is closed. I open it.",
+    "open to use": "I hold {held} and look for {target}, and {place} is closed. I open it.",
+    "open": "I hold {held}, {state}, and {place} is closed. I open it.",
+    "take": "I look for {thing}, and it is here. I take it.",
+    "treat": "I hold {thing}, {state}, and am at {place}.",
+    "put": "I hold {thing}, {state}, and am at {place}. I put it here.",
+    "use": "I hold {held} and look for {thing}, and it is here. I switch it on.",
+    "treat there": "I hold {held}, {state}, and {place} {does} things. I go there.",
+    "bring": "I hold {held}, {state}. I go to {place}.",
+    "go back": "I look for {thing}, which I saw at {place}. I go there.",
+    "search": "I look for {kind}, and I have seen none yet. It may be at {place}.",
+    "go back to use": "I hold {held} and look for {thing}, which I saw at {place}. I go there.",
+    "other": "The next step to the goal is: {action}.",
 }
-"""What is done -> wordings. The first wording of a search names the kind of thing before it says whether one is here:
+"""What is done -> the thought. That of a search names the kind of thing before it says whether one is here:
 what a small model says next is what it finds behind that word in the last observation, a number, or nothing."""
 
 
-def _thoughts(scene: Scene) -> list[str]:
+def _think(scene: Scene) -> str:
     kind, target = str(scene.task.payload["object"]), str(scene.task.payload["target"])
     action, held = scene.next, _held(scene)
     purpose = scene.ahead(_MOVES)[1]
@@ -125,8 +84,8 @@ def _thoughts(scene: Scene) -> list[str]:
     return _worded("other", said)
 
 
-def _worded(what: str, said: Mapping[str, str | None]) -> list[str]:
-    return [text.format(**said) for text in _THOUGHTS[what]]
+def _worded(what: str, said: Mapping[str, str | None]) -> str:
+    return _THOUGHTS[what].format(**said)
 
 
 def _state(scene: Scene, held: str | None, target: str) -> str:
@@ -139,22 +98,17 @@ def _state(scene: Scene, held: str | None, target: str) -> str:
     return f"which must be {_DONE[kind]}"
 
 
-def _going(scene: Scene, purpose: str, said: Mapping[str, str | None]) -> list[str]:
+def _going(scene: Scene, purpose: str, said: Mapping[str, str | None]) -> str:
     kind, target, place, held = (str(said[what]) for what in ("kind", "target", "place", "held"))
     here, seen = _last_place(scene, "go"), _seen_at(scene, str(said["thing"]), place)
     if purpose == "take" and said["held"] is None:
         if seen:
             return _worded("go back", said)
         if here is not None and _looked_in_vain(scene, kind):
-            reasons = _onward(scene, here, place, kind)
-            return [f"{no} {why}" for why in reasons for no in (
-                f"I look for {kind}, and none is here.", f"There is no {kind} at {here}."
-            )]  # fmt: skip
+            return f"I look for {kind}, and none is here. {_onward(scene, here, place, kind)}"
         if last := _last_place(scene, "take"):  # there the search goes on
-            return [
-                f"I look for {kind}, and no other is in sight. I was at {last}. {why}"
-                for why in _onward(scene, last, place, kind)
-            ]
+            onward = _onward(scene, last, place, kind)
+            return f"I look for {kind}, and no other is in sight. I was at {last}. {onward}"
         return _worded("search", said)
     if purpose in _DOES:
         return _worded("treat there", said)
@@ -162,33 +116,22 @@ def _going(scene: Scene, purpose: str, said: Mapping[str, str | None]) -> list[s
         return _worded("bring", said)
     if seen:
         return _worded("go back to use", said)
-    return [
-        f"I hold {held} and look for {target}, and none is here. {why}"
-        for why in _onward(scene, here or place, place, target)
-    ]
+    onward = _onward(scene, here or place, place, target)
+    return f"I hold {held} and look for {target}, and none is here. {onward}"
 
 
-def _onward(scene: Scene, here: str, place: str, kind: str) -> list[str]:
+def _onward(scene: Scene, here: str, place: str, kind: str) -> str:
     """Why `place` is the next to look at. Where it follows in the first observation, as that has it: a model that was
     not shown where the next place comes from went to and fro between the last two drawers."""
     between = re.search(
         rf"\ban? {re.escape(here)},(?: and)? an? {re.escape(place)}\b", scene.first_observation
     )
     if between:
-        return [
-            f"The room has {between[0]}, so I look at {place} next.",
-            f"After {here} the room has {place}, where I look next.",
-        ]
+        return f"The room has {between[0]}, so I look at {place} next."
     places = places_in(scene.first_observation)
     if here in places and place in places and places.index(here) < places.index(place):
-        return [
-            f"Further on in the room is {place}, where a {kind} may be.",
-            f"A {kind} may be at {place}, which comes later in the room.",
-        ]
-    return [
-        f"After {here} no place is left where a {kind} may be. I begin again at {place}.",
-        f"All places after it are done, so I go on with {place}.",
-    ]
+        return f"Further on in the room is {place}, where a {kind} may be."
+    return f"After {here} no place is left where a {kind} may be. I begin again at {place}."
 
 
 def _looked_in_vain(scene: Scene, kind: str) -> bool:
@@ -239,7 +182,7 @@ def _seeker(task: Task) -> Searcher:
 
 
 TEACHING = Teaching(
-    thoughts=_thoughts,
+    thought=_think,
     moves=_MOVES,
     idle=_idle,
     detours=_detours,

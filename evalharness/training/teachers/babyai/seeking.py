@@ -192,7 +192,7 @@ class Seeker:
     def _towards_its_side(self, want: Wanted) -> Decision | None:
         """Turn to the side on which the goal says that the thing is."""
         found = to_its_side(want.what, self._done)
-        return None if found is None else Decision(f"turn {found[0]}", "turn to the goal's side", (found[1],))
+        return None if found is None else Decision(f"turn {found[0]}", "turn to the goal's side", found[1])
 
     def _putting_down(self, want: Wanted, observation: str, can: set[str]) -> Decision | None:
         """Turn on to where what is carried can be put down, and then to what it is to pick up."""
@@ -208,7 +208,7 @@ class Seeker:
         if ("drop" in can and right_before(observation) is None) or self._turns_aside >= _SIDES:
             return Decision("drop", "put down what is carried")
         thought = f"I carry the {burden}, and this is no place for it: I turn {self._aside}."
-        return Decision(f"turn {self._aside}", "turn to put down", () if in_view else (thought,))
+        return Decision(f"turn {self._aside}", "turn to put down", "" if in_view else thought)
 
     def _at(self, want: Wanted, things: Sequence[Thing], can: set[str], observation: str) -> Decision | None:
         """What the goal asks, where the thing can be reached from here."""

@@ -49,12 +49,10 @@ def _key_due(scene: Scene, thing: str) -> str | None:
     return f"{colour} locked door" if "key" in thing and scene.knows(f"{colour} locked door") else None
 
 
-def _thoughts(scene: Scene) -> list[str]:
+def _think(scene: Scene) -> str:
     action = scene.next
     if action is None:
-        return [
-            f"The next step to the goal is: {scene.action}.",
-        ]
+        return f"The next step to the goal is: {scene.action}."
     wanted = _sought(scene).what
     thing = action.arguments.get("object") or action.arguments.get("door")
     if thing is None:
@@ -70,59 +68,32 @@ def _thoughts(scene: Scene) -> list[str]:
         "go_through": "go through it",
     }.get(action.name, "act on it")
     if about_goal and action.name == "go_to" and (burden := _full(scene)):
-        return [f"{looked} I carry the {burden}, so I go there first."]
+        return f"{looked} I carry the {burden}, so I go there first."
     if about_goal:
-        return [
-            f"{looked} I {verb}.",
-            f"I see {thing}{at}. It is what the goal names, so I {verb}.",
-            f"The goal is about {wanted}, and {thing} is in sight. I {verb}.",
-            f"There is {thing}{at}. I need {wanted}, so I {verb}.",
-        ]
+        return f"{looked} I {verb}."
     if action.name == "pickup" and (door := _key_due(scene, thing)):
-        return [
-            f"The {door} needs this key. I see {thing}{at}, so I pick it up.",
-            f"{thing} is in sight{at}. It opens the {door}, so I take it.",
-        ]
+        return f"The {door} needs this key. I see {thing}{at}, so I pick it up."
     if "door" in thing:
         if mentions(scene.last, "carrying") and "locked" in thing:
-            return [
-                f"I carry the key for {thing}. I unlock it and {verb}.",
-                f"My key opens {thing}, so I {verb}.",
-            ]
-        return [
-            f"{looked} {_cap(thing)} leads on, so I {verb}.",
-            f"I cannot see {wanted} here. I {verb.replace('it', thing)} to look further.",
-            f"{_cap(thing)} is {spot or 'in sight'}. {_cap(wanted)} may be behind it, so I {verb}.",
-        ]
+            return f"I carry the key for {thing}. I unlock it and {verb}."
+        return f"{looked} {_cap(thing)} leads on, so I {verb}."
     if action.name == "pickup":
-        return [
-            f"{_cap(thing)} is in my way. I pick it up to get past.",
-            f"I pick up {thing}{at}, so that the way to {wanted} is free.",
-        ]
-    return [
-        f"{looked} The farthest is {thing}. I go there.",
-        f"I cannot see {wanted} yet. {_cap(thing)} is in sight, so I go there and look.",
-    ]
+        return f"{_cap(thing)} is in my way. I pick it up to get past."
+    return f"{looked} The farthest is {thing}. I go there."
 
 
-def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
+def _without_thing(scene: Scene, name: str, wanted: str) -> str:
     burden = carried(scene.last)
     following = scene.left[1] if len(scene.left) > 1 else ""
     if name == "drop":
         thing = burden or "what I carry"
-        return [
-            f"I carry the {thing} and need my hands free. I put it down here.",
-            f"The cell in front of me is free, so I drop the {thing}.",
-        ]
+        return f"I carry the {thing} and need my hands free. I put it down here."
     if name == "toggle":
-        return [
-            "I face the door. I open it.",
-            "The door is right in front of me, so I toggle it.",
-        ]
+        return "I face the door. I open it."
     if (full := _full(scene)) and any(fits(thing.name, wanted) for thing in in_sight(scene.last)):
-        return [f"{_looked(scene, wanted)} I carry the {full}, and this is no place for it: I {_said(name)}."]
+        return f"{_looked(scene, wanted)} I carry the {full}, and this is no place for it: I {_said(name)}."
     if following == "drop" and burden:
-        return [f"I want to put the {burden} down, but not here. I {_said(name)} first."]
+        return f"I want to put the {burden} down, but not here. I {_said(name)} first."
     if name == "move_forward":
         return _walking(scene, wanted)
     return _turning(scene, name.removeprefix("turn_"), wanted)
@@ -145,40 +116,25 @@ def _looked(scene: Scene, wanted: str) -> str:
     return " ".join(said)
 
 
-def _walking(scene: Scene, wanted: str) -> list[str]:
+def _walking(scene: Scene, wanted: str) -> str:
     wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
     if wall is None:
-        return [
-            f"{looked} No wall is near, so I move forward.",
-            f"{_cap(wanted)} is not in sight. The way ahead is free, so I move forward.",
-        ]
-    return [
-        f"{looked} Wall {wall}, limit {limit_of(wanted)}: I move forward.",
-        f"{_cap(wanted)} is not in sight. I am {wall} steps from the wall, so I move forward.",
-    ]
+        return f"{looked} No wall is near, so I move forward."
+    return f"{looked} Wall {wall}, limit {limit_of(wanted)}: I move forward."
 
 
-def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
+def _turning(scene: Scene, side: str, wanted: str) -> str:
     wall, looked = wall_ahead(scene.last), _looked(scene, wanted)
     if (found := to_its_side(wanted, [step.action for step in scene.done])) is not None:
-        return [found[1] if found[0] == side else f"I look for {wanted}. I turn {side}."]
+        return found[1] if found[0] == side else f"I look for {wanted}. I turn {side}."
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
-        return [f"{looked} I am where I went, so I turn {side}."]
+        return f"{looked} I am where I went, so I turn {side}."
     if wall is not None and wall <= limit_of(wanted):
-        return [
-            f"{looked} Wall {wall}, limit {limit_of(wanted)}: I turn {side}.",
-            f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
-        ]
+        return f"{looked} Wall {wall}, limit {limit_of(wanted)}: I turn {side}."
     if (thing := in_the_way(scene.last)) is not None:
-        return [
-            f"{looked} {_cap(thing)} is right in front: I turn {side}.",
-            f"{_cap(wanted)} is not in sight, and {thing} is in my way. I turn {side}.",
-        ]
-    return [
-        f"{looked} I turn {side} to look there.",
-        f"{_cap(wanted)} is not in sight. I look to the {side}.",
-    ]
+        return f"{looked} {_cap(thing)} is right in front: I turn {side}."
+    return f"{looked} I turn {side} to look there."
 
 
 def _said(name: str) -> str:
@@ -196,7 +152,7 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
 
 
 TEACHING = Teaching(
-    thoughts=_thoughts,
+    thought=_think,
     moves=_MOVES,
     detours=_detours,
     seeker=lambda task: Seeker(task.subgoals),

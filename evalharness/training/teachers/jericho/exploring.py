@@ -266,7 +266,7 @@ class Explorer:
         if self._back:
             return self._step(self._back[0][0], "bring it back", have)
         put = f"put {self._treasure} on {self._altar}"
-        return Decision(put, "put it where it belongs", (f"{have} Here is {self._altar}.",))
+        return Decision(put, "put it where it belongs", f"{have} Here is {self._altar}.")
 
     def _said(self, action: str, rule: str) -> Decision:
         """A thought: what is carried along, the ways, what is here, then the decision."""
@@ -285,10 +285,10 @@ class Explorer:
             said += f" After {self._came}{last}: {action if rule != 'go back' else 'no other'}."
         if action in OPPOSITE:
             return self._step(action, rule, said)
-        return Decision(action, rule, (f"{said} First: {action}.",))
+        return Decision(action, rule, f"{said} First: {action}.")
 
     def _step(self, way: str, rule: str, said: str) -> Decision:
-        return Decision(way, rule, (f"{said} I go {way}; then back: {_path(self._after(way))}.",))
+        return Decision(way, rule, f"{said} I go {way}; then back: {_path(self._after(way))}.")
 
     def _shown(self, way: str) -> str:
         """A way, what closes it, and whether that which opens it is had."""

@@ -36,7 +36,7 @@ def _nouns(text: str) -> list[str]:
     ]
 
 
-def _thoughts(scene: Scene) -> list[str]:
+def _think(scene: Scene) -> str:
     text = scene.action.strip()
     direction = _direction(text)
     treasure = _treasure(scene)
@@ -49,71 +49,34 @@ def _thoughts(scene: Scene) -> list[str]:
     in_goal = bool(things) and mentions(scene.goal, things[0])
     match verb:
         case "take" | "get" if in_goal:
-            return [
-                f"Here is {thing} that the goal asks for. I take it.",
-                f"This is {thing} I came for. I take it.",
-            ]
+            return f"Here is {thing} that the goal asks for. I take it."
         case "take" | "get":
-            return [
-                f"I see {thing}. It may be of use, so I take it.",
-                f"{_cap(thing)} could help me later. I take it.",
-            ]
+            return f"I see {thing}. It may be of use, so I take it."
         case "open":
-            return [
-                f"{_cap(thing)} is closed. I open it to see what it holds.",
-                f"I look into {thing}: first I open it.",
-            ]
+            return f"{_cap(thing)} is closed. I open it to see what it holds."
         case "unlock":
-            return [
-                f"{_cap(thing)} is locked, and I have {other}. I unlock it.",
-                f"{_cap(other)} should fit {thing}.",
-            ]
+            return f"{_cap(thing)} is locked, and I have {other}. I unlock it."
         case "give" | "show":
-            return [
-                f"{_cap(other)} stands in the way and may want {thing}, which I have.",
-                f"I have {thing}. I offer it to {other}.",
-            ]
+            return f"{_cap(other)} stands in the way and may want {thing}, which I have."
         case "put" if in_goal:
-            return [
-                f"I have {thing}, and here is {other}. That is what the goal asks for.",
-                f"{_cap(thing)} belongs on {other}. I put it there.",
-            ]
+            return f"I have {thing}, and here is {other}. That is what the goal asks for."
         case "look" | "search":
             spot = f"the {things[-1]}" if things else "here"
-            return [
-                f"Something may be hidden at {spot}. I look.",
-                f"I notice {spot}. I look whether it hides something.",
-            ]
+            return f"Something may be hidden at {spot}. I look."
         case "pull" | "push" | "turn" if "turn on" not in text:
-            return [
-                f"There is {thing}. I {verb} it to see what it does.",
-                f"{_cap(thing)} must do something. I {verb} it.",
-            ]
+            return f"There is {thing}. I {verb} it to see what it does."
         case "turn" | "light":
-            return [
-                f"I will need light. I have {thing}, so I turn it on.",
-                f"It is dark on the way. I turn on {thing}.",
-            ]
-    return [
-        f"I need {treasure}. Here I can {text}.",
-        f"With what I see here, I {text}.",
-    ]
+            return f"I will need light. I have {thing}, so I turn it on."
+    return f"I need {treasure}. Here I can {text}."
 
 
-def _walking(scene: Scene, direction: str, treasure: str) -> list[str]:
+def _walking(scene: Scene, direction: str, treasure: str) -> str:
     carried = re.search(
         rf"\btake {re.escape(treasure.removeprefix('the '))}\b", "\n".join(s.action for s in scene.done)
     )
     if carried:
-        return [
-            f"I have {treasure}. Now I bring it back; the way is {direction}.",
-            f"{_cap(treasure)} is mine. I go {direction} to bring it where it belongs.",
-        ]
-    return [
-        f"I have not found {treasure} yet. I look to the {direction}.",
-        f"I still need {treasure}. A way leads {direction}, so I go there.",
-        f"There is more to explore. I go {direction} to look for {treasure}.",
-    ]
+        return f"I have {treasure}. Now I bring it back; the way is {direction}."
+    return f"I have not found {treasure} yet. I look to the {direction}."
 
 
 def _cap(text: str) -> str:
@@ -131,7 +94,7 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
 
 
 TEACHING = Teaching(
-    thoughts=_thoughts,
+    thought=_think,
     seeker=lambda task: Explorer(),
     idle=_idle,
     detours=_detours,

@@ -97,7 +97,7 @@ def _elsewhere(
 
 
 def decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decision:
-    return Decision(action, rule, (" ".join([*said, verdict]),))
+    return Decision(action, rule, " ".join([*said, verdict]))
 
 
 class Carrier:
@@ -114,7 +114,7 @@ class Carrier:
         if decision is None:
             return None
         action = next((text for text in valid if text.strip() == decision.action), None)
-        return None if action is None else Decision(action, decision.rule, decision.thoughts)
+        return None if action is None else Decision(action, decision.rule, decision.thought)
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         """Nothing: the last observation says all that decides."""

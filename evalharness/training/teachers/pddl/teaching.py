@@ -24,82 +24,56 @@ def _goal_of(scene: Scene, thing: str, relation: str) -> str | None:
     return match[1] if match else None
 
 
-def _thoughts(scene: Scene) -> list[str]:
+def _think(scene: Scene) -> str:
     action = scene.next
     if action is None:
-        return [
-            f"{_want(scene)} So: {scene.action}",
-        ]
+        return f"{_want(scene)} So: {scene.action}"
     slots = dict(action.arguments)
     why = {"gripper": _gripper, "blockworld": _blocks}.get(scene.task.kind, _other)(scene, action.name, slots)
-    want = _want(scene)
-    return [text for reason in why for text in (f"{want} {reason}", reason)]
+    return f"{_want(scene)} {why}"
 
 
-def _gripper(scene: Scene, name: str, slots: dict[str, str]) -> list[str]:
+def _gripper(scene: Scene, name: str, slots: dict[str, str]) -> str:
     if name == "pick":
         ball, room = slots["ball"], slots["room"]
         home = _goal_of(scene, ball, "is at")
         to = f" and belongs in {home}" if home else ""
-        return [
-            f"{ball} is here in {room}{to}, and gripper {slots['gripper']} is free. I pick it up.",
-            f"I am in {room} with {ball}, and my {slots['gripper']} gripper is free. I take it.",
-        ]
+        return f"{ball} is here in {room}{to}, and gripper {slots['gripper']} is free. I pick it up."
     if name == "drop":
-        return [
-            f"I am in {slots['room']} and carry {slots['ball']}. It belongs here, so I drop it.",
-            f"{slots['ball']} is in my {slots['gripper']} gripper and this is {slots['room']}, its place.",
-        ]
+        return f"I am in {slots['room']} and carry {slots['ball']}. It belongs here, so I drop it."
     purpose = scene.ahead(_MOVES)[1]
     there = slots["to_room"]
     if purpose is not None and purpose.name == "drop":
-        return [
-            f"I carry {purpose.arguments['ball']}, which belongs in {there}. I move there.",
-            f"{purpose.arguments['ball']} must get to {there}, and I am in {slots['from_room']}.",
-        ]
+        return f"I carry {purpose.arguments['ball']}, which belongs in {there}. I move there."
     if purpose is not None and purpose.name == "pick":
-        return [
-            f"{purpose.arguments['ball']} is in {there}, and I am in {slots['from_room']}. I go and get it.",
-            f"I have to fetch {purpose.arguments['ball']} from {there}.",
-        ]
-    return [
-        f"I must end in {there}, so I move there.",
-    ]
+        return (
+            f"{purpose.arguments['ball']} is in {there}, and I am in {slots['from_room']}. I go and get it."
+        )
+    return f"I must end in {there}, so I move there."
 
 
-def _blocks(scene: Scene, name: str, slots: dict[str, str]) -> list[str]:
+def _blocks(scene: Scene, name: str, slots: dict[str, str]) -> str:
     after = scene.parse(scene.left[1]) if len(scene.left) > 1 else None
     goes_on = after.arguments.get("under") if after is not None and after.name == "stack" else None
     block = slots["block"]
     match name:
         case "unstack" if goes_on:
             if f"{block} is on {goes_on}" not in scene.goal:
-                return [f"{block} on {slots['under']} is in the way. It can lie on {goes_on} for now."]
-            return [
-                f"{block} is on {slots['under']} and must be on {goes_on}, which is clear. I take it off."
-            ]
+                return f"{block} on {slots['under']} is in the way. It can lie on {goes_on} for now."
+            return f"{block} is on {slots['under']} and must be on {goes_on}, which is clear. I take it off."
         case "unstack":
-            return [
-                f"{block} on {slots['under']} is in the way. I take it off first.",
-                f"I need what is under {block}, so I unstack it from {slots['under']}.",
-            ]
+            return f"{block} on {slots['under']} is in the way. I take it off first."
         case "pickup" if goes_on:
-            return [
-                f"{block} is on the table and clear. It goes on {goes_on}, so I pick it up.",
-                f"{goes_on} is ready for {block}. I take {block} from the table.",
-            ]
+            return f"{block} is on the table and clear. It goes on {goes_on}, so I pick it up."
         case "pickup":
-            return [f"{block} is clear. I pick it up."]
+            return f"{block} is clear. I pick it up."
         case "putdown":
-            return [f"I hold {block}. I put it on the table.", f"{block} goes to the table for now."]
+            return f"I hold {block}. I put it on the table."
         case "stack" if f"{block} is on {slots['under']}" in scene.goal:
-            return [
-                f"I hold {block}, and {slots['under']} is clear. {block} must be on {slots['under']}.",
-                f"{slots['under']} is clear, so {block} goes on it, as the goal says.",
-            ]
+            return f"I hold {block}, and {slots['under']} is clear. {block} must be on {slots['under']}."
         case "stack":
-            return [f"I hold {block}. I put it on {slots['under']} for now, which is clear."]
-    return [f"I {scene.action}"]
+            return f"I hold {block}. I put it on {slots['under']} for now, which is clear."
+    return f"I {scene.action}"
 
 
 _REASONS = {
@@ -131,9 +105,9 @@ _REASONS = {
 }
 
 
-def _other(scene: Scene, name: str, slots: dict[str, str]) -> list[str]:
+def _other(scene: Scene, name: str, slots: dict[str, str]) -> str:
     reason = _REASONS.get(name)
-    return [reason.format(**slots)] if reason else [f"So: {scene.action}"]
+    return reason.format(**slots) if reason else f"So: {scene.action}"
 
 
 _UNDOES = (
@@ -157,7 +131,7 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
 
 
 TEACHING = Teaching(
-    thoughts=_thoughts,
+    thought=_think,
     seeker=lambda task: Carrier(task.subgoals) if task.kind == "gripper" else None,
     moves=_MOVES,
     detours=_detours,

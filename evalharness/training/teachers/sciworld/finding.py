@@ -125,10 +125,10 @@ class Finder:
         if door is None:
             return None
         thought = f"{why} I am in the {self._here}, not in the {room}. I go to the {door}."
-        return Decision(f"go to {door}", "go: next door", (thought,))
+        return Decision(f"go to {door}", "go: next door", thought)
 
     def _look(self, why: str) -> Decision:
-        return Decision("look around", "look around", (f"{why} I am in the {self._here}. I look around.",))
+        return Decision("look around", "look around", f"{why} I am in the {self._here}. I look around.")
 
     def _compare(self) -> Decision | None:
         shortest = "shortest" in self._kind
@@ -145,7 +145,7 @@ class Finder:
         found = animals[-1] if wanted == "shortest" else animals[0]
         end = "last" if wanted == "shortest" else "first"
         thought = f"From long to short lives: {', '.join(animals)}. The {wanted} is the {end}: {found}."
-        return Decision(f"focus on {found}", f"focus: the {wanted} life", (thought,))
+        return Decision(f"focus on {found}", f"focus: the {wanted} life", thought)
 
     def _find(self) -> Decision | None:
         what = self._kind.removeprefix("find-").replace("-", " ").replace("non living", "non-living")
@@ -165,7 +165,7 @@ class Finder:
         if found is None:
             return None
         return Decision(
-            f"focus on {found}", f"focus: {what}", (f"I need {what}. Here is {found}. I focus on it.",)
+            f"focus on {found}", f"focus: {what}", f"I need {what}. Here is {found}. I focus on it."
         )
 
     def _seen(self) -> str | None:
@@ -189,9 +189,9 @@ class Finder:
         thing = found.partition(" in ")[2] or found
         why = f"I have focused on {found}. It goes to the {self._box} in the {self._end}."
         if self._kind != "find-non-living-thing" and not self._carried:
-            return Decision(f"pick up {thing}", "pick it up", (f"{why} I pick up {thing}.",))
+            return Decision(f"pick up {thing}", "pick it up", f"{why} I pick up {thing}.")
         if self._here != self._end:
             return self._go(self._end, why)
         return Decision(
-            f"move {thing} to {self._box}", "put it into the box", (f"{why} I am there. I move it.",)
+            f"move {thing} to {self._box}", "put it into the box", f"{why} I am there. I move it."
         )

@@ -39,72 +39,35 @@ def _destination(scene: Scene) -> str:
 
 
 _THOUGHTS = {
-    "on the way": (
-        "I must get to the {end}. The {location} is on the way.",
-        "To {gist} I need the {end}. I go through the {location}.",
-    ),
-    "go": (
-        "To {gist} I need to be in the {location}. I go there.",
-        "What I need for the task should be in the {location}.",
-        "The next place for my task is the {location}.",
-    ),
-    "look_around": (
-        "I am in the {here}. I look what is here.",
-        "I have just come here. I look around for what I need.",
-    ),
-    "open": (
-        "I need what is in the {object}. It is closed, so I open it.",
-        "The {object} must be open first.",
-    ),
-    "focus": (
-        "The task says to focus on it, and this is it: {object}.",
-        "This is what the task asks for. I focus on the {object}.",
-    ),
-    "pick_up": (
-        "I need the {object} to {gist}. I pick it up.",
-        "Here is the {object}. I take it along.",
-    ),
-    "put_down": ("The {object} should stay here. I put it down.",),
-    "move": (
-        "The {object} must go to the {container}. I move it there.",
-        "To {gist}, the {object} belongs in the {container}.",
-    ),
-    "pour": (
-        "I need {substance} in the {container}. I pour it.",
-        "To {gist}, {substance} goes into the {container}.",
-    ),
-    "mix": (
-        "All that is needed is in the {container}. I mix it.",
-        "To {gist} I mix what is in the {container}.",
-    ),
-    "activate": ("The {device} is off, and I need it. I activate it.", "I switch the {device} on."),
-    "deactivate": ("The {device} is no longer needed. I switch it off.",),
-    "use": (
-        "The {tool} tells me about the {object}. I use it.",
-        "To {gist} I use the {tool} on the {object}.",
-    ),
-    "connect": (
-        "The circuit needs a connection: {terminal} to {terminal_of_another}.",
-        "To {gist} I connect {terminal} to {terminal_of_another}.",
-    ),
-    **dict.fromkeys(
-        ("wait", "wait1"), ("This takes time. I wait.", "The change is not done yet. To {gist} I wait.")
-    ),
-    **dict.fromkeys(("look_at", "look_in", "read"), ("I have to know more before I go on, so I {action}.",)),
-    "unknown": ("My task is to {gist}. The next step is: {action}.", "To {gist}, now: {action}."),
+    "on the way": "I must get to the {end}. The {location} is on the way.",
+    "go": "To {gist} I need to be in the {location}. I go there.",
+    "look_around": "I am in the {here}. I look what is here.",
+    "open": "I need what is in the {object}. It is closed, so I open it.",
+    "focus": "The task says to focus on it, and this is it: {object}.",
+    "pick_up": "I need the {object} to {gist}. I pick it up.",
+    "put_down": "The {object} should stay here. I put it down.",
+    "move": "The {object} must go to the {container}. I move it there.",
+    "pour": "I need {substance} in the {container}. I pour it.",
+    "mix": "All that is needed is in the {container}. I mix it.",
+    "activate": "The {device} is off, and I need it. I activate it.",
+    "deactivate": "The {device} is no longer needed. I switch it off.",
+    "use": "The {tool} tells me about the {object}. I use it.",
+    "connect": "The circuit needs a connection: {terminal} to {terminal_of_another}.",
+    **dict.fromkeys(("wait", "wait1"), "This takes time. I wait."),
+    **dict.fromkeys(("look_at", "look_in", "read"), "I have to know more before I go on, so I {action}."),
+    "unknown": "My task is to {gist}. The next step is: {action}.",
 }
 
 
-def _thoughts(scene: Scene) -> list[str]:
+def _think(scene: Scene) -> str:
     action, end = scene.next, _destination(scene)
     said = {"gist": _gist(scene), "action": scene.action, "here": _where(scene), "end": end}
     if action is None:
-        return [text.format(**said) for text in _THOUGHTS["unknown"]]
+        return _THOUGHTS["unknown"].format(**said)
     slots, name = action.arguments, action.name
     if name == "go" and end and end != slots["location"] and scene.knows(end):
         name = "on the way"
-    texts = _THOUGHTS.get(name, ("To {gist}, now: {action}.",))
-    return [text.format(**slots, **said) for text in texts]
+    return _THOUGHTS.get(name, "To {gist}, now: {action}.").format(**slots, **said)
 
 
 def _idle(scene: Scene) -> list[str]:
@@ -120,7 +83,7 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
 
 
 TEACHING = Teaching(
-    thoughts=_thoughts,
+    thought=_think,
     moves=_MOVES,
     seeker=lambda task: Finder(task.kind, task.goal) if task.kind in (*FIND, *LIFESPAN) else None,
     idle=_idle,

@@ -121,7 +121,7 @@ def test_a_thought_counts_the_turns_to_the_goals_side(what: str, turned: tuple[s
         seeker.saw(action, door, door, ())
     decision = seeker.next(door, MOVES)
     assert decision is not None
-    assert decision.thoughts == (f"I look for {what}. {says}",)
+    assert decision.thought == f"I look for {what}. {says}"
 
 
 @pytest.mark.parametrize("what", ["a key in front of you", "the red ball"])
@@ -139,7 +139,7 @@ def test_a_plans_turn_has_no_verdict_on_what_lies_elsewhere() -> None:
     for action, said in (("turn left", "Turned 0 of 1: I turn left."), ("turn right", "I turn right.")):
         steps = (Step(action, WALL_FAR, 0.0, True),)
         scene = Scene(task, task.goal, door, "", steps, 0, ActionSurface(spec.actions.templates))
-        assert teaching_of(spec).thoughts(scene)[0] == f"I look for a door on your left. {said}"
+        assert teaching_of(spec).thought(scene) == f"I look for a door on your left. {said}"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_thought_puts_what_it_compares_side_by_side(seen: str, action: str, sa
     )
     steps = (Step("turn right", seen, 0.0, True), Step(action, seen, 0.0, True))
     scene = Scene(task, task.goal, WALL_FAR, "", steps, 1, ActionSurface(spec.actions.templates))
-    assert teaching_of(spec).thoughts(scene)[0] == said
+    assert teaching_of(spec).thought(scene) == said
 
 
 BESIDE = "0 steps in front of you and 1 steps to your right."
@@ -285,7 +285,7 @@ def test_thoughts_of_full_hands() -> None:
             0,
             ActionSurface(spec.actions.templates),
         )
-        assert teaching_of(spec).thoughts(scene)[0] == f"I look for the green box. {thought}"
+        assert teaching_of(spec).thought(scene) == f"I look for the green box. {thought}"
 
 
 def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:

@@ -68,7 +68,7 @@ def test_it_solves_every_quest_of_seed_0_and_names_only_what_it_has_read() -> No
     assert [success for success, _ in played] == [True] * 10
     for _, said in played:
         for decision, read in said:
-            (thought,) = decision.thoughts
+            thought = decision.thought
             carried = re.search(r"Have: ([\w', -]+)\.", thought)
             for thing in carried[1].split(", ") if carried and carried[1] != "nothing" else []:
                 assert mentions(read, thing), (thing, thought)
@@ -80,7 +80,7 @@ def test_the_way_back_is_the_path_reversed_and_said_before_and_after_a_step() ->
     path: list[str] = []
     steps = 0
     for decision, _ in said:
-        (thought,) = decision.thoughts
+        thought = decision.thought
         assert _steps(thought, r"Back: ([\w, ]+)\.") == [OPPOSITE[way] for way in reversed(path)]
         if decision.action in OPPOSITE:
             steps += 1
@@ -184,7 +184,7 @@ def test_a_way_that_something_elsewhere_opens_is_gone_once_before_others(
     decision = explorer.next(hall, [])
     assert decision is not None
     assert (decision.action, decision.rule) == ("east", "go through what is open now")
-    assert f"Ways: north, south, {opened}. " in decision.thoughts[0]
+    assert f"Ways: north, south, {opened}. " in decision.thought
     explorer.saw("east", hall, beyond, ())
     explorer.saw("west", beyond, hall, ())
     assert "After east, the last: north. I go north;" in _thought(explorer, hall)
@@ -223,4 +223,4 @@ def test_what_cannot_be_switched_on_gives_no_light() -> None:
 def _thought(explorer: Explorer, observation: str) -> str:
     decision = explorer.next(observation, [])
     assert decision is not None
-    return decision.thoughts[0]
+    return decision.thought

@@ -58,16 +58,16 @@ def test_what_it_does(facts: tuple[str, ...], says: str | None) -> None:
 def test_a_thought_compares_before_it_decides() -> None:
     decision = decide(homes(GOAL), read(state("Ball1 is carrying left.", "Robby is at rooma.")))
     assert decision is not None
-    assert decision.thoughts == ("Robby rooma. I carry ball1 to rooma, Robby rooma: here. I drop ball1.",)
+    assert decision.thought == "Robby rooma. I carry ball1 to rooma, Robby rooma: here. I drop ball1."
 
 
 def test_a_balls_room_and_its_goal_stand_before_the_verdict() -> None:
     facts = ("Ball1 is at rooma.", "Ball3 is at roomc.", "Left is free.", "Robby is at roomc.")
     decision = decide(homes(GOAL), read(state(*facts)))
     assert decision is not None
-    assert decision.thoughts == (
+    assert decision.thought == (
         "Robby roomc. left is free. ball1 to rooma, at rooma: home. "
-        "ball3 to roomb, at roomc, Robby roomc: here. I pick up ball3.",
+        "ball3 to roomb, at roomc, Robby roomc: here. I pick up ball3."
     )
 
 
