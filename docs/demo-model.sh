@@ -15,7 +15,6 @@ data() { # NAME, conversations, options
     local file=$folder/$1.jsonl count=$(($2 * percent / 100))
     shift 2
     evalharness refine grounded --suite-seed 101 -n "$count" --per-task 1 --error-runs 0 "$@" -o "$file"
-    evalharness refine stats "$file" --model demo-base --max-length 3328
 }
 find=find-animal,find-living-thing,find-non-living-thing,find-plant
 lifespan=lifespan-longest-lived,lifespan-longest-lived-then-shortest-lived,lifespan-shortest-lived

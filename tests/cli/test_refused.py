@@ -53,7 +53,6 @@ REFUSED = [
     ("refine grounded --tasks babyia -n 1 -o x.jsonl --suite-seed 4", "babyia"),
     ("refine mix nowhere.jsonl -o x.jsonl", "cannot read nowhere.jsonl"),
     ("refine scripts -n 0 --model demo -o scripts", "-n is at least 1"),
-    ("refine stats nowhere.jsonl", "cannot read nowhere.jsonl"),
     ("refine trajectories --scripts nowhere --model demo -o t", "make some with: evalharness refine scripts"),
     ("report RUN -o /dev/null/x", "choose another with -o FILE"),
     ("report nowhere", NO_RUN),

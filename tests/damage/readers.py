@@ -241,7 +241,6 @@ READERS: Mapping[str, Reader] = {
         "refine", "mix", "data.jsonl:0.5", "more.jsonl", "-o", "out.jsonl",
         files="data.jsonl data.manifest.json more.jsonl",
     ),
-    "refine stats": _command("refine", "stats", "data.jsonl", files="data.jsonl data.manifest.json"),
     "refine export": _command(
         "refine", "export", "data.jsonl", "--format", "sharegpt", "-o", "exported",
         files="data.jsonl data.manifest.json",

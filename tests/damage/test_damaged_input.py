@@ -43,7 +43,7 @@ def _made(manifest: dict[str, Any]) -> None:
         ("play", "played/typed.jsonl", lambda line: line.update(task={}), 2),
         ("play", "played/typed.jsonl", lambda line: line.update(action=3), 2),
         *((name, "data.manifest.json", change, 0)
-          for name in ("report data", "label data", "refine stats") for change in (_prompts, _made)),
+          for name in ("report data", "label data") for change in (_prompts, _made)),
     ],
 )  # fmt: skip
 def test_known_damage_ends_no_command_badly(

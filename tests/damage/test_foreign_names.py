@@ -87,7 +87,6 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
     "refine mix": ("data.jsonl data.jsonl -o mixed.jsonl",),
     "refine read": ("data.jsonl -o read.jsonl",),
     "refine export": ("data.jsonl --format sharegpt -o exported",),
-    "refine stats": ("data.jsonl",),
     "tune": ("--model run --data data.jsonl -o run",),
     "tune install": (),
     "tune uninstall": (),

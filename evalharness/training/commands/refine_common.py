@@ -77,17 +77,6 @@ def add_chat_template(parser: argparse._ActionsContainer) -> None:
     )
 
 
-def add_bad_order(parser: argparse._ActionsContainer) -> None:
-    argument(
-        parser,
-        "--bad-order {repair,drop,refuse}",
-        "for conversations that begin with the assistant, repeat a speaker, or have later system "
-        "messages, tool turns or empty turns: repair them (join, or leave out empty turns), drop "
-        "or refuse them",
-        default="repair",
-    )
-
-
 def add_output(parser: argparse.ArgumentParser) -> None:
     argument(parser, "-o --output FILE", "the data set, FILE.jsonl", required=True)
 

@@ -1,25 +1,23 @@
-"""`evalharness refine from-runs | mix | read | export | stats`: training data and what trainers take."""
+"""`evalharness refine from-runs | mix | read | export`: training data and what trainers take."""
 
 from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, at_least
 from evalharness.base.text import printable
 from evalharness.cli.common import add_json_option
-from evalharness.cli.output import note, results_console, write_json, write_picture
+from evalharness.cli.output import note, results_console, write_json
 from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.training.commands.refine_common import (
-    add_bad_order,
     add_chat_template,
     add_exclusion,
     add_mode,
     add_output,
     exclusion_of,
     name_broken_lines,
-    print_counts,
     say_on,
     say_unfit,
     show_made,
@@ -54,7 +52,6 @@ def register(commands: Commands) -> None:
     argument(parser, "--all", "take every conversation of each file; no shares")
     argument(parser, "--seed N", "seed of drawing and order", default=0)
     _add_masked_turns(parser)
-    add_bad_order(parser)
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
@@ -63,7 +60,6 @@ def register(commands: Commands) -> None:
     argument(parser, "file FILE", "JSON lines, JSON or parquet, also .gz, or a folder of such files")
     argument(parser, "--source NAME", "origin of the data", default="general")
     _add_masked_turns(parser)
-    add_bad_order(parser)
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
@@ -87,18 +83,6 @@ def register(commands: Commands) -> None:
         "fits (default: no limit)",
         default=0,
     )
-    add_json_option(parser)
-
-    parser = subcommand(commands, "stats", _stats, "describe errors and tokens of a data set")
-    argument(parser, "file FILE", "data set")
-    argument(
-        parser, "--model BASE", "count tokens of each family with the vocabulary of this model, as in `tune`"
-    )
-    add_chat_template(parser)
-    argument(
-        parser, "--max-length N", "show how many conversations a limit of N tokens leaves out", default=0
-    )
-    argument(parser, "-o --output DIR", "also draw a figure into this folder")
     add_json_option(parser)
 
 
@@ -151,7 +135,7 @@ def _mix(args: argparse.Namespace) -> int:
         raise UserError("--all takes every conversation: leave -n out")
     parts, exclusion = [parse_part(text) for text in args.parts], exclusion_of(args)
     conversations, made, unfit = mix(
-        parts, args.seed, args.conversations, exclusion, args.masked_turns, args.bad_order, whole=args.all
+        parts, args.seed, args.conversations, exclusion, args.masked_turns, whole=args.all
     )
     manifest = write_data(args.output, conversations, made)
     for path, found in unfit.items():
@@ -182,9 +166,8 @@ def _read(args: argparse.Namespace) -> int:
     """
     from evalharness.training.datasets.conversation import write_data
     from evalharness.training.datasets.layouts import Unfit, digest_of, read_any
-    from evalharness.training.datasets.order import OrderCheck
 
-    unfit = Unfit(order=OrderCheck(args.bad_order))
+    unfit = Unfit()
     exclusion = exclusion_of(args)
     read = read_any(args.file, unfit, args.source, args.masked_turns)
     conversations = [conversation for conversation in read if exclusion.why_not(conversation) is None]
@@ -248,49 +231,4 @@ def _export(args: argparse.Namespace) -> int:
             say_on(out, line)
     say_on(out, f"wrote {', '.join(str(path) for path in done.files)}")
     write_json(args.json, done.to_json())
-    return 0
-
-
-def _stats(args: argparse.Namespace) -> int:
-    """Describe a data set: lengths of error sequences; with --model its tokens."""
-    from evalharness.training.datasets.conversation import BrokenLine, Counts, none_found, read_data
-    from evalharness.training.datasets.stats import error_turns
-    from evalharness.training.datasets.tokens import length_lines, lengths_of
-
-    broken: list[BrokenLine] = []
-    conversations = list(read_data(args.file, broken))
-    found, counts = error_turns(conversations), Counts()
-    for conversation in conversations:
-        counts.add(conversation)
-    if not found.conversations:
-        raise none_found(args.file, broken)
-    if args.max_length and args.model is None:
-        raise UserError("--max-length counts tokens: give --model, too")
-    name_broken_lines(args.file, broken)
-    out = results_console(args)
-    print_counts(out, counts.to_json())
-    say_on(out, "run of errors    runs   turns   of all turns   of player turns")
-    for row in found.rows():
-        say_on(
-            out,
-            f"{row['run_length']:<12}{row['runs']:>9,}{row['turns']:>8,}{row['share_of_turns']:>14.1%}"
-            f"{row['share_of_player_turns']:>18.1%}",
-        )
-    tokens: dict[str, Any] = {}
-    if args.model is not None:
-        from evalharness.training.tune.start import start_of
-
-        base = start_of(args.model, note).base
-        counted = lengths_of(conversations, base, args.max_length, args.chat_template)
-        tokens = {family: row.to_json() for family, row in counted.items()}
-        for line in length_lines(tokens, args.max_length):
-            say_on(out, line)
-    if args.output is not None:
-        from evalharness.results.report import looks
-        from evalharness.results.report.error_runs import draw_error_runs
-
-        with looks.style():
-            figure = draw_error_runs([("", found.to_json())])
-            write_picture(args.output / "error_turns", found.rows(), figure)
-    write_json(args.json, {"counts": counts.to_json(), **found.to_json(), "tokens": tokens})
     return 0

@@ -93,13 +93,6 @@ def register(commands: Commands) -> None:
     )
     argument(
         parser,
-        "--after-faults N",
-        "number of consecutive errors after which the teacher continues",
-        default=2,
-    )
-    argument(parser, "--turns N", "keep the teacher's first N turns (default: all)")
-    argument(
-        parser,
         "--errors {own,none}",
         "none: the teacher plays the same tasks from the first turn, which gives data without errors",
         default="own",
@@ -201,7 +194,7 @@ def _correct(args: argparse.Namespace) -> int:
     from evalharness.training.grounded.takeover import Correction
 
     at_least(1, workers=args.workers)
-    how = Correction(args.per_episode, args.after_faults, args.turns, args.errors)
+    how = Correction(args.per_episode, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
     progress = plan.counts()
     with watch_making(progress, titles(), make_console(stderr=True)):

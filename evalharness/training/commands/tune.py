@@ -18,7 +18,6 @@ from evalharness.cli.common import add_json_option
 from evalharness.cli.output import note, results_console, say, write_json
 from evalharness.cli.parser import CommandParser, argument, number, subcommand
 from evalharness.training.commands.refine_common import (
-    add_bad_order,
     add_chat_template,
     add_mode,
     name_broken_lines,
@@ -57,7 +56,6 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     argument(what, "-o --output DIR", "folder of the training")
     add_mode(what)
     add_chat_template(what)
-    add_bad_order(what)
     argument(what, "--max-length N", "maximum number of tokens of a conversation (default: 4096)")
     argument(
         what,

@@ -148,7 +148,6 @@ def read_any(
         ordered = unfit.order(conversation, tools=tools)
         if ordered is not None:
             yield ordered
-    unfit.order.require()
 
 
 _OURS = {"id", "source", "world", "task_hash", "messages", "metadata"}

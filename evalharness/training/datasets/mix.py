@@ -11,7 +11,6 @@ from typing import Any
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.layouts import MaskedTurns, Unfit, digest_of, read_any
-from evalharness.training.datasets.order import BadOrder, OrderCheck
 from evalharness.training.datasets.overlap import Exclusion
 
 
@@ -62,7 +61,6 @@ def mix(
     wanted: int | None,
     exclusion: Exclusion,
     masked: MaskedTurns = "errors",
-    bad_order: BadOrder = "repair",
     *,
     whole: bool = False,
 ) -> tuple[list[Conversation], dict[str, Any], dict[Path, Unfit]]:
@@ -70,7 +68,7 @@ def mix(
     pools: list[list[Conversation]] = []
     unfit: dict[Path, Unfit] = {}
     for part in parts:
-        unfit[part.path] = Unfit(order=OrderCheck(bad_order))
+        unfit[part.path] = Unfit()
         read = read_any(part.path, unfit[part.path], masked=masked)
         pools.append([conversation for conversation in read if exclusion.why_not(conversation) is None])
         if not pools[-1]:

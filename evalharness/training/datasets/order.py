@@ -1,4 +1,4 @@
-"""Conversations in which user and assistant do not take turns: named by kind, repaired or dropped.
+"""Conversations in which user and assistant do not take turns: named by kind and repaired.
 
 Trainers and chat templates want the system's text first, then user and assistant in turns, the user first.
 """
@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from evalharness.base.errors import UserError
 from evalharness.training.datasets.conversation import Conversation, Counted, MarkedMessage
 
-BadOrder = Literal["repair", "drop", "refuse"]
 BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
     "begins with the assistant's turn",
     "one speaker twice in a row",
@@ -21,7 +18,6 @@ BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
     "a tool's turns",
     "an empty turn",
 )
-_NAMED = 3
 
 
 def faults(messages: Iterable[MarkedMessage], *, tools: bool = False) -> list[str]:
@@ -80,20 +76,17 @@ def _joined(first: MarkedMessage, second: MarkedMessage) -> MarkedMessage:
 class OrderCheck(Counted):
     """One pass over conversations. Call it with each; None where it is left out."""
 
-    how: BadOrder = "repair"
     kinds: Counter[str] = field(default_factory=Counter)
     """Kind of fault -> conversations."""
     repaired: int = 0
     dropped: int = 0
-    _first: list[str] = field(default_factory=list)
 
     def __call__(self, conversation: Conversation, *, tools: bool = False) -> Conversation | None:
         found = faults(conversation.messages, tools=tools)
         if not found:
             return conversation
         self.kinds.update(found)
-        self._first.append(conversation.id) if len(self._first) < _NAMED else None
-        messages = repaired(conversation.messages) if self.how == "repair" else ()
+        messages = repaired(conversation.messages)
         if not any(message.role == "assistant" for message in messages):
             self.dropped += 1
             return None
@@ -101,20 +94,10 @@ class OrderCheck(Counted):
         return conversation.retold(messages)
 
     def of(self, conversations: Iterable[Conversation]) -> Iterator[Conversation]:
-        """Those that stay. Raises UserError at the end where the order is bad and `how` is to refuse."""
+        """Those that stay."""
         for conversation in conversations:
             if (chosen := self(conversation)) is not None:
                 yield chosen
-        self.require()
-
-    def require(self) -> None:
-        """After all. Raises UserError where the order of some is bad and `how` is to refuse."""
-        if self.how == "refuse" and self.kinds:
-            what = "conversation" if self.dropped == 1 else "conversations"
-            raise UserError(
-                f"in {self.dropped:,} {what} user and assistant do not take turns ({self._said()}; "
-                f"{', '.join(self._first)}): --bad-order repair, or drop"
-            )
 
     def _said(self) -> str:
         return ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.kinds.items()))

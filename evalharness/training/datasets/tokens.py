@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -125,54 +125,6 @@ def _read(number: int, row: dict[str, Any], counts: TokenCounts) -> Tokens | Non
     counts.cut_turns += row["cut"]
     counts.special_texts.update(row["special_texts"])
     return Tokens(number, row["id"], ids, labels, len(row["spans"]))
-
-
-@dataclass
-class Lengths(Counted):
-    conversations: int = 0
-    tokens: int = 0
-    trained_tokens: int = 0
-    longest: int = 0
-    """Tokens."""
-    too_long: Counter[str] = field(default_factory=Counter)
-    """Kind of task -> conversations over the limit."""
-
-
-def lengths_of(
-    conversations: Sequence[Conversation], model: Path, max_length: int = 0, template: str | None = None
-) -> dict[str, Lengths]:
-    """Family -> lengths by `template` or that of `model`, a checkpoint folder. `max_length` in tokens; 0: no limit.
-
-    Raises UserError.
-    """
-    found: dict[str, Lengths] = {}
-    for row in tokenize(conversations, model, TokenCounts(), template=template):
-        conversation = conversations[row.number]
-        family = found.setdefault(conversation.world, Lengths())
-        family.conversations += 1
-        family.tokens += len(row.input_ids)
-        family.trained_tokens += row.trained_tokens
-        family.longest = max(family.longest, len(row.input_ids))
-        if 0 < max_length < len(row.input_ids):
-            family.too_long[str(conversation.metadata.get("kind") or "no kind")] += 1
-    return dict(sorted(found.items()))
-
-
-def length_lines(found: Mapping[str, Mapping[str, Any]], max_length: int) -> list[str]:
-    """For the terminal, from the JSON of each family."""
-    said = []
-    for family, row in found.items():
-        said.append(
-            f"{family}: {row['tokens']:,} tokens, {row['trained_tokens']:,} of them trained; the longest conversation "
-            f"has {row['longest']:,}"
-        )
-        if lost := sum(row["too_long"].values()):
-            kinds = ", ".join(f"{kind} {count:,}" for kind, count in row["too_long"].items())
-            said.append(
-                f"  over {max_length:,} tokens: {lost:,} of {row['conversations']:,} conversations, "
-                f"{lost / row['conversations']:.0%} ({kinds})"
-            )
-    return said
 
 
 def write_parquet(path: Path, rows: Iterable[Tokens]) -> None:

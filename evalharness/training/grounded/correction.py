@@ -67,7 +67,7 @@ class CorrectionPlan:
                 self.left_out["its environment is not installed"] += 1
                 continue
             task = tasks.find(episode.family, episode.suite, seed, episode.task_hash)
-            ends = takeovers(faults(episode), how.most, how.after_faults)
+            ends = takeovers(faults(episode), how.most)
             if task is None:
                 self.left_out["its task is not at hand (another version of the suite?)"] += 1
             elif (reason := _evaluated(task, spec, exclusion)) is not None:

@@ -27,6 +27,8 @@ from evalharness.training.teachers.scene import Step
 from evalharness.training.teachers.teaching import Decision, Seeker
 
 Errors = Literal["own", "none"]
+PATIENCE = 2
+"""Faults in a row after which the teacher takes over."""
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,12 @@ class Correction:
 
     most: int = 1
     """Corrections of one episode, at the end of its first runs of faults."""
-    after_faults: int = 2
-    """Faults in a row after which the teacher takes over."""
-    turns: int | None = None
-    """Of the teacher, that are kept. None: to the end."""
     errors: Errors = "own"
     """none: the same tasks, each played by the teacher from its first turn."""
 
     def __post_init__(self) -> None:
         """Raises UserError."""
-        at_least(1, per_episode=self.most, after_faults=self.after_faults, turns=self.turns)
+        at_least(1, per_episode=self.most)
 
 
 @dataclass(frozen=True)
@@ -95,16 +93,16 @@ def faults(episode: Episode) -> list[str | None]:
     return found
 
 
-def takeovers(found: Sequence[str | None], most: int, row: int) -> list[int]:
+def takeovers(found: Sequence[str | None], most: int) -> list[int]:
     """After how many turns the teacher takes over: at the end of each of the first `most` runs of faults, and after
-    `row` faults of a run that is longer."""
+    `PATIENCE` faults of a run that is longer."""
     after: list[int] = []
     run = 0
     for at, fault in enumerate([*found, None]):
-        if fault is None and 0 < run < row:
+        if fault is None and 0 < run < PATIENCE:
             after.append(at)
         run = 0 if fault is None else run + 1
-        if run == row:
+        if run == PATIENCE:
             after.append(at + 1)
     return after[:most]
 
@@ -142,8 +140,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     )
     if not replayed.success or len(replayed.turns) != after + len(teacher):
         raise NoTrajectoryError("the replay does not succeed")
-    kept = None if taught.how.turns is None else after + taught.how.turns
-    errors = [() if fault is None else (fault,) for fault in (*found, *[None] * len(teacher))][:kept]
+    errors = [() if fault is None else (fault,) for fault in (*found, *[None] * len(teacher))]
     rules = ["the model's"] * after + [step.rule for step in steps[len(own) :]]
     return played_conversation(
         name,
@@ -156,7 +153,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
         model=taught.model,
         sample=episode.sample,
         taken_over_after=after,
-        rules=rules[:kept],
+        rules=rules,
     )
 
 

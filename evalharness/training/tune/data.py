@@ -81,7 +81,7 @@ def make_rows(
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Made:
     """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
-    made = Made(order=OrderCheck(settings.bad_order))
+    made = Made()
     conversations = _chosen(files, settings.mode, made)
     tokens = tokenize(
         conversations, model, made.counts, template=settings.chat_template, python=python, on_line=on_line

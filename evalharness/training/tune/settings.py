@@ -10,7 +10,6 @@ from evalharness.base.errors import UserError
 from evalharness.models.serving.checkpoint import check_checkpoint
 from evalharness.training.datasets.chat_templates import template_for
 from evalharness.training.datasets.modes import Mode
-from evalharness.training.datasets.order import BadOrder
 
 Method = Literal["lora", "full"]
 TooLong = Literal["refuse", "drop", "drop-any"]
@@ -42,8 +41,6 @@ class Settings:
     max_length: int = 4096
     """Tokens of a conversation at most."""
     too_long: TooLong = "refuse"
-    bad_order: BadOrder = "repair"
-    """What is done with conversations in which user and assistant do not take turns."""
     lora_rank: int = 16
     lora_alpha: int = 32
     lora_dropout: float = 0.0

@@ -1,4 +1,4 @@
-"""Conversations in which user and assistant do not take turns: named by kind, and repaired, dropped or refused."""
+"""Conversations in which user and assistant do not take turns: named by kind, and repaired."""
 
 from __future__ import annotations
 
@@ -109,24 +109,18 @@ def sharegpt(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("how", "kept"), [("repair", 4), ("drop", 1)])
 def test_sharegpt_is_read_as_it_is(
-    sharegpt: Path, tmp_path: Path, how: str, kept: int, capsys: pytest.CaptureFixture[str]
+    sharegpt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "out.jsonl"
-    assert main(["refine", "read", str(sharegpt), "-o", str(output), "--bad-order", how]) == 0
-    assert f"{kept - 1} conversations repaired and {5 - kept} dropped" in capsys.readouterr().err
+    assert main(["refine", "read", str(sharegpt), "-o", str(output)]) == 0
+    assert "3 conversations repaired and 1 dropped" in capsys.readouterr().err
     conversations = list(read_data(output, []))
-    assert len(conversations) == kept
+    assert len(conversations) == 4
     assert all(alternates(conversation) for conversation in conversations)
     manifest = read_manifest(output)
     assert manifest is not None
-    assert manifest["made"]["order"] == {
-        "how": how,
-        "kinds": KINDS,
-        "repaired": kept - 1,
-        "dropped": 5 - kept,
-    }
+    assert manifest["made"]["order"] == {"kinds": KINDS, "repaired": 3, "dropped": 1}
 
 
 def test_mix_takes_it_too(sharegpt: Path, tmp_path: Path) -> None:
@@ -140,14 +134,3 @@ def test_mix_takes_it_too(sharegpt: Path, tmp_path: Path) -> None:
         output = tmp_path / f"mixed-{share}.jsonl"
         assert main(["refine", "mix", f"{agent}:{1 - share}", f"{sharegpt}:{share}", "-o", str(output)]) == 0
         assert len(list(read_data(output, []))) >= wanted
-
-
-def test_refusing_names_kinds_and_conversations(
-    sharegpt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    output = tmp_path / "out.jsonl"
-    assert main(["refine", "read", str(sharegpt), "-o", str(output), "--bad-order", "refuse"]) == 2
-    said = capsys.readouterr().err
-    assert "in 4 conversations user and assistant do not take turns (1 a tool's turns, 2 begins with" in said
-    assert "sharegpt/1, sharegpt/2, sharegpt/3): --bad-order repair, or drop" in said
-    assert not output.exists()

@@ -57,8 +57,8 @@ def corrected(run: Path, name: str, *options: object, runs: Sequence[Path] = ())
 )
 def test_the_teacher_takes_over_after_a_run_of_faults_or_two_of_them(found: str, after: list[int]) -> None:
     faults = ["invalid" if letter == "x" else None for letter in found]
-    assert takeovers(faults, 9, 2) == after
-    assert takeovers(faults, 1, 2) == after[:1]
+    assert takeovers(faults, 9) == after
+    assert takeovers(faults, 1) == after[:1]
 
 
 def test_the_teacher_goes_on_from_the_models_own_errors(run: Path) -> None:
@@ -141,14 +141,6 @@ def test_the_models_turns_stand_there_as_an_evaluation_goes_on_with_them(run: Pa
     ]
 
 
-def test_the_teachers_turns_can_be_cut(run: Path) -> None:
-    whole, cut = corrected(run, "whole.jsonl"), corrected(run, "cut.jsonl", "--turns", 1)
-    assert [conversation.id for conversation in whole] == [conversation.id for conversation in cut]
-    for long, short in zip(whole, cut, strict=True):
-        assert short.messages == long.messages[: len(short.messages)]
-        assert short.messages[-1].refine
-
-
 def test_without_errors_the_teacher_plays_the_same_tasks_from_their_first_turn(run: Path) -> None:
     own, none = corrected(run, "own.jsonl"), corrected(run, "without.jsonl", "--errors", "none")
     assert {conversation.id for conversation in own} <= {conversation.id for conversation in none}
@@ -192,7 +184,7 @@ def test_what_cannot_be_corrected_is_said_in_a_line(run: Path, capsys: pytest.Ca
     correct = ("refine", "correct", run, "-o", output)
     excluded = refused(capsys, *correct, "--exclude-suite-seeds", SEED)
     assert f"of a task that models are evaluated on (suite seed {SEED})" in excluded
-    for option in ("--per-episode", "--turns", "--after-faults", "--workers"):
+    for option in ("--per-episode", "--workers"):
         assert f"{option} is at least 1" in refused(capsys, *correct, option, 0)
     other = run.parent / "other"
     assert main([*_PLAY, "--suite-seed", str(SEED), "--perturb", "P1", "-o", str(other)]) == 0

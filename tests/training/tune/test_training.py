@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -47,12 +48,18 @@ def job(made: Plan, **other: Any) -> Path:
 
 
 def drive(tuning: TuneInstall, kind: str, *jobs: Path) -> list[Any]:
-    done = subprocess.run(
-        [tuning.python, "-I", HERE / "drive.py", TRAINER.parent, kind, *jobs],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
-    assert answers, done.stderr[-3000:]
+    words = [tuning.python, "-I", HERE / "drive.py", TRAINER.parent, kind, *jobs]
+    # Standard input stays open: its end ends a training.
+    with (
+        tempfile.TemporaryFile("w+") as talk,
+        subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=talk, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        answers = [line for line in process.stdout if line.startswith("answer: ")]
+        talk.seek(0)
+        assert answers, talk.read()[-3000:]
     found: list[Any] = json.loads(answers[0].removeprefix("answer: "))
     return found
 
