@@ -19,8 +19,6 @@ class ExecutionConfig(Part):
     """stock: play ALFWorld on TextWorld and PDDL on pddlgym: the same games, 16 to 140 times as slow"""
     cluster: Annotated[str | None, Option("ADDRESS", operational=True)] = None
     """run the environments on a Ray cluster: ray://host:10001, host:6379, auto (this machine's), or local (our own)"""
-    cluster_install: Annotated[bool, Option(no_flag=True, operational=True)] = False
-    """have Ray install the simulators' libraries on nodes that lack them"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = Field(default={})
     """a label for tables and plots, such as data_size=8000 (`paper figure5 --x data_size`); may be repeated"""
 

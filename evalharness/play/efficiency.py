@@ -134,39 +134,23 @@ def _server_advice(run: Measured) -> str | None:
     return None
 
 
-def _low_advice(run: Measured, bounds: Mapping[Bound, float], titles: Mapping[str, str]) -> str:
+def _low_advice(run: Measured, bounds: Mapping[Bound, float], titles: Mapping[str, str]) -> str | None:
     if run.down_s > 0.2 * run.wall_s:
         return (
             f"the server was down for {run.down_s:.0f} s: it died and was started again; server.log says why"
         )
     shares = _shares(run)
-    in_environments = shares["environment"] + shares["waiting_for_worker"]
-    cpu = run.client_cpu_s / run.wall_s
-    if in_environments > 0.25 and in_environments > shares["waiting_for_model"]:
-        slow = max(run.families, key=lambda f: (run.families[f].worker_s + run.families[f].environment_s, f))
-        own = run.families[slow]
-        part = (own.worker_s + own.environment_s) / max(sum(t.wall_s for t in run.families.values()), 1e-9)
-        if bounds["environments"] + run.client_cpu_s / run.cores > 0.8 * run.wall_s:
-            return (
-                f"waiting {part:.0%} on {titles.get(slow, slow)}: all {run.cores} cores are busy; "
-                "a machine with more cores, or --cluster"
-            )
-        more = max(2 * run.workers.get(slow, 1), 2)
-        return f"waiting {part:.0%} on {titles.get(slow, slow)} workers: raise --workers {slow}={more}"
-    if cpu > 0.8:
-        turns = _turns(run) / run.wall_s
-        return f"the harness itself took {cpu:.0%} of a core at {turns:.0f} turns/s: it is the limit here"
     if run.pinned and shares["waiting_for_model"] > 0.25:
         return (
             f"waiting {shares['waiting_for_model']:.0%} for a slot at the model: "
             f"raise --concurrency {2 * run.concurrency}, or leave it out"
         )
-    in_flight = sum(t.wall_s for t in run.families.values()) / run.wall_s
-    if in_flight < 0.6 * run.concurrency:
-        return (
-            f"on average {in_flight:.0f} of {run.concurrency} episodes were in flight: too few tasks, or a long "
-            "last one; more tasks or --samples at once fill the server better"
-        )
-    if shares["client"] > 0.25:
-        return f"waiting {shares['client']:.0%} on the harness's own process; the machine is busy with other work"
-    return "the server was not kept full; the times of each part are in summary.json under performance"
+    in_environments = shares["environment"] + shares["waiting_for_worker"]
+    busy_s = bounds["environments"] + run.client_cpu_s / run.cores
+    if in_environments < 0.25 or busy_s > 0.8 * run.wall_s:
+        return None
+    slow = max(run.families, key=lambda f: (run.families[f].worker_s + run.families[f].environment_s, f))
+    own = run.families[slow]
+    share = (own.worker_s + own.environment_s) / max(sum(t.wall_s for t in run.families.values()), 1e-9)
+    more = max(2 * run.workers.get(slow, 1), 2)
+    return f"waiting {share:.0%} on {titles.get(slow, slow)} workers: raise --workers {slow}={more}"

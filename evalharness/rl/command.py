@@ -81,7 +81,6 @@ def add_options(parser: CommandParser) -> None:
         "--cluster ADDRESS",
         "run the environments on the nodes of a Ray cluster, as in `run --cluster`",
     )
-    argument(serve, "--cluster-install", "have Ray install the simulators' libraries on nodes")
     add_data_option(serve)
 
 
@@ -123,7 +122,6 @@ def run(args: argparse.Namespace) -> int:
         host=args.host,
         port=args.port,
         cluster=args.cluster,
-        cluster_install=args.cluster_install,
     )
 
     def ready(found: Ready) -> None:

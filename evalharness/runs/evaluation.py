@@ -164,7 +164,6 @@ def evaluate(
             if is_new or (jobs and stopped is None):
                 with worker_site(
                     config.execution.cluster,
-                    install=config.execution.cluster_install,
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:

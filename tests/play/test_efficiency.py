@@ -64,7 +64,7 @@ def test_more_workers_are_not_advised_where_all_cores_are_busy() -> None:
     told = report(
         measured(times=slow, cores=2, environment_cpu_s={"sciworld": 140.0}, client_cpu_s=40.0), TITLES
     )
-    assert "all 2 cores are busy" in (told.advice or "")
+    assert told.advice is None
 
 
 def test_a_pinned_concurrency_that_is_too_low_is_said() -> None:
@@ -83,11 +83,6 @@ def test_a_cache_that_is_too_small_is_said_even_at_the_bound() -> None:
 def test_a_server_that_was_down_is_said() -> None:
     times = {"sciworld": FamilyTimes(90, 2700, 1000.0, 900.0, 0.0, 40.0, 5.0)}
     assert "down for 60 s" in (report(measured(times=times, down_s=60.0), TITLES).advice or "")
-
-
-def test_few_episodes_in_many_places_are_said() -> None:
-    few = {"sciworld": FamilyTimes(5, 150, 500.0, 480.0, 0.0, 10.0, 0.0)}
-    assert "on average 5 of 32 episodes were in flight" in (report(measured(times=few), TITLES).advice or "")
 
 
 def test_a_run_without_time_has_no_efficiency() -> None:

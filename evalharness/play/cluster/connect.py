@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points, version
+from importlib.metadata import Distribution, distribution, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,25 +63,6 @@ def stage(folder: Path) -> list[str]:
     return staged
 
 
-def requirements() -> list[str]:
-    """The libraries of these distributions, pinned to the versions that are installed here."""
-    from packaging.requirements import Requirement
-
-    own = _distributions()
-    pins = set()
-    for found, _ in own.values():
-        for text in found.requires or []:
-            requirement = Requirement(text)
-            if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
-                continue
-            try:
-                if requirement.name not in own:
-                    pins.add(f"{requirement.name}=={version(requirement.name)}")
-            except PackageNotFoundError:
-                continue
-    return sorted(pins)
-
-
 _JOIN_AGAIN_S = 60.0
 """After a refusal, how long a cluster is asked again. Its head starts a process for each client and waits 30 s for it:
 on a busy head that is not enough, and the next try finds much of the work done."""
@@ -101,14 +82,12 @@ class WorkerSite:
 def worker_site(
     address: str | None,
     *,
-    install: bool = False,
     on_status: Callable[[str], None] = lambda text: None,
     lasting: ExitStack | None = None,
 ) -> Iterator[WorkerSite]:
     """`address`: None for processes of this machine, `local` for a Ray of our own on it, else a running cluster.
 
-    `install` has Ray install the simulators' libraries on the nodes, for images that lack them. The cluster is
-    left with the context, or with `lasting`.
+    The cluster is left with the context, or with `lasting`.
     """
     if address is None:
         from evalharness.play.workers.process import WorkerProcess
@@ -133,7 +112,7 @@ def worker_site(
             base = tempfile.gettempdir() if len(tempfile.gettempdir()) < 20 else "/tmp"
             staging = stack.enter_context(tempfile.TemporaryDirectory(prefix="evalharness-", dir=base))
             stack.callback(ray.shutdown)
-            _join(ray, address, Path(staging), install)
+            _join(ray, address, Path(staging))
         cores = int(ray.cluster_resources().get("CPU", 1))
         yield WorkerSite(RayWorker, max(1, cores))
 
@@ -176,7 +155,7 @@ def _init(ray: Any, options: dict[str, Any]) -> None:
             time.sleep(1)
 
 
-def _join(ray: Any, address: str, staging: Path, install: bool) -> None:
+def _join(ray: Any, address: str, staging: Path) -> None:
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
     # Without a working directory Ray lets workers import from ours, where another `envs` or `evalharness` may lie.
     empty = staging / "empty"
@@ -186,8 +165,6 @@ def _join(ray: Any, address: str, staging: Path, install: bool) -> None:
         options |= {"include_dashboard": False, "_temp_dir": str(staging)}
     else:
         options["runtime_env"]["py_modules"] = stage(staging)
-        if install:
-            options["runtime_env"]["pip"] = requirements()
     try:
         _init(ray, options)
     except ImportError as error:  # ray:// needs gRPC, which Ray alone does not bring

@@ -51,7 +51,6 @@ class ServeOptions:
     port: int = 8000
     cluster: str | None = None
     """Ray cluster whose nodes hold the environments; None: this machine does."""
-    cluster_install: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def serve(
     """Until Ctrl-C; `ready` hears of the address. Raises UserError, KeyboardInterrupt."""
     token = _token(needed=not is_loopback(options.host))
     require_address(options.host, options.port, _FLAGS)
-    with worker_site(options.cluster, install=options.cluster_install, on_status=note) as site:
+    with worker_site(options.cluster, on_status=note) as site:
         run_to_end(_serve(_service(options, specs, data, note, site), options, token, ready))
 
 
