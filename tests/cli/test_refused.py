@@ -61,7 +61,7 @@ REFUSED = [
     ("show RUN babyai/agentboard/999", "did you mean 'babyai/agentboard/001'?"),
     ("show nowhere", NO_RUN),
     ("data protocols show nowhere", "--protocol nowhere: no such protocol; there are: agentrefine"),
-    ("data protocols import nowhere x", "no texts to import; there are: agentboard"),
+    ("data protocols import nowhere x", "evalharness data protocols list"),
     ("data suite build --suite-seed -1", "--suite-seed is at least 0"),
     ("data suite build --suite-seed 1 --tasks babyia", NO_FAMILY),
     ("sweep --model oracle --tasks babyai --perturb P99 --suite open", "P99"),
