@@ -10,15 +10,14 @@ from rich.console import Console
 
 from evalharness.envs import specs
 from evalharness.records.store import EPISODES
-from evalharness.results.agent_study import agent_study
 from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.checkpoints import Training, training_of
+from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.report.best_of_n import print_best_of_n
 from evalharness.results.report.checkpoints import print_training
-from evalharness.results.report.studies import print_agent_study, print_seed_study
+from evalharness.results.report.studies import print_study_runs, put_agents_together, put_seeds_together
 from evalharness.results.report.sweep import print_sweep
 from evalharness.results.scored_run import ScoredRun, load_scored_run
-from evalharness.results.seeds import seed_study
 from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
 from evalharness.results.training_log import read_rewards
 from evalharness.runs.checkpoints import KIND as CHECKPOINTS
@@ -112,10 +111,13 @@ _SHOWN: Mapping[str, tuple[Make, Callable[[Console, Any], None]]] = {
     ),
     BEST_OF_N: (lambda folder, runs: best_of_n_result(folder), print_best_of_n),
     "seeds": (
-        lambda folder, runs: seed_study({run.manifest.config.seed or 0: run for run in runs.values()}),
-        print_seed_study,
+        lambda folder, runs: put_seeds_together(list(runs.values()), Benchmark.of(specs())),
+        print_study_runs,
     ),
-    "agents": (lambda folder, runs: agent_study(list(runs.values())), print_agent_study),
+    "agents": (
+        lambda folder, runs: put_agents_together(list(runs.values()), Benchmark.of(specs())),
+        print_study_runs,
+    ),
     CHECKPOINTS: (lambda folder, runs: training_result(folder), print_training),
 }
 """Kind -> its result, None where what it needs has not been played; how it is printed."""
