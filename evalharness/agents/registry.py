@@ -30,7 +30,6 @@ OURS: Mapping[str, str] = {
     "tools": "evalharness.agents.react:ToolsAgent",
     "act": "evalharness.agents.react:ActAgent",
     "window": "evalharness.agents.window:WindowAgent",
-    "external": "evalharness.agents.external:ExternalAgent",
 }
 
 

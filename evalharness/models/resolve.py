@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.agents.registry import DEFAULT
 from evalharness.base.errors import UserError
+from evalharness.base.extensions import find_hook
 from evalharness.config import HUMAN, AgentConfig, PolicyConfig
 from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import EnvSpec
@@ -56,9 +57,10 @@ def prepare(
     answers where the model is `human:NAME`.
     """
     if config.is_external:
-        from evalharness.models.outside.serve import prepare_outside
-
-        return prepare_outside(config.model, outside)
+        if (prepare_outside := find_hook("outside_agents")) is None:
+            raise UserError("--agent external: agents from outside are not installed")
+        prepared: Prepared = prepare_outside(config.model, outside)
+        return prepared
     if config.is_scripted:
         return _scripted(config, specs, person)
     if config.is_endpoint:

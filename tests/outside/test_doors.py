@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from evalharness.agents.external import ExternalAgent, ExternalOptions
 from evalharness.agents.program import Program
 from evalharness.base.errors import InfrastructureError
 from evalharness.envs.base import EnvSpec
 from evalharness.models.base import Environment, Player
 from evalharness.models.door.door import Door, is_one_of, listening
 from evalharness.models.door.wire import MOST_BYTES
-from evalharness.models.outside.application import application
-from evalharness.models.outside.process import TOKEN, URL
-from evalharness.models.outside.serve import HandOuts, OutsidePolicy
-from evalharness.models.outside.session import MOST_REQUESTS, Sessions
+from evalharness.outside.agent import ExternalAgent, ExternalOptions
+from evalharness.outside.application import application
+from evalharness.outside.process import TOKEN, URL
+from evalharness.outside.serve import HandOuts, OutsidePolicy
+from evalharness.outside.session import MOST_REQUESTS, Sessions
 from evalharness.play import loop
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
@@ -91,7 +91,7 @@ Open = Callable[..., Any]
 @pytest.fixture
 def opened(compass: EnvSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """`async with opened(turn_s=1) as run`."""
-    monkeypatch.setattr("evalharness.models.outside.process._OWN_END_S", 0.0)
+    monkeypatch.setattr("evalharness.outside.process._OWN_END_S", 0.0)
     script = tmp_path / "stand_in.py"
     script.write_text(STAND_IN)
 

@@ -1,4 +1,4 @@
-"""`external`: another program acts (`models.outside`). What it is shown is the message, and its reply is the action."""
+"""`external`: another program acts (`serve`). What it is shown is the message, and its reply is the action."""
 
 from __future__ import annotations
 

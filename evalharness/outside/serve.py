@@ -19,10 +19,10 @@ from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.models.door.door import Door, is_one_of, listening
 from evalharness.models.opened import Opened, Prepared, Reports
-from evalharness.models.outside.application import application
-from evalharness.models.outside.messages import Observation
-from evalharness.models.outside.process import TOKEN, AgentProcess, command_of
-from evalharness.models.outside.session import NeverAskedError, Session, Sessions
+from evalharness.outside.application import application
+from evalharness.outside.messages import Observation
+from evalharness.outside.process import TOKEN, AgentProcess, command_of
+from evalharness.outside.session import NeverAskedError, Session, Sessions
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode
 from evalharness.records.lines import LineFile, read_lines

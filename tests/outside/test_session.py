@@ -11,9 +11,9 @@ import pytest
 from evalharness.base.errors import UserError
 from evalharness.models.base import PolicyStoppedError
 from evalharness.models.door.wire import RefusedError
-from evalharness.models.outside.messages import Action, Observation
-from evalharness.models.outside.serve import FILE, HandOuts
-from evalharness.models.outside.session import Session
+from evalharness.outside.messages import Action, Observation
+from evalharness.outside.serve import FILE, HandOuts
+from evalharness.outside.session import Session
 from evalharness.records.lines import StoreError
 
 OPENING = Observation(text="here", goal="there", turns_left=2)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from evalharness.base.errors import InfrastructureError
 from evalharness.models.base import PolicyStoppedError
 from evalharness.models.door.wire import RefusedError
-from evalharness.models.outside.messages import Action, Observation, Usage
+from evalharness.outside.messages import Action, Observation, Usage
 from evalharness.records.outside import Outside, OutsideEnd
 
 MOST_REQUESTS = 1000

@@ -8,8 +8,8 @@ from aiohttp import web
 
 from evalharness.models.door.door import Door, given_token
 from evalharness.models.door.wire import MOST_BYTES, body, guarded
-from evalharness.models.outside.messages import Action, Request, StepRequest
-from evalharness.models.outside.session import Answer, Session, Sessions
+from evalharness.outside.messages import Action, Request, StepRequest
+from evalharness.outside.session import Answer, Session, Sessions
 
 
 def _to_json(answer: Answer) -> dict[str, Any]:

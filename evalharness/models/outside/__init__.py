@@ -1,1 +1,0 @@
-"""Agents from outside: a process for each episode, which plays it over HTTP."""

@@ -1,0 +1,1 @@
+"""Agents from outside: another program plays, in a process for each episode, over HTTP."""
