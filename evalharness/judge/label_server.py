@@ -14,11 +14,11 @@ from aiohttp import web
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.terminal import say
+from evalharness.door.door import is_one_of, let_in, listening
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
 from evalharness.judge.verdict import KINDS, Rater, checked
-from evalharness.models.door.door import is_one_of, let_in, listening
 from evalharness.results.html.document import asset, document
 
 HOST = "127.0.0.1"

@@ -6,8 +6,8 @@ from typing import Any
 
 from aiohttp import web
 
-from evalharness.models.door.door import Door, given_token
-from evalharness.models.door.wire import MOST_BYTES, body, guarded
+from evalharness.door.door import Door, given_token
+from evalharness.door.wire import MOST_BYTES, body, guarded
 from evalharness.outside.messages import Action, Request, StepRequest
 from evalharness.outside.session import Answer, Session, Sessions
 

@@ -15,9 +15,9 @@ from evalharness.agents.program import Program
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_object
 from evalharness.config.outside import OutsideConfig
+from evalharness.door.door import Door, is_one_of, listening
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
-from evalharness.models.door.door import Door, is_one_of, listening
 from evalharness.models.opened import Opened, Prepared, Reports
 from evalharness.outside.application import application
 from evalharness.outside.messages import Observation

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evalharness.base.errors import InfrastructureError
+from evalharness.door.wire import RefusedError
 from evalharness.models.base import PolicyStoppedError
-from evalharness.models.door.wire import RefusedError
 from evalharness.outside.messages import Action, Observation, Usage
 from evalharness.records.outside import Outside, OutsideEnd
 

@@ -15,10 +15,10 @@ from aiohttp import ClientSession
 
 from evalharness.agents.program import Program
 from evalharness.base.errors import InfrastructureError
+from evalharness.door.door import Door, is_one_of, listening
+from evalharness.door.wire import MOST_BYTES
 from evalharness.envs.base import EnvSpec
 from evalharness.models.base import Environment, Player
-from evalharness.models.door.door import Door, is_one_of, listening
-from evalharness.models.door.wire import MOST_BYTES
 from evalharness.outside.agent import ExternalAgent, ExternalOptions
 from evalharness.outside.application import application
 from evalharness.outside.process import TOKEN, URL

@@ -9,8 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from evalharness.base.errors import UserError
+from evalharness.door.wire import RefusedError
 from evalharness.models.base import PolicyStoppedError
-from evalharness.models.door.wire import RefusedError
 from evalharness.outside.messages import Action, Observation
 from evalharness.outside.serve import FILE, HandOuts
 from evalharness.outside.session import Session

@@ -10,8 +10,8 @@ from aiohttp import web
 from pydantic import BaseModel
 
 from evalharness.base.version import __version__
-from evalharness.models.door.door import Door
-from evalharness.models.door.wire import (
+from evalharness.door.door import Door
+from evalharness.door.wire import (
     MOST_BYTES,
     RefusedError,
     body,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
+from evalharness.door.door import Door, is_loopback, is_one_of, listening, require_address
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
-from evalharness.models.door.door import Door, is_loopback, is_one_of, listening, require_address
 from evalharness.models.event_loop import run_to_end
 from evalharness.play.cluster import WorkerSite, worker_site
 from evalharness.protocol.drawn import fixed_name

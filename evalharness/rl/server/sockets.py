@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from evalharness.models.door.wire import MOST_BYTES, Refuse, RefusedError, refused
+from evalharness.door.wire import MOST_BYTES, Refuse, RefusedError, refused
 from evalharness.rl.server.gate import Gate
 
 PING_S = 600.0

@@ -94,10 +94,9 @@ async def test_an_agent_from_outside_plays_on_a_cluster_and_goes_on_after_a_kill
         "    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), token)) as answer:\n"
         "        return json.load(answer)\n"
         "seen = post('/reset')\n"
-        "session = seen['session']\n"
         "while not seen['done']:\n"
         "    time.sleep(0.1)  # so that the kill comes in the middle\n"
-        "    seen = post('/step', session=session, action={'text': 'turn right'})\n"
+        "    seen = post('/step', action={'text': 'turn right'})\n"
     )
     arguments = (
         "run", "--suite", "open", "--tasks", "compass", "--max-turns", 4, "-o", tmp_path / "run", "--concurrency", 2,

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import ClientSession, WSMsgType, web
 
-from evalharness.models.door import door
-from evalharness.models.door.door import Door, is_one_of, listening
-from evalharness.models.door.wire import guarded
+from evalharness.door import door
+from evalharness.door.door import Door, is_one_of, listening
+from evalharness.door.wire import guarded
 
 TOKEN = "a token of sixteen"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}

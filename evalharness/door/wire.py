@@ -12,7 +12,7 @@ from aiohttp import ClientError, web
 from pydantic import BaseModel, ValidationError
 
 from evalharness.base.errors import EvalharnessError
-from evalharness.models.door.door import Door
+from evalharness.door.door import Door
 
 MOST_BYTES = 2 << 20
 """Of one message: replies are text, and the longest one that is taken fits in any script. Beyond that a connection is
