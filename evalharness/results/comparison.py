@@ -10,14 +10,12 @@ from evalharness.base.errors import UserError
 from evalharness.base.grouping import grouped
 from evalharness.results.difference import (
     SAME,
-    SIGNIFICANT,
     Difference,
     Pair,
     adjusted,
     difference_of,
     estimated_difference,
 )
-from evalharness.results.html.document import html_table, percent
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED, kind_scores
 from evalharness.results.scored_run import ScoredRun, common_tasks, require_same, require_same_turns
@@ -50,37 +48,6 @@ class Comparison:
         solved = f"{len(self.gained)} tasks solved more, {len(self.lost)} less"
         baseline, run = labels_of([self.baseline, self.run])
         return f"<Comparison of {run!r} with {baseline!r}: {len(self.differences)} tests, {solved}>"
-
-    def _repr_html_(self) -> str:
-        """A row for each difference."""
-        titles = {
-            **self.baseline.titles,
-            **self.run.titles,
-            HELD_OUT: "held-out",
-            ESTIMATED: "held-out, estimated",
-            POOLED: "pooled",
-        }
-        rows = []
-        for d in self.differences:
-            rows.append(
-                [
-                    titles.get(d.family, d.family),
-                    d.measure,
-                    str(d.n),
-                    percent(d.baseline),
-                    percent(d.run),
-                    d.points,
-                    f"{d.p:.4f}",
-                    f"{d.p_holm:.4f}" + (" *" if d.p_holm < SIGNIFICANT else ""),
-                    "-" if d.p_by_kind is None else f"{d.p_by_kind:.4f}",
-                    d.tally,
-                ]
-            )
-        a, b = self.letters
-        baseline, run = labels_of([self.baseline, self.run])
-        caption = f"{a}: {baseline} ({self.baseline.folder}); {b}: {run} ({self.run.folder})"
-        headings = ["", "measure", "n", a, b, f"{b} - {a} [95 % CI]", "p", "Holm", "p by kind", "w/t/l"]
-        return html_table(caption, headings, rows, "* Holm-adjusted p below 0.05")
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each difference; of a whole family, so no `kind`."""

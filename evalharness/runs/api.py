@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +15,11 @@ from evalharness.config.protocol import stated_options
 from evalharness.models.served import with_served_name
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
-from evalharness.records.summary import FamilyRow, HeldOut, Summary
+from evalharness.records.summary import Summary
 from evalharness.results.comparison import Comparison, compare_runs
-from evalharness.results.html.document import html_table, percent
 from evalharness.results.leaderboard.leaderboards import make_leaderboard
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.leaderboard.standings import Leaderboard
-from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.summary import earlier_timing, summarize
 from evalharness.results.trainings import join_runs
@@ -55,33 +52,6 @@ class Run:
             f"<Run {self.manifest.model_name!r}, suite {self.summary.suite}, {played}/{of} episodes, "
             f"{str(self.folder)!r}>"
         )
-
-    def _repr_html_(self) -> str:
-        """Success and progress of each family, with 95 % intervals."""
-        try:
-            return self._as_table()
-        except UserError:
-            return f"<p>{escape(repr(self))}</p>"
-
-    def _as_table(self) -> str:
-        titles = self.manifest.titles
-        named: list[tuple[str, FamilyRow | HeldOut]] = [
-            (titles.get(family, family), entry) for family, entry in self.summary.families.items()
-        ]
-        if self.summary.held_out:
-            named.append(("held-out", self.summary.held_out))
-        rows = [
-            [
-                title,
-                f"{entry.n}/{getattr(entry, 'expected', entry.n)}",
-                *(
-                    percent(getattr(entry, f"{measure}_rate"), getattr(entry, f"{measure}_rate_ci95"))
-                    for measure in MEASURES
-                ),
-            ]
-            for title, entry in named
-        ]
-        return html_table(repr(self), ["", "tasks", *(f"{m} % [95 % CI]" for m in MEASURES)], rows)
 
     @cached_property
     def manifest(self) -> Manifest:

@@ -141,7 +141,7 @@ def test_a_missing_run_is_a_user_error(tmp_path: Path) -> None:
         evalharness.load_run(make_run(tmp_path / "run", {"pddl": [SOLVED]})).episode("pddl/agentboard/009")
 
 
-def test_results_are_short_in_a_notebook_and_their_html_is_escaped(tmp_path: Path) -> None:
+def test_results_are_short_in_a_notebook(tmp_path: Path) -> None:
     name = "<script>alert(1)</script>\u202e"
     sizes = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
     a = make_run(tmp_path / "a", {family: [(False, 0.0)] * n for family, n in sizes.items()}, name=name)
@@ -155,18 +155,8 @@ def test_results_are_short_in_a_notebook_and_their_html_is_escaped(tmp_path: Pat
     assert repr(board) == "<Leaderboard of 1 rows, 1 of own runs, 1 families>"
     for result in (run, comparison, board):
         assert len(repr(result)) < 300
-        html = result._repr_html_()
-        assert html.startswith("<table>")
-        assert len(html) < 20_000
-        assert "<script>" not in html
-        assert "\u202e" not in html
-    assert "&lt;script&gt;" in run._repr_html_()
-    assert "<td>0.0 [0.0, 3.3]</td>" in run._repr_html_()
-    assert "<td>+100.0 [" in comparison._repr_html_()
-    assert "<td>100.0\u2020</td>" in board._repr_html_()
 
 
 def test_a_run_that_is_gone_has_a_repr_all_the_same(tmp_path: Path) -> None:
     run = evalharness.Run(tmp_path / "<b>gone")
     assert "not readable" in repr(run)
-    assert "<b>" not in run._repr_html_()

@@ -16,7 +16,7 @@ from evalharness import stats
 from evalharness.cli import main
 from evalharness.results.task_range import TaskRange, corrected_rates, load_ranges, write_ranges
 from tests.checks.test_audit import row
-from tests.results.leaderboard.test_leaderboard import SIZES, board, complete_run
+from tests.results.leaderboard.test_leaderboard import board, complete_run
 
 
 def family(name: str) -> list[TaskRange]:
@@ -120,14 +120,10 @@ def test_published_rows_have_a_derived_interval_of_held_out_success(
     )
     assert found["held_out_progress_ci95_low"] == ""
     assert found["ci95_from"] == "printed rates"
-    assert float(found["held_out_success_chance_corrected_ci95_low"]) < float(
-        found["held_out_success_chance_corrected"]
-    )
     assert main(["leaderboard"]) == 0
     text = capsys.readouterr().out
     assert "23.7 [19.3, 28.9]~" in text
     assert "~ derived from the printed rates" in text
-    assert "it sees the list, your model does not" in " ".join(text.split())
     for form in ("md", "html"):
         assert main(["leaderboard", "--format", form]) == 0
         assert "derived" in (text := capsys.readouterr().out)
@@ -135,28 +131,12 @@ def test_published_rows_have_a_derived_interval_of_held_out_success(
 
 
 @pytest.mark.slow
-def test_our_rows_have_corrected_intervals_and_marked_cells(
+def test_cells_by_our_labels_are_marked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = complete_run(tmp_path / "run", labels={"jericho": "ours"})
-    ranges = {
-        (task := make_task(name, i, labels="ours" if name == "jericho" else "official")).id: replace(
-            row(task.id, 0.2, 1.0), task_hash=published_hash(task)
-        )
-        for name, n in SIZES.items()
-        for i in range(n)
-    }
-    monkeypatch.setattr("evalharness.results.leaderboard.standing_rows.load_ranges", lambda *_: ranges)
     [mine] = [r for r in board(folder, capsys=capsys) if r["name"] == "mine"]
     assert mine["ci95_from"] == "episodes"
-    for column in ("babyai_success", "jericho_progress", "held_out_success", "held_out_progress"):
-        low, value, high = (
-            float(mine[f"{column}_chance_corrected{end}"]) for end in ("_ci95_low", "", "_ci95_high")
-        )
-        assert value == pytest.approx((0.5 - 0.2) / 0.8)
-        assert low < value < high
-        exact = (float(mine[f"{column}_ci95_low"]) - 0.2) / 0.8
-        assert low < exact
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["leaderboard", str(folder)]) == 0
     text = capsys.readouterr().out

@@ -11,15 +11,6 @@ from importlib.resources import files
 from evalharness.base.text import printable
 
 
-def html_table(caption: str, headings: Sequence[str], rows: Iterable[Sequence[str]], note: str = "") -> str:
-    def cells(tag: str, texts: Sequence[str]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{safe(text)}</{tag}>" for text in texts) + "</tr>"
-
-    body = "".join(cells("td", row) for row in rows)
-    head = f"<caption>{safe(caption)}</caption><thead>{cells('th', headings)}</thead>"
-    return f"<table>{head}<tbody>{body}</tbody></table>" + (f"<p>{safe(note)}</p>" if note else "")
-
-
 def percent(value: float | None, limits: Sequence[float] | None = None) -> str:
     """`44.8 [36.6, 53.2]`; "-" where there is none."""
     if value is None:

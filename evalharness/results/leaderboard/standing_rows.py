@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import hypot
-from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
 from evalharness.protocol.prompt import load_prompt
-from evalharness.records.summary import Reference
 from evalharness.results.deviations import deviations
 from evalharness.results.leaderboard.standings import OURS, Standing, Verification
 from evalharness.results.published import PublishedRow
@@ -26,14 +23,7 @@ from evalharness.results.score import (
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.task_range import (
     PUBLISHED_SUITE,
-    TaskRange,
-    attempts,
-    chance_corrected,
     changed_families,
-    corrected_interval,
-    corrected_rates,
-    family_range,
-    load_ranges,
 )
 from evalharness.results.trainings import interval_of
 from evalharness.suites.draws import expected_tasks
@@ -141,88 +131,15 @@ def published_row(row: PublishedRow, benchmark: Benchmark) -> Standing:
             intervals[f"{HELD_OUT}_success"] = stats.stratified_score(
                 [_outcomes(values[f"{family}_success"], n) for family, n in benchmark.held_out.items()]
             )
-    corrected = _Corrected() if own else _published_corrected(values, intervals, benchmark)
     return Standing(
         name=row.names["method"],
         series=row.names.get("series", "published"),
         held_in=tuple(row.names.get("held_in", "").split()),
         values=values,
         ci95=intervals,
-        chance_corrected=corrected.rates,
-        chance_corrected_ci95=corrected.ci95,
         suite=benchmark.suite,
         max_turns=benchmark.max_turns,
     )
-
-
-@dataclass
-class _Corrected:
-    """Chance-corrected rates, gathered family by family, and what the held-out score's are made of."""
-
-    rates: dict[str, float | None] = field(default_factory=dict)
-    ci95: dict[str, tuple[float, float]] = field(default_factory=dict)
-    floors: dict[str, float | None] = field(default_factory=dict)
-    floor_errors: dict[str, float | None] = field(default_factory=dict)
-    ceilings: dict[str, float | None] = field(default_factory=dict)
-
-    def add(self, family: str, found: Reference, *, shown: bool) -> None:
-        """`found`: over every task of the family. What is not `shown` counts in the held-out score only."""
-        for measure in MEASURES:
-            column, rate = f"{family}_{measure}", f"{measure}_rate"
-            self.floors[column], self.ceilings[column] = found.floor[rate], found.ceiling[rate]
-            self.floor_errors[column] = found.floor_se[rate]
-            self.rates[column] = found.chance_corrected[rate] if shown else None
-            if shown and (limits := found.chance_corrected_ci95[rate]):
-                self.ci95[column] = limits
-
-    def add_held_out(
-        self,
-        values: Mapping[str, float | None],
-        intervals: Mapping[str, tuple[float, float]],
-        sizes: Mapping[str, int],
-        ranges: Mapping[str, TaskRange],
-    ) -> None:
-        tries = attempts(row for task_id, row in ranges.items() if task_id.split("/")[0] in sizes)
-        for measure in MEASURES:
-            score, floor, ceiling = (
-                _held_out_mean(each, measure, sizes) for each in (values, self.floors, self.ceilings)
-            )
-            column = f"{HELD_OUT}_{measure}"
-            self.rates[column] = None
-            if score is None or floor is None or ceiling is None:
-                continue
-            self.rates[column] = chance_corrected(score, floor, ceiling)
-            errors = [self.floor_errors[f"{family}_{measure}"] for family in sizes]
-            if None not in errors:
-                parts = [n * (e or 0.0) for n, e in zip(sizes.values(), errors, strict=True)]
-                error = hypot(*parts) / sum(sizes.values())
-                limits = corrected_interval(score, intervals.get(column), floor, error, ceiling, tries)
-                if limits:
-                    self.ci95[column] = limits
-
-
-def _published_corrected(
-    values: Mapping[str, float | None],
-    intervals: Mapping[str, tuple[float, float]],
-    benchmark: Benchmark,
-) -> _Corrected:
-    """For families whose ranges are complete, by the published labels where they are public.
-
-    Where they are not, floor and ceiling by ours count in the held-out score (Jericho: 20 of 282 tasks), but the
-    family itself gets no corrected rate: the two scales differ.
-    """
-    ranges = load_ranges(PUBLISHED_SUITE)
-    corrected = _Corrected()
-    for family, n in benchmark.sizes.items():
-        rows = [row for task_id, row in ranges.items() if task_id.split("/")[0] == family]
-        if len(rows) != n:
-            continue
-        rates: dict[str, Any] = {f"{m}_rate": values.get(f"{family}_{m}") for m in MEASURES}
-        rates["success_rate_ci95"] = intervals.get(f"{family}_success")
-        found = corrected_rates(rows, rates)
-        corrected.add(family, found, shown=all(row.labels == "official" for row in rows))
-    corrected.add_held_out(values, intervals, benchmark.held_out, ranges)
-    return corrected
 
 
 def own_row(
@@ -234,10 +151,8 @@ def own_row(
 ) -> Standing:
     """`label`: what tells the run from the others of the table."""
     manifest = run.manifest
-    ranges = load_ranges(manifest.suite, run.config["suite_seed"])
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
-    corrected = _Corrected()
     for family, scores in run.by_family.items():
         score = family_score(scores)
         given = score.given()
@@ -247,10 +162,6 @@ def own_row(
             ends = getattr(score, f"{rate}_ci95")
             intervals[column] = interval_of(run, family, measure, getattr(score, rate), ends)
             given[f"{rate}_ci95"] = intervals[column]
-        tasks = [(s.task_id, s.task_hash) for s in scores]
-        # An episode may say that it is of a family that the manifest does not name: no range has its limit.
-        if found := family_range(tasks, ranges, given, run.turn_limits.get(family, 0)):
-            corrected.add(family, found, shown=True)
     held_out, withheld = run.held_out
     estimate = None if held_out else held_out_estimate(run.by_family, manifest.subset, run.samples)
     scored = held_out or estimate
@@ -260,8 +171,6 @@ def own_row(
         if scored:
             rate, ends = (getattr(scored, f"{measure}_rate{part}") for part in ("", "_ci95"))
             intervals[column] = interval_of(run, HELD_OUT if held_out else ESTIMATED, measure, rate, ends)
-    if held_out:
-        corrected.add_held_out(values, intervals, manifest.held_out, ranges)
     leaves = deviations(run.identity, prompts, run.titles, run.scores)
     return Standing(
         name=label,
@@ -269,8 +178,6 @@ def own_row(
         held_in=tuple(held_in),
         values=values,
         ci95=intervals,
-        chance_corrected=corrected.rates,
-        chance_corrected_ci95=corrected.ci95,
         suite=run.suite,
         max_turns=run.max_turns,
         folder=str(run.folder),

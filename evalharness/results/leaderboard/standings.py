@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalharness.results.completeness import Played
-from evalharness.results.html.document import html_table, percent
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.task_range import CHANGED
 
@@ -38,10 +37,6 @@ class Standing:
     ci95: Mapping[str, tuple[float, float]]
     """Of a published row for success alone: derived from the printed rate (of the held-out score: from the
     printed rates of its families) and the number of tasks."""
-    chance_corrected: Mapping[str, float | None]
-    """0 is what chance reaches, 1 what the best known plans reach; None where no floor and ceiling are stored."""
-    chance_corrected_ci95: Mapping[str, tuple[float, float]]
-    """They hold the floor's own error, too: it was measured with a few attempts a task."""
     suite: str
     max_turns: int
     folder: str | None = None
@@ -105,31 +100,6 @@ class Leaderboard:
         by = f", sorted by {self.sorted_by}" if self.sorted_by else ""
         return f"<Leaderboard of {len(self.standings)} rows, {ours} of own runs, {len(self.titles)} families{by}>"
 
-    def _repr_html_(self) -> str:
-        """Rates in percent; a dagger marks a part of a family, a star one that the model was trained on."""
-        headings = [
-            "",
-            *(
-                f"{self.titles.get(f, 'held-out')} {self.measures[m]} %"
-                for f in self.groups
-                for m in MEASURES
-            ),
-        ]
-        rows = [
-            [standing.name, *(self._cell(standing, column) for column in self.columns)]
-            for standing in self.standings
-        ]
-        return html_table(
-            "Leaderboard", headings, rows, "* trained on this family, \u2020 a part of the family"
-        )
-
-    def _cell(self, standing: Standing, column: str) -> str:
-        value = standing.values.get(column)
-        if value is None:
-            return "-"
-        held_in = "*" if self.is_held_in(standing, column) else ""
-        return percent(value) + held_in + ("\u2020" if standing.is_incomplete(column) else "")
-
     @property
     def groups(self) -> tuple[str, ...]:
         """What has columns: the families, and `held_out` where there is such a score."""
@@ -172,10 +142,6 @@ class Leaderboard:
                 low, high = standing.ci95.get(column, (None, None))
                 row[column] = standing.values.get(column)
                 row[f"{column}_ci95_low"], row[f"{column}_ci95_high"] = low, high
-                row[f"{column}_chance_corrected"] = standing.chance_corrected.get(column)
-                low, high = standing.chance_corrected_ci95.get(column, (None, None))
-                row[f"{column}_chance_corrected_ci95_low"] = low
-                row[f"{column}_chance_corrected_ci95_high"] = high
             rows.append(row)
         return rows
 

@@ -1,4 +1,4 @@
-"""A leaderboard as tables of the paper's kind. Its own are ranks, verification and chance-corrected scores."""
+"""A leaderboard as tables of the paper's kind. Its own are ranks and verification."""
 
 from __future__ import annotations
 
@@ -21,16 +21,12 @@ from evalharness.results.leaderboard.marked_rows import (
 )
 from evalharness.results.leaderboard.standings import STATED, Leaderboard, Standing
 from evalharness.results.score import HELD_OUT
-from evalharness.results.tabular.table import EMPTY, Cell, Column, Row, Table, percent_cell
+from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.tabular.text import OURS, print_table, text_of
 
 STATED_MARK = "\u00a7"
 """Behind a name: section sign."""
 DERIVED_MARK = "~"
-CORRECTED_NOTE = (
-    "corrected: 0 is chance, 100 the best known plans; chance: random valid action (it sees the list, your model does "
-    "not); its interval includes the floor's own error"
-)
 _PART_NOTE = f"{MARKS[PART]}; sorted below the rows that have all of it"
 _DEVIATES_NOTE = (
     f"{DIFFERS} not by the protocol of the other rows: prompts, token limits or sampling as named below"
@@ -90,44 +86,23 @@ def _with_verification(table: Table, board: Leaderboard) -> Table:
     return replace(table, rows=tuple(rows))
 
 
-def _corrected_row(row: Row, standing: Standing, board: Leaderboard) -> Row:
-    """Chance-corrected rates in place of the rates."""
-    cells = {
-        column: percent_cell(
-            standing.chance_corrected.get(column), standing.chance_corrected_ci95.get(column)
-        )
-        for column in board.columns
-    }
-    return replace(row, cells=cells, underlined=frozenset())
-
-
 def _held_out(table: Table, board: Leaderboard) -> Table:
-    """Held-out success of every row that has it, as a rate and chance-corrected, with intervals."""
+    """Held-out success of every row that has it, with its interval."""
     column = f"{HELD_OUT}_success"
     rows = []
     for row, standing in zip(table.rows, board.standings, strict=True):
         if standing.values.get(column) is not None:
             mark = "" if standing.ours else DERIVED_MARK
             rate = percent(standing.values[column], standing.ci95.get(column))
-            corrected = percent(
-                standing.chance_corrected.get(column), standing.chance_corrected_ci95.get(column)
-            )
-            cells = {"rate": Cell(text=rate, marks=mark), "corrected": Cell(text=corrected, marks=mark)}
+            cells = {"rate": Cell(text=rate, marks=mark)}
             rows.append(replace(row, cells=cells, underlined=frozenset()))
-    columns = (Column("rate", "[95 % CI]"), Column("corrected", "corrected [95 % CI]"))
-    return Table("", columns, tuple(rows), "held-out success %")
+    return Table("", (Column("rate", "[95 % CI]"),), tuple(rows), "held-out success %")
 
 
 def _tables(board: Leaderboard) -> Iterator[Table]:
     whole = replace(_with_verification(table_of(board), board), notes=())
     yield whole
     yield _held_out(whole, board)
-    ours = [
-        _corrected_row(row, standing, board)
-        for row, standing in zip(whole.rows, board.standings, strict=True)
-        if standing.ours and any(value is not None for value in standing.chance_corrected.values())
-    ]
-    yield Table("", columns_of(board), tuple(ours), "corrected %")
 
 
 def print_leaderboard(console: Console, board: Leaderboard) -> None:
@@ -136,8 +111,6 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
             # The mark of our rows is explained once, below all tables.
             print_table(console, table, explain=False)
     notes = footnotes(board)
-    if any(value is not None for s in board.standings for value in s.chance_corrected.values()):
-        notes.insert(0, CORRECTED_NOTE)
     if {standing.ours for standing in board.standings} == {True, False}:
         notes.insert(0, f"{OURS} a run of ours")
     for note in notes:
@@ -160,28 +133,18 @@ def flat_table(board: Leaderboard) -> Table:
 
 
 def page_table(board: Leaderboard) -> Table:
-    """With a column for verification where rows have any, and a corrected column behind each rate."""
+    """With a column for verification where rows have any."""
     table = table_of(board, series=True)
-    columns: list[Column] = []
+    columns = table.columns
     if any(standing.verification for standing in board.standings):
-        columns.append(Column("verification", "verified", kind="verified"))
-    for column in table.columns:
-        columns += [
-            column,
-            Column(f"{column.key}_corrected", f"{column.name}, corrected", column.group, kind="corrected"),
-        ]
+        columns = (Column("verification", "verified", kind="verified"), *columns)
     rows = []
     for row, standing in zip(table.rows, board.standings, strict=True):
-        corrected = _corrected_row(row, standing, board).cells
-        shown = {"verified": "\u2713\u00a0yes", "not verified": "no"}.get(standing.verification or "")
-        cells = {"verification": Cell(text=shown)} if shown else {}
-        for column in table.columns:
-            cell = corrected.get(column.key, EMPTY)
-            known = standing.ours or column.key.startswith(HELD_OUT)
-            cells[column.key] = _with_derived(row, standing, column)
-            cells[f"{column.key}_corrected"] = cell if known else replace(cell, ci95=None)
+        cells = {column.key: _with_derived(row, standing, column) for column in table.columns}
+        if shown := {"verified": "\u2713\u00a0yes", "not verified": "no"}.get(standing.verification or ""):
+            cells["verification"] = Cell(text=shown)
         rows.append(replace(row, cells=cells))
-    return replace(table, columns=tuple(columns), rows=tuple(rows), first="model")
+    return replace(table, columns=columns, rows=tuple(rows), first="model")
 
 
 def _with_derived(row: Row, standing: Standing, column: Column) -> Cell:

@@ -26,7 +26,7 @@ class Column:
     decimals: int = 1
     signed: bool = False
     kind: str = ""
-    """A class of the page: `corrected` columns can be hidden."""
+    """A class of the page: `verified`."""
 
 
 @dataclass(frozen=True)
