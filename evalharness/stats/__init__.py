@@ -1,7 +1,6 @@
-"""Statistics of evaluations: pure, vectorised, each function with its source (docs/statistics.md says which when).
+"""Statistics of evaluations: pure, vectorised, each function with its source (docs/statistics.md says which to use).
 
-Each module is imported when a name of it is first used: scipy takes a second, which the start of every run and
-resumption would wait for.
+Each module is imported when one of its names is first used, because importing scipy takes a second.
 """
 
 from importlib import import_module
@@ -91,8 +90,8 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     if name in __all__:
         for module in _MODULES:
-            found = getattr(import_module(f"{__name__}.{module}"), name, None)
-            if found is not None:
-                globals()[name] = found
-                return found
+            value = getattr(import_module(f"{__name__}.{module}"), name, None)
+            if value is not None:
+                globals()[name] = value
+                return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

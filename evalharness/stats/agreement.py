@@ -14,7 +14,8 @@ _SEED = 20_250_104
 
 
 def _kappa(shares: Any) -> Any:
-    """Of shares (..., 4): both yes, only the first, only the second, both no. nan where chance alone agrees always."""
+    """Return kappa for shares (..., 4): both yes, only the first, only the second, both no. nan if chance alone always
+    agrees."""
     a, b, c, d = np.moveaxis(np.asarray(shares, dtype=np.float64), -1, 0)
     chance = (a + b) * (a + c) + (c + d) * (b + d)
     kappa = np.full(np.shape(chance), np.nan)
@@ -23,8 +24,8 @@ def _kappa(shares: Any) -> Any:
 
 
 def cohen_kappa(counts: ArrayLike) -> float | None:
-    """Of four counts: both yes, only the first, only the second, both no. J. Cohen, Educational and Psychological
-    Measurement 20 (1960) 37-46. None where both raters said the same of everything: chance agrees as often."""
+    """Return Cohen's kappa for four counts: both yes, only the first, only the second, both no. J. Cohen, Educational
+    and Psychological Measurement 20 (1960) 37-46. None if both raters gave the same answer to everything."""
     data = np.asarray(counts, dtype=np.float64)
     if data.shape != (4,) or data.min() < 0 or data.sum() <= 0:
         raise ValueError(f"{counts!r} are not four counts")
@@ -36,9 +37,9 @@ def kappa_interval(counts: ArrayLike, confidence: float = 0.95) -> Interval | No
     """Equal-tailed credible interval of kappa under Jeffreys' prior: shares drawn from Dirichlet(counts + 1/2).
 
     For one proportion this is the interval that Brown, Cai and DasGupta recommend (Statistical Science 16 (2001)
-    101-133). The large-sample interval (Fleiss, Cohen, Everitt, Psychological Bulletin 72 (1969) 323-327) collapses
-    where the raters agree on everything; this one is stretched to 1 there. A test measures its coverage. None where
-    kappa is not defined. Seeded: the same counts give the same interval.
+    101-133). The large-sample interval (Fleiss, Cohen, Everitt, Psychological Bulletin 72 (1969) 323-327) has width 0
+    if the raters agree on everything; this one then reaches from its lower limit to 1. A test measures its coverage.
+    None if kappa is not defined. Seeded: the same counts give the same interval.
     """
     observed = cohen_kappa(counts)
     if observed is None:

@@ -1,4 +1,4 @@
-"""How far the best of several equally good models would seem to lead by luck."""
+"""How far the best of several equally good models leads by luck."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class LeadByChance:
-    """In the unit of the values."""
+    """The best model's lead and the leads that luck gives, in the unit of the values."""
 
     lead: float
-    """Of the best over the mean of all."""
+    """The best model's mean minus the mean of all models."""
     expected: float
-    """The mean lead of the best of as many that are all equally good."""
+    """The expected lead of the best model if all models are equally good."""
     high: float
-    """The lead that the best of them reaches in 5 of 100 cases."""
+    """The lead that luck exceeds in 5 of 100 cases if all models are equally good."""
     p: float
-    """Share of cases in which it leads at least as much as the one that was found."""
+    """The probability that luck gives a lead of at least `lead`."""
 
 
 def lead_by_chance(strata: Sequence[ArrayLike]) -> LeadByChance | None:
-    """`strata`: of each family, values with a row a model and a column a task, the same tasks for all. None where there
-    are fewer than two models, or a family with fewer than two tasks.
+    """Compare the best model's lead with the lead that luck gives to the best of equally good models.
 
-    Models that are equally good differ by what the tasks happen to suit: their scores are drawn from a normal
-    distribution with equal means and the covariance that was measured over the tasks (within families), so that the
-    luck that all of them share does not count. Seeded: the same values give the same answer.
+    `strata`: for each family, values with one row per model and one column per task; all models played the same tasks.
+    None if there are fewer than two models, or if a family has fewer than two tasks. The simulated models have
+    normally distributed scores with equal means and the covariance measured over the tasks (within families): luck
+    that all models share does not count. Seeded: the same values give the same answer.
     """
     values = [np.asarray(stratum, dtype=np.float64) for stratum in strata]
     if not values or values[0].shape[0] < 2 or any(stratum.shape[1] < 2 for stratum in values):
         return None
     tasks = sum(stratum.shape[1] for stratum in values)
     scores = np.sum([stratum.sum(axis=1) for stratum in values], axis=0) / tasks
-    # The covariance of the weighted mean of the families' means.
+    # Covariance of the weighted mean of the families' means.
     covariance = np.sum([np.cov(stratum) * stratum.shape[1] for stratum in values], axis=0) / tasks**2
     draws = np.random.default_rng(_SEED).multivariate_normal(
         np.zeros(len(scores)), covariance, size=_DRAWS, method="eigh"
@@ -50,6 +50,6 @@ def lead_by_chance(strata: Sequence[ArrayLike]) -> LeadByChance | None:
         lead=lead,
         expected=float(leads.mean()),
         high=float(np.quantile(leads, 0.95)),
-        # With the case itself, as a permutation test counts: never 0.
+        # The observed case counts too, as in a permutation test, so p is never 0.
         p=float((np.sum(leads >= lead - 1e-12) + 1) / (_DRAWS + 1)),
     )

@@ -1,4 +1,4 @@
-"""Intervals of a score between its floor and its ceiling, when the floor was measured too."""
+"""Intervals of a score rescaled between its floor and its ceiling, if the floor was also measured."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ _Limits = tuple[float, float]
 
 
 def limits_of_mean(mean: float, standard_error: float, n: int) -> _Limits:
-    """95 % limits of a mean within 0..1 from its standard error: Wilson's, of as many yes-or-no trials as would have
-    that error. Where nothing varied (all `n` values the same) of `n` trials.
+    """Return the 95 % limits of a mean within 0..1 from its standard error.
+
+    They are Wilson's limits for as many yes-or-no trials as would have that standard error, or for `n` trials if all
+    `n` values are equal.
     """
     spread = mean * (1 - mean)
     trials = spread / standard_error**2 if standard_error > 0 and spread > 0 else float(n)
@@ -23,11 +25,11 @@ def limits_of_mean(mean: float, standard_error: float, n: int) -> _Limits:
 def corrected_limits(
     score: float, score_limits: _Limits, floor: float, floor_limits: _Limits, ceiling: float
 ) -> _Limits | None:
-    """95 % limits of (score - floor) / (ceiling - floor) from those of score and floor, which are independent.
+    """95 % limits of (score - floor) / (ceiling - floor) from the limits of score and floor, which are independent.
 
-    One less the ratio of two distances to the ceiling; the limits of a ratio from those of its parts (MOVER-R: Donner
-    & Zou, Statistical Methods in Medical Research 21 (2012) 347-359, section 3). With a floor that is known exactly
-    they are the corrected limits of the score. None where the floor may be as high as the ceiling.
+    The quantity is 1 minus a ratio of two distances to the ceiling; the limits of a ratio follow from the limits of
+    its parts (MOVER-R: Donner & Zou, Statistical Methods in Medical Research 21 (2012) 347-359, section 3). If the
+    floor is known exactly, they are the rescaled limits of the score. None if the floor may be as high as the ceiling.
     """
     missing, room = ceiling - score, ceiling - floor
     least, most = ceiling - floor_limits[1], ceiling - floor_limits[0]
@@ -44,7 +46,7 @@ def corrected_limits(
 
 
 def _solve(top: float, top_error: float, bottom: float, bottom_error: float, sign: int) -> float:
-    """The ratio r at which the distance of `top` from r * `bottom` equals both errors together."""
+    """Return the ratio r for which the distance between `top` and r * `bottom` equals their combined error."""
     a, c = bottom**2 - bottom_error**2, top**2 - top_error**2
     if a <= 0:
         return sign * float("inf")

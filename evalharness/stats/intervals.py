@@ -29,17 +29,18 @@ def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
     half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
     low, high = float((centre - half) / scale), float((centre + half) / scale)
-    return min(p, max(0.0, low)), max(p, min(1.0, high))  # rounded, the ends at 0 and 1 can miss `p` by 1e-17
+    return min(p, max(0.0, low)), max(p, min(1.0, high))  # rounding can move the limits past `p` by 1e-17
 
 
 def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> Interval:
     """95 % expanded percentile bootstrap of the mean over tasks.
 
-    The plain percentile interval is too short at n = 20: the bootstrap's variance lacks the factor n / (n - 1), and it
-    knows no t distribution. Hesterberg, "What Teachers Should Know About the Bootstrap", The American Statistician 69
-    (2015) 371-386, section 5.3, takes wider percentiles for that.
+    The plain percentile interval is too short at n = 20: the bootstrap's variance lacks the factor n / (n - 1), and
+    the t distribution is ignored. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
+    Statistician 69 (2015) 371-386, section 5.3, therefore takes wider percentiles.
 
-    Independent of the order: values are sorted before resampling. Where all values are equal, so are both ends.
+    The order of the values has no influence: they are sorted before resampling. If all values are equal, so are both
+    limits.
     """
     if len(values) == 0:
         raise ValueError("a mean needs at least one value")
@@ -51,11 +52,11 @@ def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> In
 
 
 def expanded_tail(strata: Sequence[NDArray[np.float64]], weights: Sequence[float], tail: float) -> float:
-    """The bootstrap percentile that gives `tail` its nominal probability; `tail` itself where nothing varies.
+    """Return the bootstrap percentile that gives `tail` its nominal probability, or `tail` itself if nothing varies.
 
-    Of sum(weight * mean of stratum), each stratum resampled within itself (Davison & Hinkley 1997, section 3.2): the
-    factor is that of the weighted sum, and the degrees of freedom are Satterthwaite's (Biometrics Bulletin 2 (1946)
-    110-114).
+    The statistic is sum(weight * mean of stratum), and each stratum is resampled separately (Davison & Hinkley 1997,
+    section 3.2). The factor is that of the weighted sum; the degrees of freedom are Satterthwaite's (Biometrics
+    Bulletin 2 (1946) 110-114).
     """
     resampled = unbiased = fourth = 0.0
     for values, weight in zip(strata, weights, strict=True):

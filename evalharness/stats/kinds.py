@@ -1,7 +1,7 @@
-"""Tasks of one kind are alike: intervals and tests that take whole kinds as the evidence, for tasks like these.
+"""Intervals and tests that treat kinds of tasks, instead of tasks, as the sample.
 
-A family's tasks come in kinds (a level of BabyAI, a domain of PDDL). What a model gains on one task of a kind it
-often gains on the others, so four tasks of a level say less about the next level than four levels would.
+A family's tasks come in kinds (a level of BabyAI, a domain of PDDL). A model that does better on one task of a kind
+often does better on all of them, so four tasks of one level say less about the next level than four levels would.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from evalharness.stats.score_interval import (
 
 @dataclass(frozen=True)
 class Grouping:
-    """Which tasks of a stratum (a family) are of one kind."""
+    """Groups the tasks of a stratum (a family) by kind."""
 
     member: NDArray[np.float64]
-    """tasks x kinds, 1 where the task is of the kind."""
+    """tasks x kinds: 1 if the task is of the kind."""
 
     @classmethod
     def of(cls, kinds: Sequence[Hashable]) -> Grouping:
@@ -41,7 +41,7 @@ class Grouping:
         return int(self.member.shape[1])
 
     def square_sums(self, values: Values) -> Any:
-        """Sum over kinds of the squared sums of residuals, each as large as if the mean were known.
+        """Sum over kinds of the squared sums of residuals, corrected to be unbiased although the mean is estimated.
 
         Bias-reduced linearization (CR2) for a mean: R. M. Bell & D. F. McCaffrey, Survey Methodology 28 (2002)
         169-181.
@@ -52,8 +52,8 @@ class Grouping:
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom of `square_sums` where a kind's tasks all behave alike: kinds - 1 for equal sizes, fewer
-        where a few kinds have most of the tasks (Satterthwaite, as Bell & McCaffrey)."""
+        """Degrees of freedom of `square_sums` if all tasks of a kind behave alike: kinds - 1 for equal sizes, fewer if
+        a few kinds have most of the tasks (Satterthwaite, as Bell & McCaffrey)."""
         sizes = self.member.sum(axis=0)
         share = sizes / sizes.sum()
         scaled = np.diag(sizes / np.sqrt(1 - share)) @ (np.eye(len(sizes)) - share[None, :])
@@ -62,9 +62,9 @@ class Grouping:
 
 
 def inflation_by_kind(strata: Sequence[Values], groupings: Sequence[Grouping]) -> tuple[Any, Any]:
-    """(variance of the mean by kinds / by tasks, at least 1; degrees of freedom). Every stratum needs two kinds.
+    """Return (variance of the mean by kinds / variance by tasks, degrees of freedom). Every stratum needs two kinds.
 
-    Never below 1: a few kinds can agree by chance.
+    The ratio is at least 1: a few kinds can agree by chance.
     """
     n = sum(stratum.shape[-1] for stratum in strata)
     by_kind = [g.square_sums(s) for s, g in zip(strata, groupings, strict=True)]
@@ -72,21 +72,21 @@ def inflation_by_kind(strata: Sequence[Values], groupings: Sequence[Grouping]) -
     by_task = np.asarray(within_strata(strata)) * (n / (n - 1))
     known = (by_task > 1e-15) & (total > 1e-15)
     inflation = np.where(known, np.maximum(1.0, total / np.where(known, by_task, 1.0)), 1.0)
-    # Where nothing varies the strata count by their sizes.
+    # If nothing varies, weight the strata by their sizes.
     parts = [np.where(known, part, s.shape[-1]) for part, s in zip(by_kind, strata, strict=True)]
     squares = sum(part**2 / g.freedom for part, g in zip(parts, groupings, strict=True))
     return inflation, sum(parts) ** 2 / squares
 
 
 def _groupings(kinds: Sequence[Sequence[Hashable]]) -> list[Grouping] | None:
-    found = [Grouping.of(listed) for listed in kinds]
-    return found if all(grouping.kinds > 1 for grouping in found) else None
+    groupings = [Grouping.of(listed) for listed in kinds]
+    return groupings if all(grouping.kinds > 1 for grouping in groupings) else None
 
 
-def _sorted(
+def _sort_tasks(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]]
 ) -> tuple[list[Values], list[list[Hashable]]]:
-    """In an order of their own, so that no sum depends on that of the tasks."""
+    """Sort the tasks of each stratum, so that no sum depends on the order of the tasks."""
     pairs = [
         sorted(zip(listed, values, strict=True), key=lambda pair: (repr(pair[0]), pair[1]))
         for values, listed in zip(strata, kinds, strict=True)
@@ -99,11 +99,11 @@ def _sorted(
 def score_mean_by_kind(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], confidence: float = 0.95
 ) -> Interval | None:
-    """`stratified_score` where the kinds are the sample: the interval for tasks of other kinds like these.
+    """Score interval of the mean for new kinds of tasks similar to these: the kinds are the sample.
 
-    `kinds`: of each value, stratum for stratum. None where a stratum is all of one kind.
+    `kinds`: the kind of each value, in the shape of `strata`. None if a stratum has only one kind.
     """
-    values, listed = _sorted(strata, kinds)
+    values, listed = _sort_tasks(strata, kinds)
     return _interval(values, listed, confidence, UNSEEN)
 
 
@@ -122,23 +122,23 @@ def _interval(
 def score_difference_by_kind(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], confidence: float = 0.95
 ) -> Interval | None:
-    """Score interval of the mean of paired differences -1..1 where the kinds are the sample; None where a stratum is
-    all of one kind."""
-    values, listed = _sorted(strata, kinds)
+    """Score interval of the mean of paired differences -1..1 with the kinds as the sample. None if a stratum has only
+    one kind."""
+    values, listed = _sort_tasks(strata, kinds)
     shares = [(stratum + 1) / 2 for stratum in values]
-    found = _interval(shares, listed, confidence, unseen_pairs(shares))
-    return None if found is None else (2 * found[0] - 1, 2 * found[1] - 1)
+    interval = _interval(shares, listed, confidence, unseen_pairs(shares))
+    return None if interval is None else (2 * interval[0] - 1, 2 * interval[1] - 1)
 
 
 def difference_p_by_kind(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]]
 ) -> float | None:
-    """Two-sided p that tasks of other kinds like these do not differ, by the test that `score_difference_by_kind`
-    inverts; None where a stratum is all of one kind.
+    """Two-sided p of no difference on new kinds of tasks, by the test that `score_difference_by_kind` inverts. None if
+    a stratum has only one kind.
 
-    Flipping the signs of whole kinds instead would give six kinds no p below 2/2^6 = 0.03, whatever was won.
+    A test that flips the signs of whole kinds could not give a p below 2/2^6 = 0.03 with six kinds.
     """
-    values, listed = _sorted(strata, kinds)
+    values, listed = _sort_tasks(strata, kinds)
     groupings = _groupings(listed)
     if groupings is None:
         return None

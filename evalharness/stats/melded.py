@@ -1,4 +1,4 @@
-"""The interval of a paired difference that belongs to its test: it excludes 0 exactly where p is below 0.05."""
+"""The interval of a paired difference that agrees with its test: it excludes 0 exactly if p is below 0.05."""
 
 from __future__ import annotations
 
@@ -11,52 +11,53 @@ from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv
 
 from evalharness.stats.intervals import Interval
-from evalharness.stats.score_interval import checked, dispersion, unseen_pairs, within_strata
+from evalharness.stats.score_interval import dispersion, sort_checked, unseen_pairs, within_strata
 
 _ALPHA = 0.05
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _SHARES = (_NODES + 1) / 2
-"""Where the distribution of the mean size is evaluated: Gauss-Legendre, of its quantiles."""
+"""Quantiles (Gauss-Legendre nodes) at which the distribution of the mean size is evaluated."""
 _UNSEEN = 0.25
-"""Of `unseen_pairs`: with none the interval covers 86 % where a few tasks change by unequal sizes, with all of it
-more than 98 % (benchmarks/coverage.py)."""
+"""Factor of `unseen_pairs`. With 0 the interval covers 86 % if a few tasks change by unequal sizes, with 1 more than
+98 % (benchmarks/coverage.py)."""
 _RESOLVED = 0.001
-"""Below this a p of random permutations says only that it is small."""
+"""A smaller p from random permutations is known only to be small."""
 
 
 def paired_interval(strata: Sequence[Sequence[float]], p: float) -> Interval:
-    """95 % interval of the mean of the paired differences -1..1 of all strata (families), whose test over tasks gave
-    `p`, two-sided.
+    """95 % interval of the mean of the paired differences -1..1 of all strata (families), whose two-sided test over
+    tasks gave `p`.
 
-    The difference is (mean size) * (2 * share upwards - 1): how much the tasks change, and which part of the change is
-    a gain. The distributions that both limits come from are melded, as M. P. Fay & K. Lumbard, Statistics in Medicine
-    40 (2021) 1147-1159, do for the exact McNemar test. Here it is the mid-p test, and two things are more general. A
-    difference may be a fraction: sizes have the dispersion that they show (within strata), and the share upwards is
-    that of the sizes. The evidence on the share upwards counts as many changes as give `p`: so the limits agree with
-    any test. For the McNemar mid-p test of success these are the tasks that changed.
+    The difference is (mean size) * (2 * share upwards - 1): how much the tasks change, and which share of the
+    change is a gain. The distributions behind both limits are melded, as M. P. Fay & K. Lumbard, Statistics in
+    Medicine 40 (2021) 1147-1159, do for the exact McNemar test. Here it is the mid-p test, with two
+    generalisations. First, a difference may be a fraction: the sizes have their measured dispersion (within
+    strata), and the share upwards is a share of the sizes. Second, the evidence on the share upwards counts as the
+    number of changes that gives `p`, so the limits agree with any test. For the McNemar mid-p test of success these
+    are the tasks that changed.
     """
-    deltas = [checked(stratum, -1.0) for stratum in strata]
+    deltas = [sort_checked(stratum, -1.0) for stratum in strata]
     n = sum(len(stratum) for stratum in deltas)
-    # Exact, so that its sign turns round with the runs.
+    # An exact sum: exchanging the runs must only change its sign.
     change = fsum(np.concatenate(deltas))
     if change < 0:
         low, high = paired_interval([[-d for d in stratum] for stratum in strata], p)
         return -high, -low
-    # In order of size: sums of floats depend on the order, and that of the tasks says nothing.
+    # Sort by size: a sum of floats depends on the order, and the order of the tasks means nothing.
     sizes = [np.sort(np.abs(stratum)) for stratum in deltas]
     moved = sum(float(stratum.sum()) for stratum in sizes)
     mean = moved / n
     spread = dispersion(mean, within_strata(sizes), n, _UNSEEN * unseen_pairs(sizes))
     trials = n / max(float(spread), 1e-9)
-    up, down = _counted(sizes, change, moved, p)
+    up, down = _count_changes(sizes, change, moved, p)
     low, high = _quantile(trials, mean, up, down, p), -_quantile(trials, mean, down, up, 1.0)
     return min(low, change / n), max(high, change / n)
 
 
-def _counted(
+def _count_changes(
     sizes: Sequence[NDArray[np.float64]], change: float, moved: float, p: float
 ) -> tuple[float, float]:
-    """(upwards, downwards): as many changes of equal size as weigh what these do, or else as have this `p`."""
+    """Return (upwards, downwards): the number of equal changes with the same weight as these, or the same `p`."""
     if moved <= 0:
         return 0.0, 0.0
     equal = moved**2 / sum(float((stratum**2).sum()) for stratum in sizes)
@@ -69,20 +70,23 @@ def _counted(
         return 2 * float(_share(count * upwards, count * (1 - upwards), 0.5)) - p
 
     least, most = log(1e-6), log(1e12)
-    found = exp(brentq(missing, least, most)) if missing(least) > 0 > missing(most) else equal
+    total = exp(brentq(missing, least, most)) if missing(least) > 0 > missing(most) else equal
     if p < _RESOLVED:
-        found = max(found, equal)
-    return found * upwards, found * (1 - upwards)
+        total = max(total, equal)
+    return total * upwards, total * (1 - upwards)
 
 
 def _share(up: float, down: float, x: ArrayLike) -> NDArray[np.float64]:
-    """Probability that the share upwards is at most x after so many changes: half-way between the two beta
-    distributions of the Clopper-Pearson limits, whose value at 1/2 is the one-sided mid-p."""
+    """Probability that the share upwards is at most x, given the changes up and down.
+
+    It is the mean of the two beta distributions of the Clopper-Pearson limits; its value at 1/2 is the one-sided
+    mid-p.
+    """
     return (_beta(up, down + 1, x) + _beta(up + 1, down, x)) / 2
 
 
 def _beta(a: float, b: float, x: ArrayLike) -> NDArray[np.float64]:
-    """Distribution function; all at 0 or at 1 where a or b is 0."""
+    """Distribution function of beta(a, b); all mass is at 0 if a is 0, at 1 if b is 0."""
     inside = np.clip(np.asarray(x, dtype=np.float64), 0.0, 1.0)
     if a <= 0 or b <= 0:
         return np.where(inside >= (1 if b <= 0 else 0), 1.0, 0.0) * (np.asarray(x) >= 0)
@@ -90,13 +94,13 @@ def _beta(a: float, b: float, x: ArrayLike) -> NDArray[np.float64]:
 
 
 def _quantile(trials: float, mean: float, up: float, down: float, p: float) -> float:
-    """The lower 2.5 % limit: above 0 where p < 0.05, else at most 0."""
+    """Return the lower 2.5 % limit: above 0 if p < 0.05, else at most 0."""
     events = trials * mean
     if p < _ALPHA:
         low, high = 0.0, 1.0
         size = betaincinv(events + 0.5, trials - events + 0.5, _SHARES)
     else:
-        # A limit on the other side of 0 is further out where more tasks change: the upper Clopper-Pearson limit.
+        # A limit below 0 is further out if more tasks change: use the upper Clopper-Pearson limit.
         low, high = -1.0, 0.0
         size = betaincinv(events + 1, max(trials - events, 1e-9), _SHARES)
 

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
 FLIPS = 99_999
-"""Random sign flips of a permutation test: the smallest p it can give is 0.000005."""
+"""Random sign flips of a permutation test: its smallest p is 0.000005."""
 _EQUAL = 1e-9
 _EXACT_UP_TO = 16
-"""Differences: 2^16 sign patterns are enumerated in a few milliseconds."""
+"""Number of differences up to which all sign patterns are enumerated: 2^16 take a few milliseconds."""
 _CHUNK = 10_000
 _SEED = 20_250_102
 
@@ -21,8 +21,8 @@ _SEED = 20_250_102
 def mcnemar_exact(gained: ArrayLike, lost: ArrayLike) -> Any:
     """Two-sided exact p of McNemar's test (Psychometrika 12 (1947) 153-157), binomial form.
 
-    `gained`, `lost`: tasks that only the second, only the first run solved; numbers or arrays of them. 1 where no
-    task differs.
+    `gained`: tasks that only the second run solved; `lost`: tasks that only the first run solved. Numbers or arrays. 1
+    if no task differs.
     """
     b, c = np.asarray(gained), np.asarray(lost)
     p = np.minimum(1.0, 2 * bdtr(np.minimum(b, c), b + c, 0.5))
@@ -30,14 +30,14 @@ def mcnemar_exact(gained: ArrayLike, lost: ArrayLike) -> Any:
 
 
 def mcnemar_midp(gained: ArrayLike, lost: ArrayLike) -> Any:
-    """The same with half the probability of what was observed: the exact test rejects fewer equal runs than it may.
+    """Two-sided mid-p of McNemar's test: the observed case counts half, because the exact test rejects too rarely.
 
     M. W. Fagerland, S. Lydersen & P. Laake, BMC Medical Research Methodology 13 (2013) 91: never above the level in
     9,595 settings, nearly the power of the exact unconditional test.
     """
     b, c = (np.asarray(counts).astype(np.int64) for counts in (gained, lost))
     fewer = np.minimum(b, c)
-    # bdtr of -1 is not 0 but nan.
+    # bdtr(-1, ...) is nan instead of 0.
     below = np.where(fewer > 0, bdtr(np.maximum(fewer, 1) - 1, b + c, 0.5), 0.0)
     p = np.minimum(1.0, bdtr(fewer, b + c, 0.5) + below)
     return float(p) if p.ndim == 0 else p
@@ -46,11 +46,10 @@ def mcnemar_midp(gained: ArrayLike, lost: ArrayLike) -> Any:
 def permutation_test(differences: Sequence[float], *, flips: int = FLIPS) -> float:
     """Two-sided mid-p that the paired differences are symmetric about 0, by flipping their signs (Fisher 1935, § 21).
 
-    Where all that differ do so equally it is `mcnemar_midp`; mid-p here, too, for the same reason. Over all patterns of
-    signs for up to 16 differences that are not 0 (those that are do not matter); else by seeded Monte Carlo, counting
-    the observed signs among the random ones (Phipson & Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) 39), so that p
-    is never 0. The same for any order of the tasks and for the runs exchanged. Kinds of tasks as strata change
-    nothing: signs are flipped within a task.
+    If all differences other than 0 have the same size, the result is `mcnemar_midp`. With up to 16 such differences
+    all sign patterns are enumerated. With more, seeded Monte Carlo also counts the observed signs (Phipson & Smyth,
+    Stat. Appl. Genet. Mol. Biol. 9 (2010) 39), so that p is never 0. Neither the order of the tasks nor exchanging the
+    runs changes p. Strata are not needed: signs are flipped within a task.
     """
     values = np.asarray(differences, dtype=np.float64)
     if values.size == 0:
@@ -61,7 +60,7 @@ def permutation_test(differences: Sequence[float], *, flips: int = FLIPS) -> flo
     if m == 0 or sizes[-1] - sizes[0] < _EQUAL:
         upwards = int(np.count_nonzero(values > 0))
         return float(mcnemar_midp(upwards, m - upwards))
-    # Sums that are equal on paper may differ in the last bits.
+    # Sums that are mathematically equal may differ in the last bits.
     margin = _EQUAL * max(1.0, float(sizes.sum()))
     if observed <= margin:
         return 1.0
@@ -85,7 +84,7 @@ def permutation_test(differences: Sequence[float], *, flips: int = FLIPS) -> flo
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Step-down adjusted p values in the given order: below 0.05 where Holm's procedure rejects at 5 % for the whole
+    """Return Holm's adjusted p values in the given order: reject those below 0.05 for a level of 5 % over the whole
     table. S. Holm, Scand. J. Statist. 6 (1979) 65-70. Valid under any dependence between the tests."""
     order = np.argsort(p_values, kind="stable")
     raised = np.asarray(p_values, dtype=np.float64)[order] * np.arange(len(p_values), 0, -1)

@@ -1,4 +1,4 @@
-"""How large a difference between two runs would have to be for their comparison to find it."""
+"""How large a true difference between two runs must be for their comparison to detect it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from evalharness.stats.paired import mcnemar_midp
 
 
 def mcnemar_power(n: int, discordant: float, difference: float, *, alpha: float = 0.05) -> float:
-    """Probability that the McNemar mid-p test finds a true difference of success rates over `n` paired tasks.
+    """Probability that the McNemar mid-p test detects a true difference of success rates over `n` paired tasks.
 
-    `discordant`: probability that a task is solved by one run only, at least |difference|. Exact: the number of such
-    tasks is binomial, and given it so are the gains (unconditional power; Lachin, Statistics in Medicine 11 (1992)
-    1239-1251).
+    `discordant`: probability that a task is solved by one run only, at least |difference|. The power is exact and
+    unconditional: the number of such tasks is binomial, and given that number, so are the gains (Lachin, Statistics in
+    Medicine 11 (1992) 1239-1251).
     """
     if n < 1 or not abs(difference) <= discordant <= 1:
         raise ValueError(f"no paired tasks have n {n}, discordant {discordant}, difference {difference}")
-    from scipy.stats import binom  # most of a second, and only comparisons need it
+    from scipy.stats import binom  # takes most of a second; only comparisons need it
 
     if discordant == 0:
         return 0.0
     m = np.arange(n + 1)
-    most = binom.ppf(alpha / 2, m, 0.5) + 1  # the largest minority of m flips that rejects, or up to two more
+    most = binom.ppf(alpha / 2, m, 0.5) + 1  # the largest minority that rejects, or up to two more
     for _ in range(2):
         most = np.where(
             mcnemar_midp(np.minimum(most, m - most), np.maximum(most, m - most)) <= alpha, most, most - 1
@@ -37,11 +37,11 @@ def mcnemar_power(n: int, discordant: float, difference: float, *, alpha: float 
 def detectable_difference(
     differences: Sequence[float], *, power: float = 0.8, alpha: float = 0.05
 ) -> float | None:
-    """Smallest true mean of paired differences that the test of their signs finds with `power`; None where none is.
+    """Return the smallest true mean of paired differences that the sign-flip test detects with `power`, or None.
 
-    Tasks change as often and as much as they did here; where all have to change for the difference, and upwards, they
-    do. Success is exact: the power of the McNemar mid-p test. Fractions count as changes of equal size that weigh the
-    same, (sum of sizes)^2 / (sum of squares) of them.
+    Tasks change as often and by as much as in this comparison; all tasks change upwards if the difference needs it.
+    For success the power is exact (McNemar mid-p). Fractions count as (sum of sizes)^2 / (sum of squares) changes of
+    equal size.
     """
     from scipy.optimize import brentq
 
@@ -59,13 +59,16 @@ def detectable_difference(
 def detectable_by_attempts(
     first: Sequence[ArrayLike], second: Sequence[ArrayLike], *, power: float = 0.8, alpha: float = 0.05
 ) -> float | None:
-    """Smallest true mean of differences that `attempts_test` finds with `power`: (z[1 - alpha/2] + z[power]) times the
-    standard deviation of what it deals. None where nothing varies within a task, or where that is more than 1."""
+    """Return the smallest true mean difference that `attempts_test` detects with `power`.
+
+    It is (z[1 - alpha/2] + z[power]) times the standard deviation of the test's statistic. None if nothing varies
+    within a task, or if the difference would be above 1.
+    """
     from scipy.special import ndtri
 
     variance = 0.0
     for a, b in zip(first, second, strict=True):
         one, other = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
         variance += float(np.var(np.concatenate([one, other]), ddof=1)) * (1 / len(one) + 1 / len(other))
-    found = float(ndtri(1 - alpha / 2) + ndtri(power)) * variance**0.5 / len(first)
-    return found if 0 < found <= 1 else None
+    difference = float(ndtri(1 - alpha / 2) + ndtri(power)) * variance**0.5 / len(first)
+    return difference if 0 < difference <= 1 else None

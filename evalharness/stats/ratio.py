@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 from evalharness.stats.intervals import Z_95, Interval, expanded_tail
 
 Counts = NDArray[np.float64]
-"""tasks x figures x 2: what is counted, of how many."""
+"""tasks x figures x 2: the count, and the base it is divided by."""
 
 _SEED = 20_250_103
 _RESAMPLES = 2_000
@@ -19,7 +19,7 @@ _CONFIDENCE = 0.95
 
 
 def ratios(strata: Sequence[Counts]) -> NDArray[np.float64]:
-    """Sum of the counts over sum of the bases of each figure over all tasks; nan where nothing was counted."""
+    """Return for each figure the sum of the counts over the sum of the bases of all tasks; nan if the base is 0."""
     return _divide(np.sum([stratum.sum(axis=0) for stratum in strata], axis=0))
 
 
@@ -35,10 +35,10 @@ def bootstrap_ratios(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """95 % limits (low, high) of every figure, by resampling tasks within each stratum (a family).
 
-    With `other`, the same tasks in another run, of the difference other - strata: a task is drawn in both or in none.
-    Expanded percentiles as in `bootstrap_mean`; a task's share of the ratio's variance is that of
-    count - ratio x base (the delta method; Davison & Hinkley 1997, section 2.7). Resamples in which a figure has no
-    base are left out; nan where that leaves none.
+    With `other`, the same tasks in another run, the limits of the difference other - strata; both runs are resampled
+    with the same tasks. Expanded percentiles as in `bootstrap_mean`; a task's share of the ratio's variance is that of
+    count - ratio x base (the delta method; Davison & Hinkley 1997, section 2.7). Resamples in which a figure's base is
+    0 are left out; nan if none is left.
     """
     generator = np.random.default_rng(_SEED)
     figures = strata[0].shape[1]
@@ -63,24 +63,25 @@ def bootstrap_ratios(
 
 
 def _residuals(runs: Sequence[Sequence[Counts]]) -> list[list[NDArray[np.float64]]]:
-    """For each run and stratum: (count - ratio x base) / sum of bases of each task, the first of two runs negative."""
-    found = []
+    """Return (count - ratio x base) / sum of bases of each task, for each run and stratum; negative for the first of
+    two runs."""
+    residuals = []
     for j, run in enumerate(runs):
         sign = -1.0 if len(runs) == 2 and j == 0 else 1.0
         ratio = np.nan_to_num(ratios(run))
         base = np.maximum(sum(stratum[..., 1].sum(axis=0) for stratum in run), 1e-300)
-        found.append([sign * (stratum[..., 0] - ratio * stratum[..., 1]) / base for stratum in run])
-    return found
+        residuals.append([sign * (stratum[..., 0] - ratio * stratum[..., 1]) / base for stratum in run])
+    return residuals
 
 
 def mean_length_interval(strata: Sequence[Counts], longest: float) -> Interval:
-    """95 % interval of a mean length, sum of lengths over number of things, each 1..`longest`; tasks x 2 a stratum.
+    """95 % interval of a mean length: sum of lengths over number of items, each 1..`longest`; tasks x 2 per stratum.
 
-    Few tasks with a few very long ones make the resampled mean skewed, and its percentiles too short on the upper
-    side. Two intervals hold better, each where the other is short, and the wider end of both is taken: the studentized
-    bootstrap of the logarithm (Davison & Hinkley 1997, section 5.2), where one task in ten is stuck; and the score
-    interval of the reciprocal, the share of the length that is an end, which also has a width where every length is 1.
-    `benchmarks/coverage_ratios.py` compares them. (nan, nan) where nothing was counted.
+    A few tasks with very long items make the resampled mean skewed, and its percentiles too short on the upper side.
+    The result takes the outer limits of two intervals, each good where the other is too short. The studentized
+    bootstrap of the logarithm (Davison & Hinkley 1997, section 5.2) holds if one task in ten is stuck. The score
+    interval of the reciprocal has a width even if every length is 1. `benchmarks/coverage_ratios.py` compares them.
+    (nan, nan) without any item.
     """
     sums = np.sum([stratum.sum(axis=0) for stratum in strata], axis=0)
     if not sums[1] > 0:
@@ -119,7 +120,7 @@ def _studentized(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interva
 def _log_error(
     sums: NDArray[np.float64], moments: Sequence[tuple[int, NDArray[np.float64]]]
 ) -> NDArray[np.float64]:
-    """Standard error of the logarithm of the ratio (delta method), for each row of `sums`, from the sums of length,
+    """Standard error of the logarithm of the ratio (delta method) for each row of `sums`, from the sums of length,
     count and their products in each stratum."""
     ratio = sums[:, 0] / sums[:, 1]
     variance = np.zeros(len(sums))
@@ -131,7 +132,7 @@ def _log_error(
 
 
 def _score_of_reciprocal(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interval:
-    """Wilson's interval of count / length with the dispersion that leaving out one task at a time shows."""
+    """Return Wilson's interval of count / length with the dispersion measured by leaving out one task at a time."""
     share = float(sums[1] / sums[0])
     variance = 0.0
     for stratum in strata:

@@ -1,4 +1,4 @@
-"""Several attempts at the same tasks: how much of the error is the attempt's, and runs with unequal numbers of them."""
+"""Several attempts at the same tasks: the attempts' part of the error, and runs with unequal numbers of attempts."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 9_999
-"""The smallest p of `attempts_test` is 0.0001."""
+"""Random deals of `attempts_test`: its smallest p is 0.0001."""
 _SEED = 20_250_104
 
 
 @dataclass(frozen=True)
 class Components:
-    """Where the variance of a rate comes from. Fractions 0..1; standard errors of the mean over tasks and attempts."""
+    """The parts of a rate's variance. Fractions 0..1; standard errors of the mean over tasks and attempts."""
 
     repeats: float
-    """Attempts at a task (harmonic mean over tasks)."""
+    """Attempts per task (harmonic mean over tasks)."""
     between_task: float
-    """Standard deviation of what the tasks would score in endless attempts."""
+    """Standard deviation of the tasks' scores with infinitely many attempts."""
     between_run: float
-    """Standard deviation of one attempt about its task's own mean."""
+    """Standard deviation of one attempt around its task's mean."""
     standard_error_tasks: float
-    """Other tasks, endless attempts."""
+    """Standard error with new tasks and infinitely many attempts."""
     standard_error_runs: float
-    """These tasks, attempted as often again."""
+    """Standard error with the same tasks and new attempts."""
 
 
 def variance_components(strata: Sequence[Sequence[Sequence[float]]]) -> Components | None:
-    """From a list of attempts a task, families apart; None unless two tasks or more were attempted more than once.
+    """Split the variance of a rate into tasks and attempts. None unless at least two tasks have several attempts.
 
-    Differences between families are no error of a mean over all their tasks, and are in neither component.
+    `strata`: for each family, the list of attempts of each task. Differences between families belong to neither part.
 
     One-way analysis of variance with tasks as random effect; a negative between-task variance is 0. Searle, Casella &
     McCulloch, Variance Components (1992), section 3.6 (with the harmonic mean for unequal numbers).
@@ -57,7 +57,7 @@ def variance_components(strata: Sequence[Sequence[Sequence[float]]]) -> Componen
 
 
 def standard_error(strata: Sequence[Sequence[float]]) -> float:
-    """Of the mean over all values, from their spread within strata; 0 where every stratum has one value."""
+    """Standard error of the mean over all values, from their spread within strata; 0 if every stratum has one value."""
     sizes = [len(stratum) for stratum in strata]
     freedom = sum(sizes) - len(sizes)
     spread = sum(float(np.var(np.sort(stratum))) * len(stratum) for stratum in strata)
@@ -67,13 +67,14 @@ def standard_error(strata: Sequence[Sequence[float]]) -> float:
 def attempts_test(
     first: Sequence[Sequence[float]], second: Sequence[Sequence[float]], *, resamples: int = RESAMPLES
 ) -> float:
-    """Two-sided p that every task's attempts in both runs come from one distribution, where a task may have more
-    attempts in one run than in the other.
+    """Two-sided p that each task's attempts in both runs come from one distribution; the runs may have different
+    numbers of attempts.
 
-    Within each task the attempts of both runs are dealt again to the two runs; the statistic is the sum over tasks of
-    the difference of the means. Under the null every deal is as likely, so that the size is right for any numbers of
-    attempts (Lehmann & Romano, Testing Statistical Hypotheses (2005), section 15.2); flipping the sign of (one attempt
-    - mean of ten) is not, for that difference is skewed. Seeded; the observed deal counts as one of them.
+    Within each task the attempts of both runs are dealt to the runs again at random; the statistic is the sum over
+    tasks of the difference of the means. Under the null hypothesis every deal is equally likely, so the size of the
+    test is right for any numbers of attempts (Lehmann & Romano, Testing Statistical Hypotheses (2005), section
+    15.2). Flipping signs would not be: one attempt minus a mean of ten is skewed. Seeded; the observed deal counts
+    as one of the deals.
     """
     generator = np.random.default_rng(_SEED)
     observed, bound = 0.0, 0.0
@@ -93,7 +94,7 @@ def attempts_test(
 def _sums_of_subsets(
     values: NDArray[np.float64], size: int, count: int, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Sums of `count` random subsets of `size` of the values."""
+    """Return the sums of `count` random subsets of `size` of the values."""
     if len(np.unique(values)) == 2:
         low, high = values[0], values[-1]
         highs = int((values == high).sum())

@@ -17,28 +17,29 @@ from evalharness.stats.intervals import Interval, wilson
 
 Values = NDArray[np.float64]
 _ROUNDING = 1e-9
-"""A mean of fractions may end this far outside its bounds."""
+"""Rounding may put a mean of fractions this far outside its bounds."""
 UNSEEN = 1.0
-"""Tasks at each bound that the spread counts beside those that were played. With none the interval covers 60 to 90 %
-where 1 to 5 % of the tasks are off an end with unequal values; with one, 94 % or more (benchmarks/coverage.py)."""
+"""Artificial tasks at each bound that the dispersion counts beside the real ones. With 0 the interval covers 60 to 90
+% if 1 to 5 % of the tasks differ from a bound by unequal values; with 1 it covers 94 % or more
+(benchmarks/coverage.py)."""
 
 
 def score_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """Score interval for the mean of values within 0..1, such as the progress of a family's tasks.
 
-    Wilson's interval with the variance mu (1 - mu) / n scaled by the dispersion that the values show (the quasi-score
-    of a binomial-type mean: Wedderburn, Biometrika 61 (1974) 439-447). The dispersion counts one task more at 0 and
-    one more at 1: where only a few tasks are off an end, their values alone say little of how large the next can be.
-    There the end that is nearer moves further out, see `_near_the_edge`. For values that are all 0 or all 1 it is
-    Wilson's interval, for zeros and ones `success_interval`. It covers 94 to 98 % in the shapes of
-    benchmarks/coverage.py, and more where the values off the end are few or all alike.
+    Wilson's interval with the variance mu (1 - mu) / n scaled by the dispersion of the values (the quasi-score of a
+    binomial-type mean: Wedderburn, Biometrika 61 (1974) 439-447). The dispersion counts one artificial task at 0 and
+    one at 1: if only a few tasks differ from a bound, they say little about the next one. The limit near the bound is
+    moved outwards then, see `_near_the_edge`. For values that are all 0 or all 1 it is Wilson's interval, for zeros
+    and ones `success_interval`. It covers 94 to 98 % in the shapes of benchmarks/coverage.py, and more if the values
+    that differ from the bounds are few or equal.
     """
     return stratified_score([values], confidence)
 
 
 def rate_interval(values: Sequence[float], *, binary: bool) -> Interval:
-    """95 % interval of a rate from a value a task: `success_interval` where a `binary` measure is 0 or 1 of each task,
-    else `score_mean`. A success that is a mean over samples of its task is a fraction like any other.
+    """95 % interval of a rate from one value per task: `success_interval` if `binary` and all values are 0 or 1, else
+    `score_mean`. A success rate over the samples of a task is a fraction like any other.
     """
     if binary and all(value in (0.0, 1.0) for value in values):
         return success_interval(round(sum(values)), len(values))
@@ -46,7 +47,7 @@ def rate_interval(values: Sequence[float], *, binary: bool) -> Interval:
 
 
 def success_interval(successes: int, n: int) -> Interval:
-    """Wilson's 95 % interval, its end nearer to 0 or 1 moved out after one to ten successes or failures.
+    """Wilson's 95 % interval; after one to ten successes or failures the limit near 0 or 1 is moved outwards.
 
     Wilson's own covers 91 % at a true rate of 2.5 % in 20 tasks and 89 % at 0.2 % in 60; see `_near_the_edge`.
     """
@@ -58,13 +59,14 @@ def success_interval(successes: int, n: int) -> Interval:
 
 
 def stratified_score(strata: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval:
-    """The same for the mean over all values of several strata (families): differences between them are no error."""
-    low, high = limits([checked(stratum, 0.0) for stratum in strata], confidence)
+    """Return `score_mean` for all values of several strata (families); differences between strata are not an error."""
+    low, high = limits([sort_checked(stratum, 0.0) for stratum in strata], confidence)
     return float(low), float(high)
 
 
-def checked(values: Sequence[float], least: float) -> Values:
-    """Sorted, so that the interval does not depend on the order of the tasks; ValueError outside the bounds."""
+def sort_checked(values: Sequence[float], least: float) -> Values:
+    """Sort the values, so that the interval does not depend on their order. Raises ValueError for values outside the
+    bounds."""
     data = np.sort(np.asarray(values, dtype=np.float64))
     if data.size == 0 or data[0] < least - _ROUNDING or data[-1] > 1 + _ROUNDING:
         bounds = "fractions 0..1" if least == 0 else "differences -1..1"
@@ -80,10 +82,10 @@ def limits(
     freedom: Any = None,
     unseen: Any = UNSEEN,
 ) -> tuple[Any, Any]:
-    """(low, high) for the mean of the values 0..1 in the last axis of every stratum, all strata together.
+    """Return (low, high) for the mean of the values 0..1 in the last axis of all strata together.
 
-    `inflation`: how much larger the variance is than that of independent tasks; `freedom`: degrees of freedom where
-    it was estimated from few kinds, None for the normal quantile; `unseen`: see `UNSEEN`.
+    `inflation`: the variance divided by that of independent tasks; `freedom`: degrees of freedom if few kinds gave the
+    variance, None for the normal quantile; `unseen`: see `UNSEEN`.
     """
     n = sum(stratum.shape[-1] for stratum in strata)
     mean = sum(stratum.sum(axis=-1) for stratum in strata) / n
@@ -100,22 +102,23 @@ def limits(
 
 
 def within_strata(strata: Sequence[Values]) -> Any:
-    """Sum of squares about the means of the strata, each made as large as if its mean were known."""
+    """Sum of squares around the means of the strata, corrected to be unbiased although the means are estimated."""
     n = sum(stratum.shape[-1] for stratum in strata)
     total: Any = 0.0
     for stratum in strata:
         size = stratum.shape[-1]
         squares = ((stratum - stratum.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1)
-        # For one stratum the factor is 1: that the variance is estimated is in the score interval already.
+        # For one stratum the factor is 1: the score interval already allows for the estimated variance.
         total = total + squares * (size / (size - 1) * (n - 1) / n if size > 1 else 1.0)
     return total
 
 
 def unseen_pairs(strata: Sequence[Values]) -> Any:
-    """`UNSEEN` for paired differences: times the squared share of the tasks that have the commonest difference.
+    """Return `UNSEEN` for paired differences: the factor times the squared share of tasks with the commonest
+    difference.
 
-    Where most tasks tie, the few that differ say little of the next that will; where hardly two differences are
-    equal, as of means over ten attempts, they say enough, and a whole task at each bound would double the width.
+    If most tasks tie, the few differences say little about the next one. If hardly two differences are equal (means
+    of ten attempts), they say enough, and one artificial task at each bound would double the width.
     """
     values = np.round(np.sort(np.concatenate(strata, axis=-1), axis=-1), 9)
     n = values.shape[-1]
@@ -126,7 +129,8 @@ def unseen_pairs(strata: Sequence[Values]) -> Any:
 
 
 def dispersion(mean: Any, within: Any, n: int, unseen: Any) -> Any:
-    """Variance of the values / mu (1 - mu), with `unseen` tasks more at either bound: 1 where all are at a bound."""
+    """Variance of the values / mu (1 - mu), with `unseen` artificial tasks at each bound; 1 if all values are at a
+    bound."""
     size = n + 2 * unseen
     centre = (mean * n + unseen) / size
     squares = within + n * (mean - centre) ** 2 + unseen * (centre**2 + (1 - centre) ** 2)
@@ -134,11 +138,13 @@ def dispersion(mean: Any, within: Any, n: int, unseen: Any) -> Any:
 
 
 def _near_the_edge(mean: Any, variance: Any, confidence: float) -> tuple[Any, Any]:
-    """One-sided limits of the beta distribution with this mean and variance; the mean itself where there is none.
+    """One-sided limits of the beta distribution with this mean and variance; the mean itself if no such distribution
+    exists.
 
-    Wilson's lower end is too high after one to ten events: after one in 20 it excludes rates at which every sixth
-    family has one. Brown, Cai & DasGupta (Statistical Science 16 (2001) 101-133, section 4.1.1) take the one-sided
-    Poisson limit there, which this is, for any values. Further from the edge Wilson's end is the wider one.
+    Wilson's lower limit is too high after one to ten events: after one event in 20 tasks it excludes rates at which
+    every sixth family has one. Brown, Cai & DasGupta (Statistical Science 16 (2001) 101-133, section 4.1.1) use the
+    one-sided Poisson limit there; this is the same for any values. Further from the edge Wilson's limit is further
+    out.
     """
     known = variance > 1e-15
     size = np.where(known, mean * (1 - mean) / np.where(known, variance, 1.0) - 1, 1.0)
@@ -161,16 +167,16 @@ def p_of_no_difference(strata: Sequence[Values], *, inflation: Any = 1.0, freedo
 
 _LEAST_P = 1e-6
 _LEAST_GAIN = 0.4
-"""The order's gain in variance is itself estimated from few tasks: no more than this is believed."""
+"""The largest reduction of variance by the order that is believed: it is estimated from few tasks."""
 
 
 def subset_interval(strata: Sequence[Sequence[float]], of: int, confidence: float = 0.95) -> Interval:
-    """For the mean over `of` tasks, from the values 0..1 of some of them: a stratum a family, each in the order of
-    difficulty in which it was cut into stretches of equal length.
+    """Interval for the mean over `of` tasks, from the values 0..1 of a subset of them.
 
-    `stratified_score` with its variance times the share of tasks that were not played, and times what the order gains:
+    Each stratum is a family, in the order of difficulty that was cut into stretches of equal length. The variance of
+    `stratified_score` is multiplied by the share of tasks that were not played and by the reduction through the order:
     the mean squared difference of neighbours over twice the variance, as for systematic samples (Wolter, Introduction
-    to Variance Estimation, 2nd ed., section 8.2). How often it holds the truth: benchmarks/coverage_subset.py.
+    to Variance Estimation, 2nd ed., section 8.2). Its coverage: benchmarks/coverage_subset.py.
     """
     return _subset_limits(
         [np.asarray(stratum, dtype=np.float64) for stratum in strata], of, confidence, UNSEEN
@@ -178,10 +184,10 @@ def subset_interval(strata: Sequence[Sequence[float]], of: int, confidence: floa
 
 
 def subset_difference(strata: Sequence[Sequence[float]], rate: float, of: int) -> tuple[Interval, float]:
-    """(95 % interval, two-sided p) of a mean paired difference -1..1 over `of` tasks, from those of some tasks as
-    `subset_interval` takes them; `rate`: their mean by how many tasks each stands for.
+    """Return (95 % interval, two-sided p) of a mean paired difference -1..1 over `of` tasks, from a subset of them.
 
-    p is what the interval leaves out where it ends at 0, so that both always agree.
+    `strata` as in `subset_interval`; `rate`: their mean, weighted by the number of tasks that each one represents. p
+    is derived from the interval, so both always agree.
     """
     from scipy.optimize import brentq
 
@@ -208,7 +214,7 @@ def _subset_limits(values: Sequence[Values], of: int, confidence: float, unseen:
     steps = sum(len(v) * float((np.diff(v) ** 2).mean()) / 2 for v in values if len(v) > 1)
     gain = min(1.0, max(_LEAST_GAIN, steps / spread)) if spread > 0 else 1.0
     low, high = limits(
-        [checked(stratum.tolist(), 0.0) for stratum in values],
+        [sort_checked(stratum.tolist(), 0.0) for stratum in values],
         confidence,
         inflation=gain * (1 - played / of),
         unseen=unseen,
@@ -217,11 +223,11 @@ def _subset_limits(values: Sequence[Values], of: int, confidence: float, unseen:
 
 
 def pooled_interval(intervals: Sequence[tuple[int, float, Interval]]) -> Interval:
-    """For the mean over the tasks of several families, from each family's (tasks, rate, 95 % interval).
+    """Interval for the mean over the tasks of several families, from each family's (tasks, rate, 95 % interval).
 
-    MOVER (Zou & Donner, Statistics in Medicine 27 (2008) 1693-1702): the distances to the families' own limits, by
-    their shares, add up as squares. `stratified_score` takes the spread within a family for known, which four tasks
-    that all failed do not tell.
+    MOVER (Zou & Donner, Statistics in Medicine 27 (2008) 1693-1702): the distances to the families' own limits,
+    weighted by the families' shares, add up as squares. `stratified_score` instead takes the spread within a family as
+    known, which is wrong for four tasks that all failed.
     """
     n = sum(tasks for tasks, _, _ in intervals)
     mean = sum(tasks * rate for tasks, rate, _ in intervals) / n

@@ -17,10 +17,10 @@ _TAIL = 0.025
 def spread_interval(values: NDArray[np.float64]) -> Interval:
     """95 % interval of the population standard deviation of the conditions' true rates; `values`: tasks x conditions.
 
-    The variance of the measured rates is a quadratic form of nearly normal means: a scaled noncentral chi-square, whose
-    scale and degrees of freedom match the error of the rates about their mean (Satterthwaite's moments; Box, Annals of
-    Mathematical Statistics 25 (1954) 290-302, theorem 3.1). Its noncentrality is the true variance. The measured
-    deviation itself is too large on average, so that the interval can lie below it. (0, 0) if no task differs between
+    The variance of the measured rates is a quadratic form of nearly normal means: a scaled noncentral chi-square,
+    whose scale and degrees of freedom match the error of the rates around their mean (Satterthwaite's moments; Box,
+    Annals of Mathematical Statistics 25 (1954) 290-302, theorem 3.1). Its noncentrality is the true variance. The
+    measured deviation is too large on average, so the interval can lie below it. (0, 0) if no task differs between
     conditions.
     """
     n, conditions = values.shape
@@ -33,7 +33,8 @@ def spread_interval(values: NDArray[np.float64]) -> Interval:
     measured = float((deviations.mean(axis=0) ** 2).sum()) / scale
 
     def noncentrality(below: float) -> float:
-        """At which the measured value has this share of the distribution below it; 0 if that is so at none."""
+        """Return the noncentrality that puts the share `below` of the distribution below the measured value; 0 if none
+        does."""
 
         def missing(value: float) -> float:
             return float(ncx2.cdf(measured, freedom, value)) - below

@@ -1,4 +1,4 @@
-"""The mean over trainings that differ in their seed alone, played on the same tasks: both are samples, and crossed."""
+"""The mean over trainings that differ only in their seed, played on the same tasks: both are samples, and crossed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class SeedError:
     """Variances of the mean over trainings and tasks."""
 
     trainings: float
-    """Of the trainings' means, over their number: other seeds, the attempts' own part in it."""
+    """Variance of the trainings' means over their number: new seeds. Includes `attempts`."""
     tasks: float
-    """Of the tasks' means: other tasks, the same part in it again."""
+    """Variance of the tasks' means over their number: new tasks. Includes `attempts`."""
     attempts: float
-    """That part: what neither training nor task explains."""
+    """The part that neither the training nor the task explains."""
     count: int
-    """Trainings."""
+    """Number of trainings."""
 
 
 def seed_error(families: Sequence[Scores]) -> SeedError:
-    """Two-way random effects; differences between families are no error. Two trainings at least."""
+    """Split the variance by two-way random effects; differences between families are no error. Needs two trainings."""
     count, n = families[0].shape[0], sum(scores.shape[1] for scores in families)
     means = sum(scores.sum(axis=1) for scores in families) / n
     tasks = attempts = 0.0
@@ -48,7 +48,7 @@ def seed_error(families: Sequence[Scores]) -> SeedError:
 
 
 def mean_over_trainings(ends: Interval, mean: float, scores: Sequence[Scores]) -> Interval:
-    """`ends`, the interval of a rate over tasks alone, widened by what trainings add; within 0..1.
+    """Widen `ends`, the interval of a rate over tasks, by the variance between trainings; stays within 0..1.
 
     Variance: trainings + tasks - attempts, the analysis of several readers of the same cases (Obuchowski & Rockette,
     Communications in Statistics 24 (1995) 285-308), Student's t with the degrees of freedom of Hillis (Statistics in
@@ -63,12 +63,12 @@ def mean_over_trainings(ends: Interval, mean: float, scores: Sequence[Scores]) -
 
 @dataclass(frozen=True)
 class _Widening:
-    """What trainings add to an interval over tasks."""
+    """The amount by which trainings widen an interval over tasks."""
 
     variance: float
-    """Of the mean, over trainings and tasks."""
+    """Variance of the mean over trainings and tasks."""
     tasks: float
-    """The part of it that the interval over tasks has."""
+    """The part of `variance` that the interval over tasks already contains."""
     freedom: float
 
     @property
@@ -76,26 +76,27 @@ class _Widening:
         return float(student.ppf(0.975, self.freedom)) if self.freedom < inf else Z_95
 
     def of(self, ends: Interval, mean: float) -> Interval:
-        """The excess over the tasks' own width is joined to each end as in MOVER (Zou & Donner, Statistics in Medicine
-        27 (2008) 1693-1702), so that an interval near 0 or 1 stays lopsided. Never narrower than `ends`."""
+        """Add the excess over the tasks' own width to each limit as in MOVER (Zou & Donner, Statistics in Medicine 27
+        (2008) 1693-1702): an interval near 0 or 1 stays asymmetric. Never narrower than `ends`."""
         extra = sqrt(max(0.0, self.quantile**2 * self.variance - Z_95**2 * self.tasks))
         return mean - hypot(mean - ends[0], extra), mean + hypot(ends[1] - mean, extra)
 
 
 @dataclass(frozen=True)
 class TrainingsTest:
-    """Student's t of a difference between two means over trainings."""
+    """Student's t test of a difference between two means over trainings."""
 
     difference: float
     widening: _Widening
 
     def interval(self, ends: Interval) -> Interval:
-        """`ends`, over tasks or over kinds of tasks, widened by what trainings add; within -1..1."""
+        """Widen `ends`, an interval over tasks or kinds of tasks, by the variance between trainings; stays within
+        -1..1."""
         low, high = self.widening.of(ends, self.difference)
         return max(-1.0, low), min(1.0, high)
 
     def p(self, ends: Interval) -> float:
-        """Two-sided; below 0.05 where `interval` excludes 0, and only there."""
+        """Two-sided p, below 0.05 exactly if `interval` excludes 0."""
         low, high = self.widening.of(ends, self.difference)
         reach = self.difference - low if self.difference > 0 else high - self.difference
         if reach <= 0:
@@ -105,8 +106,8 @@ class TrainingsTest:
 
     @property
     def detectable(self) -> float | None:
-        """The smallest true difference that the test finds with 80 % power at 5 %, by its standard error: H. S. Bloom,
-        Evaluation Review 19 (1995) 547-556. None above 1."""
+        """The smallest true difference that the test detects with 80 % power at 5 %, by its standard error: H. S.
+        Bloom, Evaluation Review 19 (1995) 547-556. None above 1."""
         reach = self.widening.quantile + float(student.ppf(_POWER, self.widening.freedom))
         smallest = reach * sqrt(max(self.widening.variance, self.widening.tasks))
         return smallest if smallest <= 1 else None
@@ -115,12 +116,13 @@ class TrainingsTest:
 def compare_trainings(
     first: Sequence[Scores], second: Sequence[Scores], *, paired: bool = False, alone: bool = True
 ) -> TrainingsTest:
-    """Of second - first, over the same tasks, family by family; two trainings on one side at least.
+    """Test second - first over the same tasks, family by family; at least one side needs two trainings.
 
-    The variance between trainings is one for both sides, pooled, and its degrees of freedom are those of the test, as
-    if tasks were known: with Hillis's, which add the tasks' own, 8 to 14 % of tables of equal ways of training have a
-    false star at two and three seeds (benchmarks/coverage_trainings.py). `paired`: training by training (a
-    perturbation). A side with one training has the variance of the other, unless it was not trained (`alone` False).
+    The variance between trainings is pooled over both sides, and the test uses its degrees of freedom. Hillis's
+    degrees of freedom, which add those of the tasks, would give a false star in 8 to 14 % of tables of equal ways of
+    training at two and three seeds (benchmarks/coverage_trainings.py). `paired`: compare training by training (a
+    perturbation). A side with one training has the variance of the other side, unless it was not trained (`alone`
+    False).
     """
     sizes = [scores.shape[1] for scores in first]
     deltas = [b.mean(axis=0) - a.mean(axis=0) for a, b in zip(first, second, strict=True)]
