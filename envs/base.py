@@ -162,10 +162,6 @@ class TaskSuites:
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
     generate_kinds: Callable[[int, Collection[str]], Iterable[Task]] | None = None
     """(suite seed, kinds): the suite's tasks of these kinds alone, where all of them take minutes."""
-    distract: Callable[[Task, int], Task | None] | None = None
-    """(task of an open suite, N): the task with N objects more, and `distractor_rooms(N)` rooms where the family has
-    rooms, that its goal does not need. Goal and subgoals stay; the same arguments give the same task. None: they do not
-    fit. Only training asks: the harness proves what comes back, and evaluations never play it."""
     whole: frozenset[str] = frozenset()
     """Suites of every task that the simulator has: training data cannot keep away from them."""
     open_version: int = 1
@@ -316,8 +312,3 @@ def lazily(target: str) -> Callable[..., Any]:
 
 def _call(target: str, *args: Any) -> Any:
     return resolve_name(target)(*args)
-
-
-def distractor_rooms(objects: int) -> int:
-    """A room for every four objects begun."""
-    return -(-objects // 4)

@@ -22,7 +22,6 @@ SPEC = EnvSpec(
         expected={"agentboard": 134, "open": 134, "unwrapped": 134},
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.open.generator:generate"),
-        distract=lazily(f"{__name__}.open.generator:distract"),
         forms=lazily(f"{__name__}.forms:forms"),
         evaluated_names=lazily(f"{__name__}.forms:evaluated_names"),
         open_version=2,

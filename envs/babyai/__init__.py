@@ -18,7 +18,6 @@ SPEC = EnvSpec(
         expected={"agentboard": 112, "open": 112, "agentgym": 40},
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.open.generator:generate"),
-        distract=lazily(f"{__name__}.world:distract"),
         forms=lazily(f"{__name__}.forms:forms"),
         published_forms=lazily(f"{__name__}.forms:published_forms"),
         open_version=OPEN_VERSION,

@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from evalharness.envs.babyai.actions import NO_CHANGE, UNKNOWN, Actions, available, listing
-from evalharness.envs.babyai.distractors import NoRoomError
 from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, LEVELS
 from evalharness.envs.babyai.mission import milestones
 from evalharness.envs.babyai.observation import COMPLETED, describe
@@ -138,8 +137,8 @@ def _world_of(task: Task) -> World:
     if level not in AGENTGYM_LEVELS or not isinstance(seed, int):
         raise InvalidTaskError(f"{task.id} is not a BabyAI task: its payload needs a known level and a seed")
     try:
-        return World(level, seed, task.payload.get("parameters"), task.payload.get("distractors", 0))
-    except (TypeError, ValueError, NoRoomError) as error:
+        return World(level, seed, task.payload.get("parameters"))
+    except (TypeError, ValueError) as error:
         raise InvalidTaskError(f"{task.id}: no level can be made of its payload: {error!r}") from None
 
 

@@ -12,7 +12,7 @@ from evalharness.envs.base import Task, content_form, digest
 
 def forms(task: Task) -> list[str]:
     level, seed = str(task.payload["level"]), int(task.payload["seed"])
-    world = World(level, seed, task.payload.get("parameters"), task.payload.get("distractors", 0))
+    world = World(level, seed, task.payload.get("parameters"))
     return [*content_form(task), *_start_forms(world, level, seed)]
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from random import Random
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from evalharness.envs.babyai.actions import Moves
-from evalharness.envs.babyai.distractors import NoRoomError, scatter
 from evalharness.envs.babyai.levels import make_level
 from evalharness.envs.babyai.view import View, look
-from evalharness.envs.base import Task
 
 
 def clauses(instruction: Any) -> list[Any]:
@@ -52,15 +49,9 @@ class State(NamedTuple):
 class World:
     """A level of BabyAI from its first state on."""
 
-    def __init__(
-        self, level: str, seed: int, parameters: Mapping[str, Any] | None = None, distractors: int = 0
-    ) -> None:
-        """Raises NoRoomError."""
+    def __init__(self, level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> None:
         self.simulator = make_level(level, seed, parameters)
         self._clauses = clauses(self.simulator.instrs)
-        if distractors:
-            described = [clause.desc for clause in self._clauses if hasattr(clause, "desc")]
-            scatter(self.simulator, described, distractors, Random(f"{level}/{seed}/{distractors}"))
         self.view: View = look(self.simulator)
         self._doors = [
             thing for thing in self.simulator.grid.grid if thing is not None and thing.type == "door"
@@ -140,15 +131,3 @@ def _remember(clause: Any, memory: tuple[Any, ...]) -> None:
         clause.desc.obj_poss, clause.preCarrying = list(memory[0]), memory[1]
     else:
         clause.a_done, clause.b_done = memory
-
-
-def distract(task: Task, count: int) -> Task | None:
-    """`count` objects more, and rooms unless the mission speaks of any door; None where they do not fit."""
-    made = replace(task, payload={**task.payload, "distractors": count})
-    if task.suite != "open":
-        return None
-    try:
-        World(made.payload["level"], made.payload["seed"], made.payload.get("parameters"), count)
-    except NoRoomError:
-        return None
-    return made

@@ -19,7 +19,6 @@ SPEC = EnvSpec(
         expected={"agentboard": 20, "open": 20, "unwrapped": 20},
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.open.generator:generate"),
-        distract=lazily(f"{__name__}.open.distractors:distract"),
         forms=lazily(f"{__name__}.forms:forms"),
         open_version=2,
     ),

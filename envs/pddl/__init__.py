@@ -16,7 +16,6 @@ SPEC = EnvSpec(
         expected={"agentboard": 60, "open": 60},
         load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
         generate=lazily(f"{__name__}.open.generator:generate"),
-        distract=lazily(f"{__name__}.open.distractors:distract"),
         forms=lazily(f"{__name__}.open.form:forms"),
         published_forms=lazily(f"{__name__}.open.generator:excluded_forms"),
         open_version=2,

@@ -47,13 +47,6 @@ def add_options(parser: CommandParser) -> None:
         "other words for the actions, as in `run --perturb`; random: drawn for each episode of `train`",
     )
     argument(serve, "--seed N", "seed for the words of --perturb random", default=0)
-    argument(
-        serve,
-        "--distractors N",
-        "add to each task of `train` N objects that the goal does not need, and a room for every "
-        "four objects",
-        default=0,
-    )
     argument(serve, "--prompts DIR", "folder with your own prompt files, as in `run --prompts`")
     argument(
         serve,
@@ -106,7 +99,6 @@ def run(args: argparse.Namespace) -> int:
         else (),
         suite=args.suite,
         allow_eval_tasks=args.allow_eval_tasks,
-        distractors=args.distractors,
     )
     options = ServeOptions(
         args.family,

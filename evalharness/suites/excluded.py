@@ -107,6 +107,4 @@ def task_forms(spec: EnvSpec, task: Task) -> list[str]:
         own = spec.suites.forms(task)
     except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):
         own = []
-    # Those of the task that one with distractors was made of: where that is refused, so is this.
-    base = task.payload.get("forms_without_distractors", ())
-    return sorted({*own, *content_form(task), *base})
+    return sorted({*own, *content_form(task)})

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 
-from evalharness.envs.alfworld.open.households import Household, household_of, subgoals
-from evalharness.envs.alfworld.open.oracle import TREATED_AT, errand, kind_in
+from evalharness.envs.alfworld.open.households import Household, subgoals
+from evalharness.envs.alfworld.open.oracle import errand, kind_in
 from evalharness.envs.alfworld.open.rooms import (
     CLEANABLE,
     CLEANED_AT,
@@ -25,7 +24,7 @@ from evalharness.envs.alfworld.open.rooms import (
     LAMP,
     ROOMS,
 )
-from evalharness.envs.base import MAX_TURNS, MIN_TURNS, Task, distractor_rooms
+from evalharness.envs.base import MAX_TURNS, MIN_TURNS, Task
 from evalharness.envs.difficulty import difficulty, search_bits
 from evalharness.envs.frozen import FROZEN_SEED
 
@@ -159,39 +158,3 @@ def _choices(
             targets = [place for place in places if place in receptacles and place not in lies_in[thing]]
         found += [(thing, target) for target in targets]
     return found
-
-
-_NEEDED_PLACES = frozenset(place for places in TREATED_AT.values() for place in places)
-
-
-def distract(task: Task, count: int) -> Task | None:
-    """`count` things of other kinds than the goal's, and receptacles of other kinds than its target, in which some of
-    the things lie: none is needed. None for a published task, which is no household of ours."""
-    if "household" not in task.payload:
-        return None
-    home = household_of(task)
-    room, random = ROOMS[home.room], Random(f"alfworld distractors {count} {task.content_hash}")
-    receptacles = dict(home.receptacles)
-    spare = [kind for kind in room.receptacles if kind not in _NEEDED_PLACES | {home.target_type}]
-    for _ in range(distractor_rooms(count)):
-        kind = random.choice(spare)
-        receptacles[kind] = receptacles.get(kind, 0) + 1
-    inside = {place: list(things) for place, things in home.contents.items()}
-    numbers: dict[str, int] = {}
-    for name in (thing for things in inside.values() for thing in things):
-        kind, number = kind_in(name), int(name.rpartition(" ")[2])
-        numbers[kind] = max(numbers.get(kind, 0), number)
-    others = [
-        (thing, open_to)
-        for thing, places in room.places.items()
-        if thing != home.object_type and (open_to := [place for place in places if place in receptacles])
-    ]
-    for _ in range(count):
-        thing, open_to = random.choice(others)
-        kind = random.choice(open_to)
-        numbers[thing] = numbers.get(thing, 0) + 1
-        place = f"{kind} {random.randint(1, receptacles[kind])}"
-        inside.setdefault(place, []).append(f"{thing} {numbers[thing]}")
-    made = replace(home, receptacles=receptacles)
-    made = replace(made, contents={place: tuple(inside[place]) for place in made.places if place in inside})
-    return replace(task, payload=made.payload())

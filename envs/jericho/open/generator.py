@@ -22,7 +22,6 @@ from evalharness.envs.base import InvalidTaskError, Task
 from evalharness.envs.difficulty import difficulty, search_bits
 from evalharness.envs.frozen import FROZEN_SEED
 from evalharness.envs.jericho.open.compiler import STORIES, compile_story, find_compiler
-from evalharness.envs.jericho.open.distractors import quest_with
 from evalharness.envs.jericho.open.quest_source import quest_source
 from evalharness.envs.jericho.open.quests import quests_of
 
@@ -104,7 +103,7 @@ def story_of(task: Task) -> Path:
             raise InvalidTaskError(
                 f"{task.id}: this version makes another quest {number} of suite seed {seed}"
             )
-        return _compiled(seed, number, int(task.payload.get("distractors", 0)))
+        return _compiled(seed, number)
     path = STORIES / str(task.payload["story"])
     if not path.is_file():
         raise InvalidTaskError(f"{path} is missing: install evalharness again")
@@ -112,9 +111,9 @@ def story_of(task: Task) -> Path:
 
 
 @cache
-def _compiled(seed: int, number: int, distractors: int) -> Path:
+def _compiled(seed: int, number: int) -> Path:
     """In the user's cache folder under its hash. The rename makes two workers that compile at once harmless."""
-    story = compile_story(quest_source(quest_with(seed, number, distractors)))
+    story = compile_story(quest_source(quests_of(seed)[number]))
     folder = cache_folder() / "stories"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(story).hexdigest()}.z5"

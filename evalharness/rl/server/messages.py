@@ -83,7 +83,6 @@ class EpisodeState(_Strict):
     words: dict[str, Any] | None = Field(
         default=None, description="What was drawn for this episode, where its words were (--perturb random)"
     )
-    distractors: int = Field(default=0, description="Objects that the goal does not need (--distractors)")
     evaluation_tasks: bool = Field(
         default=False, description="Tasks of evaluations are served (--allow-eval-tasks)"
     )

@@ -177,7 +177,6 @@ class ClientSession:
             max_turns=self.service.rules.turn_limits[task.family],
             perturbation=episode.surface.name,
             words=words_of(episode.surface),
-            distractors=task.payload.get("distractors", 0),
             evaluation_tasks=self.service.table.evaluated,
         ).model_dump()
 

@@ -10,7 +10,6 @@ from typing import Literal
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Suite, Task
-from evalharness.suites.distractors import LEFT_OUT, check_distractors, with_distractors
 from evalharness.suites.excluded import PUBLISHED, Excluded, excluded
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.selection import family_tasks
@@ -42,8 +41,6 @@ class Wanted:
     suite: Suite = "open"
     """Where the tasks of `train` come from; every other suite than `open` is an evaluation's."""
     allow_eval_tasks: bool = False
-    distractors: int = 0
-    """Objects that the tasks of `train` have and their goals do not need."""
 
 
 @dataclass
@@ -126,9 +123,6 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
     such tasks in different suites the one that comes later; validation comes first. Raises UserError.
     """
     evaluated = refuse_evaluations(wanted)
-    check_distractors(wanted.families, wanted.distractors)
-    if evaluated and wanted.distractors:
-        raise UserError("--distractors is for training tasks alone; leave --allow-eval-tasks out")
     # Nothing is made that nobody asked for.
     splits: dict[str, list[Served]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
     for spec in wanted.families:
@@ -144,10 +138,7 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
         if wanted.suite == "open":
             for seed in wanted.train_seeds:
                 tasks = family_tasks(spec, "open", data, seed)
-                varied = with_distractors(spec, seed, tasks, wanted.distractors, note)
-                if barred is not None and (lost := len(tasks) - len(varied)):
-                    barred.refused[LEFT_OUT] += lost
-                splits["train"] += _fresh("train", varied, barred)
+                splits["train"] += _fresh("train", tasks, barred)
         else:
             tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
             splits["train"] += [Served(task) for task in tasks]

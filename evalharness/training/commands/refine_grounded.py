@@ -65,12 +65,6 @@ def register(commands: Commands) -> None:
         "--perturb NAME",
         "word the actions differently, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
     )
-    argument(
-        parser,
-        "--distractors N",
-        "add to each task N objects that the goal does not need, and a room for every four objects",
-        default=0,
-    )
     argument(parser, "--max-turns N", "maximum number of turns, errors included (default: as in a run)")
     argument(parser, "--workers N", "processes of each family (default: cores)")
     argument(parser, "--force", "overwrite FILE if it was made with other options")
@@ -127,7 +121,6 @@ def _order(args: argparse.Namespace) -> Order:
         search=args.search,
         kinds=tuple(sorted({name.strip() for name in args.kinds.split(",") if name.strip()})),
         perturb=training_name(args.perturb),
-        distractors=args.distractors,
         max_turns=args.max_turns or MAX_TURNS,
         exclude_suite_seeds=excluded_seeds(args),
     )

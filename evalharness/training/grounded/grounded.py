@@ -23,7 +23,6 @@ from evalharness.models.base import Environment
 from evalharness.protocol.drawn import draw_name, fixed_name, surface_named
 from evalharness.protocol.perturb import RANDOM, PlayedSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.suites.distractors import check_distractors
 from evalharness.suites.excluded import excluded
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.conversation import Conversation, manifest_path, read_manifest, write_data
@@ -50,8 +49,6 @@ class Order:
     """Of tasks. Empty: all."""
     perturb: str | None = None
     """`random`: drawn for each trajectory."""
-    distractors: int = 0
-    """Objects that each task has and its goal does not need."""
     max_turns: int = MAX_TURNS
     exclude_suite_seeds: tuple[int, ...] = ()
     """Open suites whose tasks are not used, nor what is the same, besides seed 0."""
@@ -91,7 +88,6 @@ async def make(
 ) -> dict[str, Any]:
     """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
     check(order)
-    check_distractors([specs[family] for family in order.families], order.distractors)
     progress = progress or order.counts()
     fingerprint = {
         "order": asdict(order),
@@ -161,7 +157,6 @@ class _Family(FamilyMaking):
             self._tasks_needed,
             frozenset(order.kinds),
             frozenset(order.exclude_suite_seeds),
-            order.distractors,
         )
 
     def _tasks_needed(self) -> int:

@@ -115,7 +115,6 @@ def _conversation(
         task_forms=task_forms(stage.spec, task),
         variant=variant,
         perturbation=episode.perturbation,
-        distractors=task.payload.get("distractors", 0),
         rules=[_rule(turn) for turn in turns],
         **facts,
     )

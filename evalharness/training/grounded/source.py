@@ -11,7 +11,6 @@ from random import Random
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.suites.distractors import LEFT_OUT, with_distractors
 from evalharness.suites.excluded import Excluded
 from evalharness.suites.open import FROZEN_SEED, load_open, read_frozen
 
@@ -36,8 +35,6 @@ class TaskSource:
     """Of tasks. Empty: all."""
     passed_over: frozenset[int] = frozenset()
     """Suite seeds that give no tasks."""
-    distractors: int = 0
-    """Objects that each task has and its goal does not need."""
     _building: dict[int, asyncio.Task[list[Task]]] = field(default_factory=dict)
 
     async def tasks(self) -> AsyncGenerator[tuple[int, Task]]:
@@ -91,16 +88,7 @@ class TaskSource:
                 self.note(f"making the suite of seed {seed}: {self.spec.title}")
                 await _build(self.spec, seed)
                 self.note("")
-        tasks = await asyncio.to_thread(load_open, self.spec, seed, self.note)
-        if not self.distractors:
-            return tasks
-        async with self.builders:
-            varied = await asyncio.to_thread(
-                with_distractors, self.spec, seed, tasks, self.distractors, self.note
-            )
-        if lost := len(tasks) - len(varied):
-            self.excluded.refused[LEFT_OUT] += lost
-        return varied
+        return await asyncio.to_thread(load_open, self.spec, seed, self.note)
 
     async def close(self) -> None:
         for task in self._building.values():

@@ -237,7 +237,7 @@ def test_a_foreign_task_is_refused_in_words() -> None:
     with pytest.raises(InvalidTaskError, match="call reset"):
         env.step("turn left")
     odd = {"level": "GoToRedBall", "seed": 3}
-    for more in ({"parameters": {"no": 1}}, {"parameters": 5}, {"distractors": "many"}):
+    for more in ({"parameters": {"no": 1}}, {"parameters": 5}):
         task = Task("x/open/0", "babyai", "open", 0, "", "easy", kind="GoToRedBall", payload=odd | more)
         with pytest.raises(InvalidTaskError, match="no level can be made of its payload"):
             env.reset(options={"task": task})

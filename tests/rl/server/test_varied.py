@@ -1,4 +1,4 @@
-"""`env serve --perturb random --distractors N` over a real socket, in a real family."""
+"""`env serve --perturb random` over a real socket, in a real family."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def said_in_both_words(url: str, drawn: list[tuple[str, dict[str, Any]]]) 
 
 async def test_episodes_differ_in_their_words_and_the_same_seed_gives_the_same(tmp_path: Path) -> None:
     environment = surroundings(tmp_path)
-    with serving(environment, *OPTIONS, "--distractors", 3) as server:
+    with serving(environment, *OPTIONS) as server:
         drawn = await openings(server.url)
         plain = await openings(server.url, "validation")
         refused = await said_in_both_words(server.url, drawn)
@@ -66,23 +66,21 @@ async def test_episodes_differ_in_their_words_and_the_same_seed_gives_the_same(t
     for text, state in drawn:
         surface = surface_named(SPEC, state["perturbation"])
         assert state["words"] == words_of(surface)
-        assert state["distractors"] == 3
         listed = "\n".join(f"- {surface.perturbed.templates[name]}" for name in state["words"]["listed"])
         assert listed in text
     usual = load_prompt(SPEC).instruction_text(PlayedSurface(SPEC).perturbed)
     assert len({text for text, _ in plain}) == 1
     assert usual in plain[0][0]
-    assert [(s["perturbation"], s["words"], s["distractors"]) for _, s in plain] == [(None, None, 0)] * 3
-    with serving(environment, *OPTIONS, "--distractors", 3) as server:
+    assert [(s["perturbation"], s["words"]) for _, s in plain] == [(None, None)] * 3
+    with serving(environment, *OPTIONS) as server:
         assert await openings(server.url) == drawn
-    with serving(environment, *OPTIONS, "--distractors", 3, "--seed", 5) as server:
+    with serving(environment, *OPTIONS, "--seed", 5) as server:
         other = await openings(server.url)
     assert all(one != two for (one, _), (two, _) in zip(drawn, other, strict=True))
 
 
 def test_tasks_of_evaluations_are_served_in_no_drawn_words(tmp_path: Path) -> None:
-    for option in (("--perturb", "random"), ("--distractors", 3)):
-        served = ("env", "serve", "pddl", "--train-seeds", 0, "--allow-eval-tasks", *option)
-        done = evalharness(surroundings(tmp_path, again=True), *served)
-        assert done.returncode == 2
-        assert "is for training tasks alone; leave --allow-eval-tasks out" in " ".join(done.stderr.split())
+    served = ("env", "serve", "pddl", "--train-seeds", 0, "--allow-eval-tasks", "--perturb", "random")
+    done = evalharness(surroundings(tmp_path, again=True), *served)
+    assert done.returncode == 2
+    assert "is for training tasks alone; leave --allow-eval-tasks out" in " ".join(done.stderr.split())
