@@ -1,19 +1,15 @@
-"""Where options come from beside flags: a YAML file with `${VAR}`, variables `EVALHARNESS_*`; hints on OPENAI_*."""
+"""Where options come from beside flags: a YAML file with `${VAR}`; hints on OPENAI_*."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError, close_to
+from evalharness.base.errors import UserError
 from evalharness.base.yaml_lines import load_yaml
 
-PREFIX = "EVALHARNESS_"
-_NOT_DEFAULTS = frozenset({"output", "vllm"})
-"""One folder for every run would be none's; `EVALHARNESS_VLLM` is one of several places where a vLLM is looked for."""
 _REFERENCE = re.compile(r"(\$?)\$\{(\w+)\}")
 
 
@@ -54,38 +50,6 @@ def quoted(value: Any) -> Any:
     if isinstance(value, list):
         return [quoted(each) for each in value]
     return re.sub(r"\$\{(?=\w+\})", "$${", value) if isinstance(value, str) else value
-
-
-def environment_defaults(names: Collection[str], mappings: Collection[str] = ()) -> dict[str, Any]:
-    """Option -> what its variable says: `EVALHARNESS_MAX_TOKENS=1024`. `mappings`: options that are NAME=VALUE, with
-    commas between several."""
-    found: dict[str, Any] = {}
-    for name in names:
-        text = os.environ.get(variable_of(name))
-        if not text or name in _NOT_DEFAULTS:
-            continue
-        if name not in mappings:
-            found[name] = text
-            continue
-        pairs = [pair.partition("=") for pair in text.split(",")]
-        if any(not key.strip() or not value.strip() for key, _, value in pairs):
-            raise UserError(f"{variable_of(name)}={text} is not NAME=VALUE,NAME=VALUE")
-        found[name] = {key.strip(): value.strip() for key, _, value in pairs}
-    return found
-
-
-def variable_of(option: str) -> str:
-    return PREFIX + option.upper()
-
-
-def mistyped_variables(names: Collection[str]) -> list[str]:
-    """A line for each variable that is nearly the name of an option's."""
-    known = [variable_of(name) for name in names if name not in _NOT_DEFAULTS]
-    lines = []
-    for given in sorted(os.environ):
-        if given.startswith(PREFIX) and given not in known and (meant := close_to(given, known, 0.9)):
-            lines.append(f"{given} is set and means nothing; did you mean {meant}?")
-    return lines
 
 
 def openai_hint(model: str | None = None) -> str:

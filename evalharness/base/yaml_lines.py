@@ -92,7 +92,7 @@ def load_yaml(path: Path, what: str, missing: str | None = None) -> Any:
 
 
 def load_model(path: Path, kind: type[M], what: str, missing: str | None = None) -> tuple[M, bytes]:
-    """(what a person's file says, its bytes). Raises UserError as `load_yaml`, with line and key of wrong values."""
+    """(what a person's file says, its bytes). Raises UserError as `load_yaml`, with the keys of wrong values."""
     from pydantic import ValidationError
 
     raw = b""
@@ -102,7 +102,7 @@ def load_model(path: Path, kind: type[M], what: str, missing: str | None = None)
     except FileNotFoundError:
         raise UserError(missing or f"{what}: no such file") from None
     except ValidationError as error:
-        problem = _value_problems(error, raw, kind)
+        problem = _value_problems(error, kind)
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
         problem = syntax_problem(error)
     raise UserError(f"{what} is not usable: {problem}")
@@ -126,24 +126,19 @@ def syntax_problem(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def _value_problems(error: ValidationError, raw: bytes, kind: type[BaseModel]) -> str:
-    """Of values that are not what they should be: `line 3, example.steps.0.action: ...` for the first few. An unknown
-    key is answered with the nearest of those that may stand there."""
-    root = yaml.compose(raw, Loader=yaml.SafeLoader)
+def _value_problems(error: ValidationError, kind: type[BaseModel]) -> str:
+    """Of the first values that are not what they should be: `example.steps.0.action: is missing; ...`. An unknown key
+    is answered with the nearest of those that may stand there."""
     found = []
     for problem in error.errors():
-        loc = problem["loc"]
-        line = _line_of(root, loc)
         what = {_MISSING: "is missing", _UNKNOWN: "no such key"}.get(problem["type"], problem["msg"])
-        if problem["type"] == _UNKNOWN and (names := _keys_at(kind, loc[:-1])):
-            what += nearest(str(loc[-1]), names)
         what = what.removeprefix("Value error, ")
-        words = (name if name.isprintable() else ascii(name) for name in map(str, loc))
+        if problem["type"] == _UNKNOWN and (names := _keys_at(kind, problem["loc"][:-1])):
+            what += nearest(str(problem["loc"][-1]), names)
+        words = (name if name.isprintable() else ascii(name) for name in map(str, problem["loc"]))
         place = ".".join(name[:_LONGEST_NAME] for name in words) or "the file"
-        found.append((line, f"line {line}, {place}: {what[0].lower()}{what[1:]}"))
-    found.sort()
-    shown = [text for _, text in found[:3]]
-    return "; ".join(shown) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+        found.append(f"{place}: {what[0].lower()}{what[1:]}")
+    return "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
 
 
 def _keys_at(kind: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
@@ -155,20 +150,3 @@ def _keys_at(kind: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
             return []
         kind = inner
     return [field.alias or name for name, field in kind.model_fields.items()]
-
-
-def _line_of(node: yaml.Node | None, loc: Sequence[int | str]) -> int:
-    """The line of the innermost key of `loc` that is there, from 1."""
-    line = 1
-    for part in loc:
-        if isinstance(node, yaml.MappingNode):
-            pair = next(((key, value) for key, value in node.value if key.value == str(part)), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-        else:
-            break
-    return line

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -13,8 +12,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import at_least
-from evalharness.base.redaction import know_words
-from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
 from evalharness.cli.output import note
 from evalharness.cli.parser import argument, number, whole_number, with_default
@@ -116,28 +113,6 @@ def help_of(field: FieldInfo, own_default: Any = None) -> str:
     return text if field.is_required() else with_default(text, default)
 
 
-def _from_environment(taken: set[str]) -> dict[str, Any]:
-    """What `EVALHARNESS_*` says of options that neither a flag nor a file names; a line says which they are."""
-    from evalharness.models.api_key import may_be_a_key
-
-    names = [name for name, field in OPTIONS.items() if not option_of(field).no_flag]
-    mappings = {name for name in names if get_origin(_kind(OPTIONS[name].annotation)) is dict}
-    for line in mistyped_variables(names):
-        note(line)
-    found = environment_defaults([name for name in names if name not in taken], mappings)
-    if found:
-        values = {name: os.environ[variable_of(name)] for name in found}
-        for value in values.values():
-            know_words(value)
-        if "api_key_env" in values and may_be_a_key(values["api_key_env"]):
-            values["api_key_env"] = "(not shown)"
-        if "header" in values:
-            values["header"] = "(not shown)"
-        used = " ".join(f"{variable_of(name)}={value}" for name, value in values.items())
-        note(f"from the environment: {used}")
-    return found
-
-
 def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = None, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides; `usual`: its
     defaults, in place of the fields' and of a protocol's."""
@@ -145,17 +120,12 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
     in_file = options_in(args.config)
-    defaults = _from_environment(
-        taken={*in_file, *(key for key, value in (flags | own).items() if value is not None)}
-    )
-    given = {key for key, value in flags.items() if value is not None} | in_file.keys() | defaults.keys()
+    given = {key for key, value in flags.items() if value is not None} | in_file.keys()
     flags |= {key: value for key, value in (usual or {}).items() if key not in given}
-    protocol = stated_options(
-        {**defaults, **in_file, **{k: v for k, v in (flags | own).items() if v is not None}}
-    )
-    if not {"suite"} & {*in_file, *defaults, *protocol} and not args.suite:
+    protocol = stated_options({**in_file, **{k: v for k, v in (flags | own).items() if v is not None}})
+    if "suite" not in {*in_file, *protocol} and not args.suite:
         flags["suite"] = chosen_suite(args, data_folder(args))
-    config = make_config(flags | own, args.config, defaults)
+    config = make_config(flags | own, args.config)
     for line in config.doubts():
         note(line)
     try:

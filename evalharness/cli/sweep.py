@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.cli.common import add_csv_option
-from evalharness.cli.output import note, results_console, write_csv, write_json
+from evalharness.cli.output import results_console, write_csv, write_json
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, run_study
 
@@ -64,7 +64,6 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.settings import environment_defaults, variable_of
     from evalharness.config import SelectionConfig, make_part, options_in
 
     in_file = options_in(args.config)
@@ -73,8 +72,6 @@ def run(args: argparse.Namespace) -> int:
     if args.over:
         return run_agents(args)
     tasks = args.tasks or in_file.get("tasks")
-    if not tasks and (tasks := environment_defaults(["tasks"]).get("tasks")):
-        note(f"from the environment: {variable_of('tasks')}={tasks}")
     if not tasks:
         raise UserError("--tasks FAMILY is missing: a sweep over perturbations is of one family")
     args.tasks = make_part(SelectionConfig, {"tasks": tasks}).tasks
@@ -166,14 +163,11 @@ def _agent_columns(args: argparse.Namespace) -> Runs:
 
 
 def _refuse_elsewhere(args: argparse.Namespace, *options: str) -> None:
-    """Raises UserError for what the configuration file or a variable sets and `--over` would replace."""
-    from evalharness.base.settings import environment_defaults, variable_of
+    """Raises UserError for what the configuration file sets and `--over` would replace."""
     from evalharness.config import options_in
 
     in_file = options_in(args.config)
-    variables = environment_defaults(options)
     found = [f"{name} in {args.config}" for name in options if in_file.get(name)]
-    found += [variable_of(name) for name in variables]
     if found:
         raise UserError(f"--over {args.over} and {found[0]} exclude each other")
 

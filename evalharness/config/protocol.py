@@ -38,11 +38,10 @@ def stated_options(given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in stated.items() if name not in without}
 
 
-def with_protocol(given: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """`given` over what its protocol says over `defaults`; an agent's options one by one. Raises UserError."""
-    whole = {**(defaults or {}), **given}
-    stated = stated_options(whole)
-    options = {**(defaults or {}), **stated, **given}
+def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` over what its protocol says; an agent's options one by one. Raises UserError."""
+    stated = stated_options(given)
+    options = {**stated, **given}
     if "agent_option" in stated and isinstance(given.get("agent_option", {}), Mapping):
         options["agent_option"] = {**stated["agent_option"], **given.get("agent_option", {})}
     return options

@@ -220,17 +220,14 @@ def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
     return {"model": f"{EXTERNAL}{name}"} | options
 
 
-def make_config(
-    flags: dict[str, Any], config_file: Path | None = None, defaults: Mapping[str, Any] | None = None
-) -> RunConfig:
-    """Flags over file over what their protocol says over `defaults` over those of the fields. Raises UserError naming
-    the option that is wrong."""
+def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:
+    """Flags over file over what their protocol says. Raises UserError naming the option that is wrong."""
     given = options_in(config_file)
     typed = {key: value for key, value in flags.items() if value is not None}
     if config_file is not None:
         _refuse_code(config_file, {key: value for key, value in given.items() if key not in typed})
     given |= typed
-    values = with_protocol(given, defaults)
+    values = with_protocol(given)
     if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
         values.pop("model", None)  # one that stands in a file is for other agents
     elif "model" not in values:

@@ -2,7 +2,6 @@
 what of a family is there, and whether each file is the one that was published.
 
 The hashes are facts about files that the user supplies; the files themselves are never part of the project.
-`evalharness/data/make_table.py` wrote the hashes, from a complete copy of the data.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness.base.errors import DamageWarning, UserError, nearest
+from evalharness.base.errors import DamageWarning, UserError
 from evalharness.base.reading import open_file, read_bytes, read_known, read_object
 from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, SUMMARY, read_manifest
@@ -25,7 +25,7 @@ _WORST: tuple[State, ...] = ("running", "damaged", "part")
 
 
 @dataclass(frozen=True)
-class Listed:
+class RunEntry:
     """A run, or a study with its runs."""
 
     folder: Path
@@ -49,7 +49,7 @@ class Listed:
     labels: Mapping[str, str] = field(default_factory=dict)
     study: str | None = None
     """Which kind of study."""
-    runs: tuple[Listed, ...] = ()
+    runs: tuple[RunEntry, ...] = ()
     why: str = ""
     """It is damaged."""
 
@@ -82,7 +82,7 @@ def is_being_written(folder: Path) -> bool:
     return any(words[1:2] == ["FLOCK"] and int(words[5].rpartition(":")[2]) in inodes for words in held)
 
 
-def listed(folder: Path) -> list[Listed]:
+def list_folder(folder: Path) -> list[RunEntry]:
     """Every run and study at or below `folder`, by path."""
     return [_study(one) if (one / STUDY).is_file() else _run(one) for one in below(folder) if _is_ours(one)]
 
@@ -107,7 +107,7 @@ def _lines(path: Path) -> int:
         return 0
 
 
-def _run(folder: Path) -> Listed:
+def _run(folder: Path) -> RunEntry:
     try:
         manifest = read_manifest(folder)
         config = manifest.config
@@ -115,9 +115,9 @@ def _run(folder: Path) -> Listed:
         done, episodes = _lines(folder / EPISODES), tasks * config.samples
         scores = _scores(folder) if done else {}
     except UserError as error:
-        return Listed(folder, "damaged", why=str(error))
+        return RunEntry(folder, "damaged", why=str(error))
     state: State = "running" if is_being_written(folder) else "complete" if done >= episodes else "part"
-    return Listed(
+    return RunEntry(
         folder,
         state,
         model=manifest.model_name,
@@ -161,20 +161,20 @@ def _of_summary(summary: Summary) -> dict[str, dict[str, float]]:
     return scores
 
 
-def _study(folder: Path) -> Listed:
+def _study(folder: Path) -> RunEntry:
     try:
         study = read_study(folder)
         assert study is not None
         runs = [_run(folder / path) for path in study[1].values() if (folder / path / MANIFEST).is_file()]
     except UserError as error:
-        return Listed(folder, "damaged", why=str(error))
+        return RunEntry(folder, "damaged", why=str(error))
     states: set[State] = {run.state for run in runs}
     if is_being_written(folder):
         states.add("running")
     if read_known(folder / STUDY).get("left"):
         states.add("part")
     state: State = next((worst for worst in _WORST if worst in states), "complete")
-    return Listed(
+    return RunEntry(
         folder,
         state,
         model=_joined(run.model for run in runs),
@@ -194,50 +194,20 @@ def _joined(values: Any) -> str:
     return ", ".join(dict.fromkeys(filter(None, values)))
 
 
-SORTS = ("played", "folder", "model", "suite", "state", "done", "success", "progress")
-_FILTERS = ("folder", "model", "suite", "state", "perturbation", "family", "study")
+def newest_first(entries: Iterable[RunEntry], texts: Sequence[str]) -> list[RunEntry]:
+    """The entries that contain every text in a column or a label, whatever its case."""
+    kept = [e for e in entries if all(_mentions(e, text.lower()) for text in texts)]
+    return sorted(kept, key=lambda entry: (-entry.played, str(entry.folder)))
 
 
-def chosen(
-    entries: Sequence[Listed], filters: Sequence[str], sort: str, *, reverse: bool = False
-) -> list[Listed]:
-    """Those that all of `filters` fit, `TEXT` or `KEY=TEXT` (a key of `_FILTERS`, or of a label), sorted: names from A,
-    numbers and dates from the largest. Raises UserError for a key that nothing has."""
-    known = {*_FILTERS, *(key for entry in entries for key in entry.labels)}
-    kept = list(entries)
-    for text in filters:
-        key, equals, value = text.partition("=")
-        if equals and key not in known:
-            raise UserError(f"--filter {text}: no run has {key!r}{nearest(key, sorted(known))}")
-        kept = [e for e in kept if _fits(e, key, value) or (not equals and _mentions(e, text))]
-    numeric = sort in ("played", "done", "success", "progress")
-    return sorted(kept, key=lambda entry: _sort_key(entry, sort), reverse=numeric != reverse)
-
-
-def _facts(entry: Listed) -> dict[str, str]:
-    return {
-        "folder": str(entry.folder),
-        "model": entry.model,
-        "suite": entry.suite,
-        "state": entry.state,
-        "perturbation": entry.perturbation or "none",
-        "family": " ".join(entry.families),
-        "study": entry.study or "none",
-    } | dict(entry.labels)
-
-
-def _fits(entry: Listed, key: str, value: str) -> bool:
-    return bool(value) and value.lower() in _facts(entry).get(key, "").lower()
-
-
-def _mentions(entry: Listed, text: str) -> bool:
-    return any(text.lower() in value.lower() for value in _facts(entry).values())
-
-
-def _sort_key(entry: Listed, sort: str) -> Any:
-    if sort in _MEASURES:
-        value = entry.headline(sort)
-        return (value is not None, value or 0.0, str(entry.folder))
-    if sort in ("played", "done"):
-        return (getattr(entry, sort), str(entry.folder))
-    return (str(getattr(entry, sort)).lower(), str(entry.folder))
+def _mentions(entry: RunEntry, text: str) -> bool:
+    columns = (
+        str(entry.folder),
+        entry.model,
+        entry.suite,
+        entry.state,
+        entry.perturbation or "",
+        entry.study or "",
+    )
+    labels = (f"{key}={value}" for key, value in entry.labels.items())
+    return any(text in value.lower() for value in (*columns, *entry.families, *labels))

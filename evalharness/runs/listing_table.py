@@ -14,7 +14,7 @@ from rich.text import Text
 from evalharness.base.terminal import line
 from evalharness.base.text import fold, pieces, printable
 from evalharness.results.score import ESTIMATED, HELD_OUT
-from evalharness.runs.listing import Listed
+from evalharness.runs.listing import RunEntry
 
 PART, ESTIMATE = "\u2020", "\u2021"
 _MARKS = {
@@ -27,7 +27,7 @@ _STYLES = {"complete": "", "running": "cyan", "part": "yellow", "damaged": "red"
 _NAMES, _NUMBERS = ("folder", "model", "suite"), ("done", "played", "success %", "progress")
 
 
-def print_runs(console: Console, entries: Sequence[Listed]) -> None:
+def print_runs(console: Console, entries: Sequence[RunEntry]) -> None:
     names = [
         [printable(text, single_line=True) for text in (_path(one.folder), one.model, _what(one))]
         for one in entries
@@ -74,7 +74,7 @@ def _path(folder: Path) -> str:
     return near if len(near) < len(str(folder)) else str(folder)
 
 
-def _what(entry: Listed) -> str:
+def _what(entry: RunEntry) -> str:
     families = entry.families[0] if len(entry.families) == 1 else ""
     parts = [entry.suite, families, entry.perturbation or ""]
     if entry.study:
@@ -82,7 +82,7 @@ def _what(entry: Listed) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _done(entry: Listed) -> str:
+def _done(entry: RunEntry) -> str:
     if entry.state == "damaged" and not entry.runs:
         return "damaged"
     share = str(entry.episodes) if entry.done >= entry.episodes else f"{entry.done}/{entry.episodes}"
@@ -97,7 +97,7 @@ def _day(played: float) -> str:
     return time.strftime("%m-%d %H:%M" if then.tm_year == now.tm_year else "%Y-%m-%d", then)
 
 
-def _score(entry: Listed, measure: str) -> str:
+def _score(entry: RunEntry, measure: str) -> str:
     if entry.runs:
         values = [value for run in entry.runs if (value := run.headline(measure)) is not None]
         if not values:
@@ -110,7 +110,7 @@ def _score(entry: Listed, measure: str) -> str:
     return f"{100 * value:.1f}{_mark_of(entry)}"
 
 
-def _mark_of(entry: Listed) -> str:
+def _mark_of(entry: RunEntry) -> str:
     """Of a study: where all its runs have the mark."""
     if entry.runs:
         marks = {_mark_of(run) for run in entry.runs}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from agent_contract import PROMPT, check_agent
 
 from evalharness.agents.base import Agent, EpisodeStart, Said
 from evalharness.agents.react import ActAgent
 from evalharness.agents.registry import OURS, agent_named
 from evalharness.agents.window import WindowAgent, WindowOptions
 from evalharness.base.errors import UserError
-from evalharness.checks.agents import PROMPT, check_agent
 from evalharness.envs.surface import ActionSurface
 
 OPTIONS: dict[str, list[Any]] = {

@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from agent_contract import _SPEC, PROMPT, Replies, Rooms
 
 from evalharness.agents.base import Agent, EpisodeStart, Request, Said
 from evalharness.agents.react import ReactAgent
-from evalharness.checks.agents import _SPEC, PROMPT, Replies, Rooms
 from evalharness.envs.base import Task
 from evalharness.play.loop import play
 from evalharness.protocol.perturb import PlayedSurface

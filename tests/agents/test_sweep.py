@@ -14,7 +14,7 @@ from chat_server import ChatServer
 from command_line import evalharness
 
 from evalharness.cli import main
-from evalharness.runs.listing import State, listed
+from evalharness.runs.listing import State, list_folder
 
 OVER = "agent=react,window,window+history=1"
 
@@ -43,7 +43,7 @@ async def test_agents_are_runs_of_one_study_each_paired_with_the_first(
 
     def watched(request: dict[str, Any]) -> str:
         if (folder / "study.json").exists():
-            states.append(listed(folder)[0].state)
+            states.append(list_folder(folder)[0].state)
         return answer(request)
 
     async with ChatServer(answer=watched).running() as server:
@@ -52,7 +52,7 @@ async def test_agents_are_runs_of_one_study_each_paired_with_the_first(
     assert done.returncode == 0, done.stderr
     assert json.loads((folder / "study.json").read_text())["kind"] == "agents"
     assert set(states) == {"running"}, "also between two runs"
-    assert listed(folder)[0].state == "complete"
+    assert list_folder(folder)[0].state == "complete"
     rows = list(csv.DictReader(table.open()))
     assert len({row["name"] for row in rows}) == 3, "the same agent with other options is another row"
     assert "(react)" in rows[0]["name"]
@@ -113,15 +113,3 @@ def test_what_the_file_sets_is_not_replaced_without_a_word(
     file.write_text(f"model: http://127.0.0.1:9/v1\nmodel_name: x\nsuite: open\ntasks: alfworld\n{line}\n")
     assert main(["sweep", "--config", str(file), "--over", over, "-o", str(tmp_path / "study")]) == 2
     assert f"{line.partition(':')[0]} in {file} exclude each other" in capsys.readouterr().err
-
-
-def test_what_a_variable_sets_is_not_replaced_and_names_the_family(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = ["sweep", "--model", "random", "--suite", "open", "-o", str(tmp_path / "study"), "--dry-run"]
-    monkeypatch.setenv("EVALHARNESS_TASKS", "babyai:0-1")
-    assert main(line) == 0
-    assert "BabyAI" in capsys.readouterr().out
-    monkeypatch.setenv("EVALHARNESS_AGENT", "act")
-    assert main([*line, "--over", "agent=react,act"]) == 2
-    assert "EVALHARNESS_AGENT exclude each other" in capsys.readouterr().err

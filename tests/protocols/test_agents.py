@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from agent_contract import check_agent
 
 from evalharness.agents.registry import agent_named
-from evalharness.checks.agents import check_agent
 from evalharness.protocols.agentboard import AgentBoardOptions
 from evalharness.protocols.agentgym import AgentGymOptions
 from evalharness.protocols.tales import TalesOptions

@@ -7,12 +7,12 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from agent_contract import PROMPT
 
 from evalharness.agents.base import Agent, EpisodeStart, Said
 from evalharness.agents.guard import Guarded
 from evalharness.agents.registry import agent_named
 from evalharness.base.errors import UserError
-from evalharness.checks.agents import PROMPT
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.react import FormatError
 from evalharness.protocols.agentgym import NoCallError, said_in_code, said_in_json

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from made_runs import make_run
+from schemas import schemas
 
 from evalharness.records.manifest import Manifest
-from evalharness.records.schemas import schemas
 from evalharness.records.store import MANIFEST, SUMMARY, RunStore, read_manifest
 from evalharness.records.stored import Stored
 from evalharness.records.summary import Summary, Timing
@@ -31,7 +31,7 @@ def read(path: Path) -> Any:
 
 def test_the_schemas_in_the_docs_are_those_of_the_models() -> None:
     found = {path.name: path.read_text(encoding="utf-8") for path in DOCS.iterdir()}
-    assert found == schemas(), "out of date: python -m evalharness.records.schemas docs/schemas"
+    assert found == schemas(), "out of date: python tests/support/schemas.py docs/schemas"
 
 
 @pytest.mark.parametrize("name", [MANIFEST, SUMMARY])

@@ -223,9 +223,6 @@ def test_samples_and_temperature_come_from_flag_file_variable_or_default_in_this
     assert planned() == (10, 1.0)
     assert planned("--config", str(file)) == (3, 0.5)
     assert planned("--config", str(file), "-n", "4") == (4, 0.5)
-    monkeypatch.setenv("EVALHARNESS_SAMPLES", "5")
-    assert planned() == (5, 1.0)
-    assert planned("--config", str(file)) == (3, 0.5)
 
 
 def test_a_wrong_greedy_run_is_refused_before_anything_is_played(

@@ -1,4 +1,4 @@
-"""A contract test for agents: `check_agent(MyAgent)` in a test of yours plays made-up episodes.
+"""A contract test for agents: `check_agent(MyAgent)` plays made-up episodes.
 
 It raises AssertionError where a promise of `evalharness.agents.base.Agent` is broken. No model and no simulator are
 needed.

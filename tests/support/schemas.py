@@ -1,4 +1,4 @@
-"""JSON schemas of a run folder's files; `python -m evalharness.records.schemas docs/schemas` writes them."""
+"""JSON schemas of a run folder's files; `python tests/support/schemas.py docs/schemas` writes them."""
 
 from __future__ import annotations
 
