@@ -134,3 +134,12 @@ def published_agreement() -> Agreement:
         )
     )
     return agreement_of("human (published)", "GPT-4 (published)", counts)
+
+
+def published_beside(rows: Sequence[Agreement]) -> list[Agreement]:
+    """The poster's table, if the turns of a pair were drawn as its were: as many that the second rater calls right as
+    wrong, give or take one. Kappa depends on these shares (Feinstein & Cicchetti, Journal of Clinical Epidemiology 43
+    (1990) 543-549)."""
+    whole = [row.counts for row in rows if row.family == ALL]
+    balanced = any(abs(c.n - 2 * (c.right_right + c.wrong_right)) <= 1 for c in whole)
+    return [published_agreement()] if balanced else []

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.judge.verdict import TurnKey, Verdict, shown_key
+from evalharness.judge.verdict import Rater, TurnKey, Verdict, shown_key
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.identity import digest
 from evalharness.records.manifest import Manifest
@@ -89,6 +89,25 @@ class JudgedRun:
                 f"{self.folder} has no turns to judge; finish some episodes with: evalharness run"
             )
         return [self.turns[key] for key in draw(by_family, count, seed)]
+
+    def drawn_balanced(self, count: int, seed: int, judge: Rater) -> list[DrawnTurn]:
+        """As `drawn`, half of them turns that the judge calls right and half wrong, the poster's design (figure 10).
+
+        Raises UserError when the judge has too few of either.
+        """
+        every = self.drawn(None, seed)
+        keys: set[TurnKey] = set()
+        for wrong, word in ((False, "right"), (True, "wrong")):
+            called = [
+                t.key for t in every if t.key in judge.verdicts and judge.verdicts[t.key].wrong is wrong
+            ]
+            if len(called) < count // 2:
+                raise UserError(
+                    f"--balanced: {judge.name} calls {len(called)} turns {word}, and {count // 2} are needed; judge "
+                    "more turns with evalharness judge, or give a smaller --turns"
+                )
+            keys.update(called[: count // 2])
+        return [turn for turn in every if turn.key in keys]
 
     def strangers(self, verdicts: Mapping[TurnKey, Verdict]) -> list[TurnKey]:
         """The turns that this run does not have, or has played otherwise than they were judged."""

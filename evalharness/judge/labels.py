@@ -49,10 +49,12 @@ class LabelFolder(RecordFolder):
         self.rater = rater
         self.labels: dict[TurnKey, Verdict] = {}
 
-    def open(self, turns: int | None, seed: int) -> None:
-        """Continue, or begin. Raises UserError where the folder holds labels of another run."""
+    def open(self, drawn: Mapping[str, int | bool | None]) -> None:
+        """Continue, or begin. `drawn`: how the turns were drawn.
+
+        Raises UserError where the folder holds labels of another run."""
         identity = {"kind": KIND, "run_digest": self.run.digest, "rater": self.rater}
-        manifest = make_manifest(identity, self.rater, drawn={"turns": turns, "seed": seed})
+        manifest = make_manifest(identity, self.rater, drawn=dict(drawn))
         self.resume(manifest)
         self.run.require(self.labels, str(self.folder))
         self.begin(manifest)

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 
 from evalharness.base.terminal import line, plain_table, words
 from evalharness.base.text import printable
-from evalharness.judge.agreement import ALL, Agreement, Share, published_agreement
+from evalharness.judge.agreement import ALL, Agreement, Share, published_beside
 from evalharness.judge.mtbench_scores import Score
 from evalharness.stats import Interval, wilson
 
@@ -63,7 +63,7 @@ def _figures_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Rend
 
 
 def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> RenderableType:
-    """The first rater against each other, and the published table."""
+    """The first rater against each other; the published table if the turns were drawn as its were."""
     parts: list[RenderableType] = []
     for first, second in dict.fromkeys((row.first, row.second) for row in rows):
         mine = [row for row in rows if (row.first, row.second) == (first, second)]
@@ -71,11 +71,13 @@ def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Ren
         if mine[0].left_out:
             parts.append(line(f"{mine[0].left_out} turns are left out: no verdict could be read", "yellow"))
         parts.append("")
-    published = published_agreement()
+    published = published_beside(rows)
+    for row in published:
+        parts += [_counts_table(row), "", _figures_table([row], {})]
+    if not published:
+        text = "published kappa: of 50 turns called right and 50 called wrong by the judge; judge label --balanced"
+        parts.append(line(text, "dim"))
     parts += [
-        _counts_table(published),
-        "",
-        _figures_table([published], {}),
         line(
             "precision and recall are of 'wrong', with the first rater as the reference; 95 % intervals",
             "dim",

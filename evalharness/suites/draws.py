@@ -73,12 +73,13 @@ _LEAST = 3
 def subset_of(
     families: Mapping[str, Sequence[Task]], count: int, difficulty: Callable[[Task], float]
 ) -> dict[str, int]:
-    """A few tasks that stand for all, by family and difficulty, the same for every model: task id -> how many tasks of
-    its family it stands for; `count` of them, family by family, easy ones first.
+    """A few tasks that stand for all, by family, kind and difficulty, the same for every model: task id -> how many
+    tasks of its family it stands for; `count` of them, family by family, easy ones first.
 
     Each family gets its share of `count` (largest remainder, `_LEAST` at least). Its tasks are lined up by
-    `difficulty`, within equal ones by kind, and cut into as many stretches of equal length, give or take one; the task
-    in the middle of each is taken. Raises UserError where `count` is too small or leaves nothing out.
+    `difficulty`, within equal ones by kind, and cut into as many stretches of equal length, give or take one. A task of
+    each stretch is taken, so that as many kinds as possible have a task, and then as near to the middles as possible.
+    Raises UserError where `count` is too small or leaves nothing out.
     """
     sizes = {family: len(tasks) for family, tasks in families.items()}
     total, least = sum(sizes.values()), _LEAST * len(sizes)
@@ -90,9 +91,33 @@ def subset_of(
     for family, share in _shares(sizes, count).items():
         line = sorted(families[family], key=lambda task: (difficulty(task), task.kind, task.id))
         cuts = [round(place * len(line) / share) for place in range(share + 1)]
-        for first, end in pairwise(cuts):
-            found[line[(first + end - 1) // 2].id] = end - first
+        stretches = [line[first:end] for first, end in pairwise(cuts)]
+        for task, stretch in zip(_one_of_each(stretches), stretches, strict=True):
+            found[task.id] = len(stretch)
     return found
+
+
+_NO_TASK = 1e6
+"""Distance of a kind from a stretch without a task of it: larger than all distances together."""
+
+
+def _one_of_each(stretches: Sequence[Sequence[Task]]) -> list[Task]:
+    """A task of each stretch, see `subset_of`: the assignment of kinds to stretches with the least distances."""
+    from scipy.optimize import linear_sum_assignment  # a third of a second
+
+    chosen = [stretch[(len(stretch) - 1) // 2] for stretch in stretches]
+    nearest: list[dict[str, Task]] = []
+    distances: list[dict[str, float]] = []
+    for stretch in stretches:
+        middle = (len(stretch) - 1) // 2
+        by_distance = sorted(range(len(stretch)), key=lambda place: -abs(place - middle))
+        nearest.append({stretch[place].kind: stretch[place] for place in by_distance})
+        distances.append({stretch[place].kind: float(abs(place - middle)) for place in by_distance})
+    kinds = sorted({kind for listed in nearest for kind in listed})
+    costs = [[listed.get(kind, _NO_TASK) for kind in kinds] for listed in distances]
+    for place, kind in zip(*linear_sum_assignment(costs), strict=True):
+        chosen[place] = nearest[place].get(kinds[kind], chosen[place])
+    return chosen
 
 
 def _shares(sizes: Mapping[str, int], count: int) -> dict[str, int]:

@@ -75,14 +75,27 @@ def test_a_judge_a_person_and_the_marks_are_compared(
     (judgements,) = (data.parent / "data.judged" / "judgements").iterdir()
     raters = ["marks", str(judgements), str(data.parent / "data.judged" / "labels" / "ann")]
     assert main(["judge", "agreement", *raters, "--json", str(found)]) == 0
-    model, person, published = json.loads(found.read_text())
+    model, person = json.loads(found.read_text())
     assert (model["n"], model["kappa"]) == (30, 1.0)
     assert person["counts"] == {"right_right": 20, "right_wrong": 0, "wrong_right": 5, "wrong_wrong": 5}
+    balanced = ["judge", "label", str(data), "--rater", "bob", "--balanced", "--turns"]
+    assert main([*balanced, "20", "--export", str(table)]) == 0
+    labelled(table, {2})
+    assert main([*balanced, "20", "--import", str(table)]) == 0
+    raters = [str(data.parent / "data.judged" / "labels" / "bob"), str(judgements)]
+    assert main(["judge", "agreement", *raters, "--json", str(found)]) == 0
+    drawn, published = json.loads(found.read_text())
+    counts = drawn["counts"]
+    assert (
+        counts["right_right"] + counts["wrong_right"] == counts["right_wrong"] + counts["wrong_wrong"] == 10
+    )
     assert published["counts"]["right_right"] == 47
+    assert main([*balanced, "22", "--export", str(table)]) == 2
+    assert "calls 10 turns wrong, and 11 are needed" in capsys.readouterr().err
     exhibit = tmp_path / "paper.csv"
     assert main(["paper", "judge", str(data), "--csv", str(exhibit)]) == 0
     names = [row["name"] for row in csv.DictReader(exhibit.open(encoding="utf-8"))]
-    assert names == ["human x GPT-4", "marks x ann", "marks x toy", "ann x toy"]
+    assert names == ["human x GPT-4", "marks x ann", "marks x bob", "marks x toy", "ann x toy", "bob x toy"]
 
 
 def test_the_simulator_is_a_rater_only_where_one_answered(

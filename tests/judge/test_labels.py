@@ -58,7 +58,7 @@ def test_labels_are_kept_as_they_are_made_and_the_last_one_counts(run: Path) -> 
     loaded = load_turns(run)
     keys = [turn.key for turn in loaded.drawn(4, 0)]
     with LabelFolder(loaded, "ann") as store:
-        store.open(4, 0)
+        store.open({"turns": 4, "seed": 0})
         store.add(keys[0], Verdict(True, "place", "too far"))
         store.add(keys[0], Verdict(False, None, ""))
         store.add(keys[1], Verdict(True))
@@ -67,14 +67,14 @@ def test_labels_are_kept_as_they_are_made_and_the_last_one_counts(run: Path) -> 
         with pytest.raises(UserError, match="another evalharness is writing"), LabelFolder(loaded, "ann"):
             pass
         with LabelFolder(loaded, "bob") as other:  # a second person at the same time
-            other.open(4, 0)
+            other.open({"turns": 4, "seed": 0})
             other.add(keys[0], Verdict(True))
         with pytest.raises(UserError, match="has no babyai/agentboard/000 #0 turn 6"):
             store.add(("babyai/agentboard/000", 0, 6), Verdict(True))
     with (run / "labels" / "ann" / "labels.jsonl").open("ab") as file:
         file.write(b'{"task_id": "to')  # as a kill leaves it
     with LabelFolder(loaded, "ann") as store:
-        store.open(4, 0)
+        store.open({"turns": 4, "seed": 0})
         assert store.labels == {keys[0]: Verdict(False), keys[1]: Verdict(True)}
     assert read_labels(run / "labels" / "ann").verdicts == {keys[0]: Verdict(False), keys[1]: Verdict(True)}
     assert read_labels(run / "labels" / "bob").verdicts == {keys[0]: Verdict(True)}
@@ -82,16 +82,16 @@ def test_labels_are_kept_as_they_are_made_and_the_last_one_counts(run: Path) -> 
 
 def test_a_run_that_got_more_samples_keeps_its_labels_and_another_run_refuses_them(run: Path) -> None:
     with LabelFolder(load_turns(run), "ann") as store:
-        store.open(4, 0)
+        store.open({"turns": 4, "seed": 0})
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["identity"]["config"]["samples"] = 4
     (run / "manifest.json").write_text(json.dumps(manifest))
     with LabelFolder(load_turns(run), "ann") as store:
-        store.open(4, 0)
+        store.open({"turns": 4, "seed": 0})
     manifest["identity"]["config"]["temperature"] = 0.7
     (run / "manifest.json").write_text(json.dumps(manifest))
     with LabelFolder(load_turns(run), "ann") as store, pytest.raises(UserError, match="run_digest"):
-        store.open(4, 0)
+        store.open({"turns": 4, "seed": 0})
 
 
 def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_before(
@@ -101,7 +101,7 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
     loaded = load_turns(run)
     drawn = loaded.drawn(None, 0)
     with LabelFolder(loaded, "ann") as store, JudgementFolder(run / "judgements" / "toy") as judge:
-        store.open(None, 0)
+        store.open({"turns": None, "seed": 0})
         judge.resume(make_manifest({"kind": "judgements", "run_digest": loaded.digest}, "toy"))
         judge.note_start(drawn={"turns": None, "seed": 0})
         for turn in drawn:
@@ -121,9 +121,9 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
     assert judges_of(run) == []
     assert main(["judge", "label", str(run), "--rater", "bob", "--import", str(table)]) == 2
     with LabelFolder(load_turns(run), "ann") as store, pytest.raises(UserError, match="has another"):
-        store.open(None, 0)
+        store.open({"turns": None, "seed": 0})
     with LabelFolder(load_turns(run), "bob") as store:
-        store.open(None, 0)
+        store.open({"turns": None, "seed": 0})
         for turn in load_turns(run).drawn(None, 0):
             store.add(turn.key, Verdict(False))
     bob = shutil.copytree(run / "labels" / "bob", tmp_path / "bob")
@@ -196,7 +196,7 @@ def test_a_note_that_no_file_can_hold_is_written_all_the_same(run: Path, tmp_pat
     """JSON can spell half a surrogate pair, so a page can send one."""
     key = "babyai/agentboard/000", 0, 1
     with LabelFolder(load_turns(run), "ann") as store:
-        store.open(None, 0)
+        store.open({"turns": None, "seed": 0})
         store.add(key, checked(True, "plan", json.loads('"half \\ud800"')))
     table = tmp_path / "t.csv"
     assert main(["judge", "label", str(run), "--rater", "ann", "--export", str(table)]) == 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.base.errors import at_least
+from evalharness.base.errors import UserError, at_least
 from evalharness.cli.output import say, write_text
 from evalharness.cli.parser import argument
 
@@ -18,6 +18,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "--rater NAME", "name of the person; the folder in RUN/labels", default="person")
     argument(parser, "--turns N", "number of turns, drawn as by `evalharness judge --turns`", default=100)
     argument(parser, "--seed N", "seed of the draw", default=0)
+    argument(
+        parser,
+        "--balanced",
+        "half of the turns called right and half called wrong by the judge of the run, as in the paper",
+    )
     argument(parser, "--port PORT", "port on 127.0.0.1 (default: a free one)", default=0)
     table = parser.add_mutually_exclusive_group()
     argument(
@@ -45,13 +50,21 @@ def run(args: argparse.Namespace) -> int:
     at_least(1, turns=args.turns)
     folder = open_as_judged(args.folder)
     loaded = load_turns(folder)
-    drawn = loaded.drawn(args.turns, args.seed)
+    how: dict[str, int | bool | None] = {"turns": args.turns, "seed": args.seed}
+    if args.balanced:
+        judges = judges_of(folder)
+        if len(judges) != 1:
+            raise UserError(f"--balanced needs one judge of {folder}, and it has {len(judges)}")
+        drawn = loaded.drawn_balanced(args.turns, args.seed, judges[0])
+        how = {"balanced_turns": args.turns, "seed": args.seed}
+    else:
+        drawn = loaded.drawn(args.turns, args.seed)
     given = None
     if args.source is not None:
         given = read_labels_csv(args.source)
         loaded.require(given, str(args.source))
     with LabelFolder(loaded, args.rater) as store:
-        store.open(args.turns, args.seed)
+        store.open(how)
         if given is not None:
             changed = {key: label for key, label in given.items() if store.labels.get(key) != label}
             for key, label in changed.items():

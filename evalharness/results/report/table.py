@@ -37,7 +37,8 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         )
     if subset := summary.subset:
         found.append(
-            f"--subset {subset}: tasks that stand for the whole held-out score, by family and difficulty"
+            f"--subset {subset}: tasks that stand for the whole held-out score, by family, kind and difficulty; "
+            "a gain in a kind without a task (most Jericho games) cannot be seen"
         )
     for family, draw in sorted((summary.draw or {}).items()):
         found.append(
