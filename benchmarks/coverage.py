@@ -211,6 +211,32 @@ def held_out(simulations: int) -> None:
     )
 
 
+def pooled(simulations: int) -> None:
+    """`pooled`: several families without a held-out score, success and fractions."""
+    generator = np.random.default_rng(3)
+    rows = []
+    for sizes in ((40, 40), (134, 112), (134, 112, 90, 60, 20), (4, 8)):
+        for rates in ((0.02, 0.3), (0.3, 0.3), (0.5, 0.05)):
+            listed = [rates[i % 2] for i in range(len(sizes))]
+            true = float(np.dot(sizes, listed)) / sum(sizes)
+            held = []
+            for steps in (1, 4):
+                hits = 0
+                for _ in range(simulations):
+                    values = [
+                        generator.binomial(steps, r, n) / steps for n, r in zip(sizes, listed, strict=True)
+                    ]
+                    parts = [
+                        (len(v), float(v.mean()), stats.rate_interval(v.tolist(), binary=True))
+                        for v in values
+                    ]
+                    low, high = stats.pooled_interval(parts)
+                    hits += low <= true <= high
+                held.append(hits / simulations)
+            rows.append((f"{'+'.join(map(str, sizes))}, {100 * rates[0]:g} and {100 * rates[1]:g} %", held))
+    table("pooled rate, families of these sizes and rates", ("success", "progress"), rows)
+
+
 def differences(simulations: int) -> None:
     few = max(200, simulations // 5)
 
@@ -388,6 +414,7 @@ def main() -> None:
     print("ONE RUN")
     one_family(n)
     held_out(n)
+    pooled(n)
     print("\nTWO RUNS")
     differences(n)
     print("\nKINDS")

@@ -30,8 +30,8 @@ class SelectionConfig(Part):
     draw: Annotated[int | None, Option(later=True, stored="sample")] = Field(default=None, ge=1)
     """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks"""
     subset: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
-    """N tasks that represent the whole held-out score, chosen by family and difficulty, the same for every model (80
-    of 282: an error of about 3 points of success, 2 of progress)"""
+    """N tasks that represent the whole held-out score, chosen by family, kind and difficulty, the same for every model
+    (80 of 282: an error of 3 to 4 points of success, 5 of a difference; 14 Jericho games have no task)"""
     samples: Samples = 1
     """attempts at each task"""
 

@@ -32,7 +32,7 @@ def _score(name: str, questions: Sequence[Sequence[float | None]]) -> Score:
     grades = [[grade for grade in each if grade is not None] for each in questions]
     means = [fmean(each) for each in grades if each]
     graded = sum(map(len, grades))
-    interval = bootstrap_mean(means) if len(means) > 1 else None
+    interval = bootstrap_mean(means) if len(means) > 2 else None  # two values bound no 95 % interval
     if interval is not None:  # wide percentiles of two questions may leave the scale
         interval = max(1.0, interval[0]), min(10.0, interval[1])
     # The mean of questions, not of grades: a question whose other grade could not be read counts as much as any.

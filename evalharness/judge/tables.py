@@ -104,5 +104,5 @@ def mtbench_table(found: Sequence[Score], summary: Mapping[str, Any]) -> Rendera
     if summary["judge_cost"] is not None:
         parts.append(line(f"the judge cost {summary['judge_cost']:.4g}"))
     listed = ", ".join(f"{row['method']} {row['mt_bench']}" for row in summary["published"])
-    parts.append(line(f"published (MT-bench's own questions, another judge): {listed}", "dim"))
+    parts.append(line(f"published (MT-bench's own questions, judge gpt-4o-2024-05-13): {listed}", "dim"))
     return Group(*parts)

@@ -131,10 +131,9 @@ _SIMILARITY = "figure 7: similarity of training data to the test environments"
 
 
 def _fill_similarity(given: Given) -> Filled:
-    titles = [spec.title for spec in given.specs.values() if spec.suites.expected.get("open")]
+    titles = [spec.title for spec in given.specs.values() if PUBLISHED_SUITE in spec.suites.expected]
     columns = tuple(Column(title, title, decimals=2) for title in titles)
-    tested = [spec.title for spec in given.specs.values() if PUBLISHED_SUITE in spec.suites.expected]
-    rows = [Row("AgentRefine", {title: Cell(text="<0.5") for title in tested})]
+    rows = [Row("AgentRefine", {title: Cell(text="<0.5") for title in titles})]
     problems, draw = list(given.left_out), None
     notes = ["published: a sentence says below 0.5, single cells are in the picture alone"]
     if given.data:

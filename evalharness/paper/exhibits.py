@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.base.terminal import line
+from evalharness.base.terminal import line, remark
 from evalharness.paper import hotpotqa_table
 from evalharness.paper.data_exhibits import FIGURE6, FIGURE7, FIGURE11, TABLE6
 from evalharness.paper.exhibit import Exhibit, Filled
@@ -61,6 +61,10 @@ def print_exhibits(console: Console, found: Sequence[Mapping[str, Any]], left_ou
         for missing in row["missing"]:
             table.add_row("", line(f"{what}: {missing}", "dim"))
     console.print(table)
+    remark(
+        console,
+        "numbers of the first preprint; in the published version table 5 is table7, figure 10 is judge",
+    )
     for why in left_out:
         console.print(line(f"left out: {why}", "yellow"))
 

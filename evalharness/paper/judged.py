@@ -81,7 +81,7 @@ JUDGE = Exhibit(
 
 _MTBENCH = "MT-bench"
 _KIND = "mtbench"
-_JUDGE = "GPT-4"
+_JUDGE = "gpt-4o-2024-05-13"
 _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, IndexError, AttributeError)
 """JSON that is something else than its reader expects."""
 
@@ -159,7 +159,7 @@ def _fill_mtbench(given: Given) -> Filled:
 MTBENCH = Exhibit(
     "mtbench",
     _MTBENCH,
-    "two-turn questions answered by methods with and without general data, graded by GPT-4",
+    "two-turn questions answered by methods with and without general data, graded by gpt-4o-2024-05-13",
     "evalharness judge mtbench --model CKPT --judge MODEL --questions question.jsonl "
     "--judge-prompts judge_prompts.jsonl",
     lambda given: [path.name for path in given.mtbench],

@@ -82,7 +82,7 @@ def block_means(
     Within a group a text is not compared with itself; None is the similarity of a group of one with itself.
     """
     titles = {
-        family: spec.title for family, spec in sorted(specs().items()) if spec.suites.expected.get("open")
+        family: spec.title for family, spec in sorted(specs().items()) if PUBLISHED in spec.suites.expected
     }
     labels = [f"{name} (data)" if name in titles.values() else name for name in labels_of_paths(paths)]
     groups = {label: of_data(path, seed) for label, path in zip(labels, paths, strict=True)}

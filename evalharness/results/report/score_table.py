@@ -129,7 +129,7 @@ class ScoreTable:
 
 
 def _is_early(entry: FamilyRow) -> bool:
-    """Some episodes ended and others did not: those that did are mostly short, and mostly successes."""
+    """Some episodes ended and others did not: those are no sample of the family."""
     return 0 < entry.episodes < entry.episodes_selected - entry.infrastructure_failures
 
 
@@ -141,9 +141,7 @@ def legend(summary: Summary, *, wide: bool = False) -> list[str]:
     """What stands beside the rates."""
     parts = [] if wide else ["[ ]: 95 % interval"]
     if any(map(_is_early, summary.families.values())):
-        parts.append(
-            f"{EARLY} only of the episodes that ended first, mostly short ones: not the family's rate"
-        )
+        parts.append(f"{EARLY} only of the episodes that ended: not the family's rate")
     if summary.cut_from:
         parts.append(f"{CUT} the server dropped the beginning of episodes: not the model's score")
     if summary.held_out is None and summary.held_out_estimate is not None:

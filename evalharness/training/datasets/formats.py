@@ -125,6 +125,7 @@ gradient_accumulation_steps: 8
 num_epochs: 10
 learning_rate: 0.000005
 lr_scheduler: cosine
+warmup_steps: 0
 optimizer: adamw_torch
 bf16: true
 gradient_checkpointing: true
@@ -135,7 +136,7 @@ output_dir: ./tuned
 context and are not trained."""
 
 _LLAMAFACTORY = """\
-# USE_V1=1 llamafactory-cli sft llamafactory.yaml     (AgentRefine, appendix B)
+# USE_V1=1 llamafactory-cli sft llamafactory.yaml     (appendix B, but a constant rate and ChatML)
 model: MODEL
 template: chatml
 train_dataset: train.jsonl
@@ -150,7 +151,8 @@ dist_config:
   name: fsdp2
 output_dir: ./tuned
 """
-"""As `_AXOLOTL`; the v1 engine of 0.9.5 has a constant learning rate and chatml or its own templates."""
+"""As `_AXOLOTL`, but for the schedule: the v1 engine of 0.9.5 has a constant learning rate, and chatml or its own
+templates."""
 
 _SWIFT = """\
 # AgentRefine, appendix B

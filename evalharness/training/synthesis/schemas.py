@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 _TEXT = {"type": "string"}
@@ -9,11 +10,12 @@ _TEXTS = {"type": "array", "items": _TEXT}
 _FLAG = {"type": "boolean"}
 
 
-def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+def _object(properties: dict[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
+    """Guided decoding writes the keys in the order of `properties`."""
     return {
         "type": "object",
-        "properties": {**required, **(optional or {})},
-        "required": list(required),
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
         "additionalProperties": False,
     }
 
@@ -45,11 +47,14 @@ SCRIPT: dict[str, Any] = {
             "Available Actions": {
                 "type": "object",
                 "additionalProperties": _object(
+                    # The order of appendix G.
                     {
+                        "description": _TEXT,
+                        "special format": _TEXT,
                         "verification code": _TEXT,
                         "parameters": {"type": "object", "additionalProperties": _TEXTS},
                     },
-                    {"description": _TEXT, "special format": _TEXT},
+                    optional=("description", "special format"),
                 ),
             },
         }
