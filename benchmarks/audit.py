@@ -10,9 +10,10 @@ continues.
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import groupby
 from pathlib import Path
 from statistics import stdev
@@ -23,7 +24,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import MAX_TURNS, Suite
 from evalharness.records.episode import Episode
 from evalharness.results.tables import sorted_episodes
-from evalharness.results.task_range import TaskRange, write_ranges
+from evalharness.results.task_range import TaskRange
 from evalharness.runs.evaluation import Watch, evaluate, unwatched
 from evalharness.runs.live import watch as show
 
@@ -128,6 +129,23 @@ def totals(rows: Sequence[TaskRange]) -> dict[str, dict[str, Any]]:
             "disagreements": sum(not row.label_agrees for row in tasks),
         }
     return result
+
+
+def write_ranges(path: Path, rows: Iterable[TaskRange]) -> None:
+    """As CSV, sorted by task; rates with six decimals so that the file is the same on every machine."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow([field.name for field in fields(TaskRange)])
+        for row in sorted(rows, key=lambda row: row.task_id):
+            writer.writerow([_cell(value) for value in asdict(row).values()])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def main() -> None:

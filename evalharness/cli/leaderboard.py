@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HELP = "show published results and your runs in one table"
 
-_FORMATS = ("text", "md", "html", "latex", "csv", "json")
+_FORMATS = ("text", "md", "latex", "csv", "json")
 
 
 def add_options(parser: CommandParser) -> None:
@@ -65,7 +65,6 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.results.leaderboard import table as report
     from evalharness.results.leaderboard.leaderboards import make_leaderboard
-    from evalharness.results.leaderboard.page import page
     from evalharness.results.leaderboard.standing_rows import Benchmark
     from evalharness.results.scored_run import load_scored_run
     from evalharness.results.tabular.markup import latex, markdown
@@ -91,7 +90,6 @@ def run(args: argparse.Namespace) -> int:
         "text": report.text_leaderboard,
         "md": lambda board: markdown(report.flat_table(board)),
         "latex": lambda board: latex(report.flat_table(board)),
-        "html": page,
         "csv": lambda board: csv_text(board.rows()),
         "json": lambda board: json.dumps(board.to_json(), indent=2) + "\n",
     }
@@ -140,5 +138,5 @@ def _held_in(declared: Sequence[str], runs: Sequence[Path]) -> dict[Path, list[s
 
 
 def _format_of(output: str | None) -> str:
-    endings = {".md": "md", ".html": "html", ".tex": "latex", ".csv": "csv", ".json": "json"}
+    endings = {".md": "md", ".tex": "latex", ".csv": "csv", ".json": "json"}
     return endings.get(Path(output).suffix, "text") if output else "text"

@@ -9,10 +9,9 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -109,23 +108,6 @@ def changed_families(labels: Mapping[str, str], titles: Mapping[str, str]) -> st
     return ", ".join(
         titles.get(family, family) for family, who in labels.items() if CHANGED in who.split(",")
     )
-
-
-def write_ranges(path: Path, rows: Iterable[TaskRange]) -> None:
-    """As CSV, sorted by task; rates with six decimals so that the file is the same on every machine."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([field.name for field in fields(TaskRange)])
-        for row in sorted(rows, key=lambda row: row.task_id):
-            writer.writerow([_cell(value) for value in asdict(row).values()])
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def chance_corrected(score: float, floor: float, ceiling: float) -> float | None:

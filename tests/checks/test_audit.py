@@ -10,7 +10,7 @@ from pathlib import Path
 
 import audit
 import pytest
-from audit import range_of
+from audit import range_of, write_ranges
 from command_line import run_compass
 
 from evalharness.records.episode import Episode, Turn
@@ -19,7 +19,6 @@ from evalharness.results.task_range import (
     chance_corrected,
     family_range,
     load_ranges,
-    write_ranges,
 )
 from tests.records.test_store import make_episode
 

@@ -132,21 +132,6 @@ def flat_table(board: Leaderboard) -> Table:
     return replace(table, rows=tuple(rows))
 
 
-def page_table(board: Leaderboard) -> Table:
-    """With a column for verification where rows have any."""
-    table = table_of(board, series=True)
-    columns = table.columns
-    if any(standing.verification for standing in board.standings):
-        columns = (Column("verification", "verified", kind="verified"), *columns)
-    rows = []
-    for row, standing in zip(table.rows, board.standings, strict=True):
-        cells = {column.key: _with_derived(row, standing, column) for column in table.columns}
-        if shown := {"verified": "\u2713\u00a0yes", "not verified": "no"}.get(standing.verification or ""):
-            cells["verification"] = Cell(text=shown)
-        rows.append(replace(row, cells=cells))
-    return replace(table, columns=columns, rows=tuple(rows), first="model")
-
-
 def _with_derived(row: Row, standing: Standing, column: Column) -> Cell:
     """Published rows have intervals of their held-out score alone: these are derived."""
     cell, limits = row.cell(column), standing.ci95.get(column.key)

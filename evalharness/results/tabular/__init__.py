@@ -1,1 +1,1 @@
-"""Tables as a person reads them, and how they are written to a terminal, Markdown, LaTeX and HTML."""
+"""Tables as a person reads them, and how they are written to a terminal, Markdown and LaTeX."""

@@ -1,10 +1,9 @@
-"""A table as Markdown, LaTeX (booktabs) and HTML, every text in it escaped."""
+"""A table as Markdown, LaTeX (booktabs), every text in it escaped."""
 
 from __future__ import annotations
 
 from evalharness.base.grouping import grouped
 from evalharness.base.text import printable
-from evalharness.results.html.document import safe
 from evalharness.results.tabular.table import Column, Row, Table
 
 _LATEX = {
@@ -114,44 +113,3 @@ def _latex_cell(row: Row, column: Column) -> str:
     cell = row.cell(column)
     text = latex_text(cell.shown(column))
     return f"\\underline{{{text}}}" if column.key in row.underlined and cell.value is not None else text
-
-
-def html_table(table: Table) -> str:
-    """A `table` element; the headings are buttons for the page's script, which sorts."""
-
-    def heading(text: str, kind: str, classes: str = "") -> str:
-        attribute = f' class="{classes}"' if classes else ""
-        button = f'<button type="button">{safe(text)}</button>'
-        return f'<th scope="col" data-kind="{kind}"{attribute}>{button}</th>'
-
-    heads = [heading("series", "text"), heading(table.first, "text")]
-    for column in table.columns:
-        kind = "text" if column.kind == "verified" else "number"
-        heads.append(heading(f"{column.group} {column.name}".strip(), kind, column.kind))
-    body = "".join(_html_row(row, table) for row in table.rows)
-    return f'<table id="board"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table>'
-
-
-def _html_row(row: Row, table: Table) -> str:
-    shown = safe(row.name + row.marks)
-    cells = [
-        f'<td data-value="{safe(row.group)}">{safe(row.group)}</td>',
-        f'<td data-value="{safe(row.name)}" data-series="{safe(row.group)}">{shown}</td>',
-        *(_html_cell(row, column) for column in table.columns),
-    ]
-    attribute = ' class="own"' if row.ours else ""
-    return f"<tr{attribute}>{''.join(cells)}</tr>"
-
-
-def _html_cell(row: Row, column: Column) -> str:
-    cell = row.cell(column)
-    held_in = column.key in row.underlined and cell.value is not None
-    classes = " ".join(filter(None, (column.kind, "held-in" if held_in else "")))
-    attributes = f' class="{classes}"' if classes else ""
-    attributes += " data-part" if "\u2020" in cell.marks else ""
-    value = (cell.text or "") if cell.value is None else f"{cell.value:.6f}"
-    small = (
-        f"<small>{safe(cell.interval(column, ' to '))}{'' if row.ours else '~'}</small>" if cell.ci95 else ""
-    )
-    shown = safe(cell.shown(column)) if cell.text is not None or column.kind != "verified" else ""
-    return f'<td data-value="{safe(value)}"{attributes}>{shown}{small}</td>'

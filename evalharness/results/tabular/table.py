@@ -25,8 +25,6 @@ class Column:
     """`BabyAI`; the first line of the heading."""
     decimals: int = 1
     signed: bool = False
-    kind: str = ""
-    """A class of the page: `verified`."""
 
 
 @dataclass(frozen=True)
