@@ -63,7 +63,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Said:
+class ModelReply:
     """A reply as an agent may read it: no tokens, no times."""
 
     text: str
@@ -112,7 +112,7 @@ class Agent(ABC):
         """What to send now. Asked twice without anything between, it returns the same."""
 
     @abstractmethod
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         """The reply to the last request: an action, or none (which costs the turn, and `correction` says why). None:
         that was a further call; `request` says what to send next."""
 
@@ -129,7 +129,7 @@ class Agent(ABC):
         ContextFullError where nothing can go."""
         raise ContextFullError
 
-    def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
+    def turn_messages(self, parsed: ParsedReply, said: ModelReply, observation: str) -> list[Message]:
         """The turn as one model message and what answered it, for exports that want a chat."""
         return [
             {"role": "assistant", "content": said.text or "(no reply)"},

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.base.errors import UserError
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
@@ -55,7 +55,7 @@ class Guarded:
         self._check(request)
         return request
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         with self:
             parsed = self.agent.read(said)
         if not (parsed is None or isinstance(parsed, ParsedReply)):

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from dataclasses import replace
 from typing import ClassVar
 
-from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.protocol import react, tools
 from evalharness.protocol.marks import bare
 from evalharness.protocol.prompt import Message, PromptFile
@@ -38,12 +38,12 @@ class Conversation(Agent):
         """The prompt as this agent shows it."""
         return prompt
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         self._said, self._parsed = said, self.parse(said)
         return self._parsed
 
     @abstractmethod
-    def parse(self, said: Said) -> ParsedReply: ...
+    def parse(self, said: ModelReply) -> ParsedReply: ...
 
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
         self.messages += self.turn_messages(self._parsed, self._said, observation)
@@ -67,7 +67,7 @@ class ReactAgent(Conversation):
     def request(self) -> Request:
         return Request(self.messages, stop=react.STOP_SEQUENCES)
 
-    def parse(self, said: Said) -> ParsedReply:
+    def parse(self, said: ModelReply) -> ParsedReply:
         return react.parse(
             said.text, reasoning=said.reasoning, stopped_by=said.stopped_by, truncated=said.truncated
         )
@@ -75,7 +75,7 @@ class ReactAgent(Conversation):
     def correction(self, parsed: ParsedReply) -> str:
         return react.correction(parsed)
 
-    def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
+    def turn_messages(self, parsed: ParsedReply, said: ModelReply, observation: str) -> list[Message]:
         return react.turn_messages(parsed, observation, keep_thinking=self.episode.keep_thinking)
 
 
@@ -87,7 +87,7 @@ class ActAgent(ReactAgent):
     def shown(self, prompt: PromptFile) -> PromptFile:
         return prompt.for_format(ACT_RULES, "Action: {action}")
 
-    def parse(self, said: Said) -> ParsedReply:
+    def parse(self, said: ModelReply) -> ParsedReply:
         parsed = super().parse(said)
         if parsed.action is not None or parsed.errors[-1:] != (FormatError.NO_ACTION,):
             return parsed
@@ -114,11 +114,11 @@ class ToolsAgent(Conversation):
     def request(self) -> Request:
         return Request(self.messages, tools=True)
 
-    def parse(self, said: Said) -> ParsedReply:
+    def parse(self, said: ModelReply) -> ParsedReply:
         return tools.parse_calls(said.text, said.calls, reasoning=said.reasoning, truncated=said.truncated)
 
     def correction(self, parsed: ParsedReply) -> str:
         return tools.correction(parsed)
 
-    def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
+    def turn_messages(self, parsed: ParsedReply, said: ModelReply, observation: str) -> list[Message]:
         return tools.turn_messages(parsed, said.calls, observation, keep_thinking=self.episode.keep_thinking)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from evalharness.agents.base import Agent, AgentOptions, ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, AgentOptions, ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.protocol.marks import bare, cut_template_tokens, plain_spaces
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
@@ -67,7 +67,7 @@ class WindowAgent(Agent):
             messages.insert(0, {"role": "system", "content": prompt.system.strip()})
         return Request(messages, stop=("</action>",) if not self.episode.keep_thinking else ())
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         text, _ = cut_template_tokens(plain_spaces(said.text))
         if said.stopped_by == "</action>" or (
             text.count("<action>") > text.count("</action>") and not said.truncated
@@ -99,7 +99,7 @@ class WindowAgent(Agent):
         return shown - self._shown
 
 
-def _kind_of(said: Said) -> FormatError:
+def _kind_of(said: ModelReply) -> FormatError:
     if said.truncated:
         return FormatError.TRUNCATED
     if not said.text.strip():

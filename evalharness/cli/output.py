@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from rich.console import Console, RenderableType
 
-    from evalharness.models.asking import Outcome
+    from evalharness.models.asking import AskingResult
     from evalharness.results.report.looks import Style
 
 
@@ -108,7 +108,7 @@ def write_picture(
     say(f"wrote {stem}{', '.join(path.suffix for path in written)}, .csv")
 
 
-def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:
+def show_outcome(args: argparse.Namespace, outcome: AskingResult, table: RenderableType, left: str) -> int:
     """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
     console = results_console(args)
     console.print(table)

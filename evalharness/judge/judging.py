@@ -20,7 +20,7 @@ from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.folder import JudgeProgress, draws_of, own_place, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart, verdict_of
-from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, Answer, AskingResult, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
@@ -135,7 +135,7 @@ class Judging:
     """Tries of a question whose infrastructure fails."""
 
 
-def judge_run(what: Judging, *, watch: Watch = nullcontext) -> Outcome:
+def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
     """Judge the drawn turns, or go on with that. More turns may join the same folder.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
@@ -171,7 +171,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> Outcome:
             if left or not (folder / MANIFEST).exists():
                 run_to_end(_ask(what, prepared, store, prompt, left, progress))
             progress.status = "writing the table"
-            return Outcome(folder, _write(folder, run, drawn, prices), progress.stopped)
+            return AskingResult(folder, _write(folder, run, drawn, prices), progress.stopped)
 
 
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:

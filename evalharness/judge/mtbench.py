@@ -21,7 +21,7 @@ from evalharness.judge.folder import JudgeProgress
 from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt, stored_grade
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
-from evalharness.models.asking import ATTEMPTS, Answer, AskedModel, Outcome, asked_into, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, Answer, AskedModel, AskingResult, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
@@ -116,7 +116,7 @@ class Mtbench:
 
 
 @dataclass(frozen=True)
-class Graded(Outcome):
+class Graded(AskingResult):
     scores: Sequence[Score]
 
 

@@ -62,7 +62,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AskingResult:
     """What came of a command that asks a model for many things."""
 
     folder: Path

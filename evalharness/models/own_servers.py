@@ -63,7 +63,7 @@ class ToServe:
 
 
 @dataclass(frozen=True)
-class Found:
+class ResolvedModel:
     """What `--model` means, before anything is started."""
 
     identity: dict[str, Any]
@@ -133,7 +133,7 @@ def own_servers(
 
 def what_to_serve(
     config: PolicyConfig, on_status: Status, *, tools: bool = False, on_cluster: bool = False
-) -> Found:
+) -> ResolvedModel:
     """Raises UserError where a vLLM could not serve it."""
     extra, identity = extra_arguments(config, tools=tools)
     adapted = config.lora is not None or config.model == DEMO or is_adapter(config.model)
@@ -148,7 +148,9 @@ def what_to_serve(
     return (_with_adapter if adapted else _whole)(config, extra, identity, on_status)
 
 
-def _whole(config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status) -> Found:
+def _whole(
+    config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status
+) -> ResolvedModel:
     """A whole checkpoint, or a hub id."""
     model = config.model
     if model == DEMO_BASE or is_local(model):
@@ -167,12 +169,12 @@ def _whole(config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_
             + openai_hint(config.model)
         )
     planned = ToServe(model, config.display_name, extra)
-    return Found(identity, planned, lambda on_status: planned)
+    return ResolvedModel(identity, planned, lambda on_status: planned)
 
 
 def _with_adapter(
     config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status
-) -> Found:
+) -> ResolvedModel:
     """A LoRA adapter and its base: merged into one checkpoint, or on a server of the base."""
     adapter = check_adapter(config.lora or (DEMO_ADAPTER if config.model == DEMO else config.model))
     base = check_checkpoint(_base(config, adapter, on_status))
@@ -198,8 +200,10 @@ def _with_adapter(
         return ToServe(str(base.path), base.path.name, own, name, adapter.path, VARIABLES)
 
     if config.lora_serve:
-        return Found(identity, keep(on_status), keep)
-    return Found(identity, ToServe(str(merged_path(base, adapter)), config.display_name, extra), merge)
+        return ResolvedModel(identity, keep(on_status), keep)
+    return ResolvedModel(
+        identity, ToServe(str(merged_path(base, adapter)), config.display_name, extra), merge
+    )
 
 
 def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
@@ -221,7 +225,7 @@ def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
     return found
 
 
-def _command_line(config: PolicyConfig, what: Found, *, on_cluster: bool) -> str:
+def _command_line(config: PolicyConfig, what: ResolvedModel, *, on_cluster: bool) -> str:
     """Of the vLLM that would be started; its port is a free one."""
     if on_cluster:
         return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"

@@ -29,7 +29,7 @@ from evalharness.models.scripted import OraclePolicy, RandomPolicy, ReferencePol
 from evalharness.models.served import NotListedError, ServedModel, UnreadableListError, describe, one_model
 
 if TYPE_CHECKING:
-    from evalharness.agents.base import Said
+    from evalharness.agents.base import ModelReply
     from evalharness.models.serving.model_server import SharedServers
 
 _DEFAULT_AGENT = AgentConfig()
@@ -103,7 +103,7 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
     return Prepared(identity, lambda folder, reports: nullcontext(Opened(policy)))
 
 
-def _again(said: Said) -> Reply:
+def _again(said: ModelReply) -> Reply:
     return Reply(said.text, said.reasoning, "length" if said.truncated else "stop", said.stopped_by)
 
 

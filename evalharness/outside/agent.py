@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, ModelReply, Request
 from evalharness.protocol.react import FormatError, ParsedReply
 
 
@@ -37,7 +37,7 @@ class ExternalAgent(Agent):
     def request(self) -> Request:
         return Request([self._shown])
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         lines = [line.strip() for line in said.text.splitlines() if line.strip()]
         if not lines:
             return ParsedReply(said.reasoning, None, "", (FormatError.EMPTY,))

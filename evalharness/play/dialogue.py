@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from evalharness.agents.base import ContextFullError, Request, Said
+from evalharness.agents.base import ContextFullError, ModelReply, Request
 from evalharness.agents.guard import Guarded
 from evalharness.models.base import ContextOverflowError, Player, Reply, RequestForm
 from evalharness.models.completion import RequestRefusedError
@@ -120,8 +120,8 @@ def _form_of(request: Request, call: int) -> RequestForm:
     )
 
 
-def said(reply: Reply) -> Said:
+def said(reply: Reply) -> ModelReply:
     """What an agent reads of a reply."""
-    return Said(
+    return ModelReply(
         reply.text, reply.reasoning.strip(), reply.calls, reply.stopped_by, reply.finish_reason == "length"
     )

@@ -18,7 +18,7 @@ from evalharness.models.tries import AbortedError
 from evalharness.play import loop
 from evalharness.play.budget import NO_LIMIT, Budget, TimeLimit
 from evalharness.play.progress import Progress
-from evalharness.play.scheduler import Job
+from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
@@ -35,7 +35,7 @@ class SlotPlayer(Player):
     slots: Slots
     times: FamilyTimes
     latencies: Latencies
-    job: Job
+    job: PendingEpisode
     budget: Budget | None = None
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
@@ -80,7 +80,7 @@ class Work:
     prompts: Mapping[str, PromptFile]
     surfaces: Mapping[str, PlayedSurface]
     data: Path | None
-    jobs: Sequence[Job]
+    jobs: Sequence[PendingEpisode]
     budget: Budget | None = None
     clock: TimeLimit = NO_LIMIT
 
@@ -118,7 +118,7 @@ class Episodes:
             why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
             raise AbortedError(f"{why} (stop_on_format_errors: {most:g})")
 
-    async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
+    async def play(self, job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
         """Infrastructure errors pass through."""
         task, times, work, budget = job.task, environment.times, self.work, self.work.budget
 

@@ -22,7 +22,7 @@ _LOOK_EVERY = 2.0
 
 
 @dataclass(frozen=True)
-class Job:
+class PendingEpisode:
     """One episode that is left to play."""
 
     task: Task
@@ -40,7 +40,7 @@ class Job:
 class _Queue:
     """One family's episodes, longest first."""
 
-    jobs: deque[Job]
+    jobs: deque[PendingEpisode]
     in_flight: int = 0
     turns_left: float = 0.0
     """Expected turns of what is queued or in flight."""
@@ -61,9 +61,9 @@ class Scheduler:
     """
 
     pools: Mapping[str, EnvironmentPool]
-    play: Callable[[Job, RemoteEnvironment], Awaitable[Episode]]
+    play: Callable[[PendingEpisode, RemoteEnvironment], Awaitable[Episode]]
     on_episode: Callable[[Episode], None]
-    on_failure: Callable[[Job, int, InfrastructureError, bool], None]
+    on_failure: Callable[[PendingEpisode, int, InfrastructureError, bool], None]
     """(job, attempt from 1, error, whether the episode is given up)."""
     slots: Slots
     attempts: int
@@ -86,7 +86,7 @@ class Scheduler:
             lambda: self.slots.replies,
         )
 
-    async def run(self, jobs: Sequence[Job]) -> None:
+    async def run(self, jobs: Sequence[PendingEpisode]) -> None:
         """Raises AbortedError, StoreError or UserError; then no other episode goes on."""
         self._queues = _queues(jobs)
         try:
@@ -152,7 +152,7 @@ class Scheduler:
         self.slots.begin_episode()
         group.create_task(self._one(job, queue))
 
-    async def _one(self, job: Job, queue: _Queue) -> None:
+    async def _one(self, job: PendingEpisode, queue: _Queue) -> None:
         try:
             await self._finish(job, self.pools[job.task.family])
         finally:
@@ -160,7 +160,7 @@ class Scheduler:
             queue.turns_left -= job.expected_turns
             self.slots.end_episode()
 
-    async def _finish(self, job: Job, pool: EnvironmentPool) -> None:
+    async def _finish(self, job: PendingEpisode, pool: EnvironmentPool) -> None:
         """Play one job, starting it over when infrastructure fails, until it is done or given up."""
 
         async def once() -> Episode:
@@ -195,8 +195,8 @@ class Scheduler:
                         self.slots.wake()
 
 
-def _queues(jobs: Sequence[Job]) -> dict[str, _Queue]:
-    by_family: dict[str, list[Job]] = {}
+def _queues(jobs: Sequence[PendingEpisode]) -> dict[str, _Queue]:
+    by_family: dict[str, list[PendingEpisode]] = {}
     for job in jobs:
         by_family.setdefault(job.task.family, []).append(job)
     queues = {}

@@ -12,7 +12,7 @@ from evalharness.envs.base import EnvSpec
 from evalharness.models.serving.arguments import option_value
 from evalharness.models.slots import Slots, most_slots
 from evalharness.play.cluster import WorkerSite
-from evalharness.play.scheduler import Job
+from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.workers.pool import EnvironmentPool
 
 _WORKERS_PER_CORE = 2
@@ -36,7 +36,7 @@ def request_slots(policy: PolicyConfig, workers: int, jobs: int, cores: int) -> 
 def make_pools(
     workers: Mapping[str, int],
     specs: Mapping[str, EnvSpec],
-    jobs: Sequence[Job],
+    jobs: Sequence[PendingEpisode],
     site: WorkerSite,
     cores: int,
     *,

@@ -24,7 +24,7 @@ from evalharness.play.cluster import WorkerSite
 from evalharness.play.efficiency import Measured, report
 from evalharness.play.episodes import Episodes, Work
 from evalharness.play.progress import Progress
-from evalharness.play.scheduler import Job, Scheduler
+from evalharness.play.scheduler import PendingEpisode, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
@@ -44,7 +44,7 @@ class StartResult:
     timing: Timing
 
 
-class Start:
+class RunSession:
     """Everything that can be made before the policy is opened is made here; `play` is called once."""
 
     def __init__(self, work: Work, store: RunStore, progress: Progress, site: WorkerSite) -> None:
@@ -185,7 +185,9 @@ class Start:
     def _note_event(self, text: str) -> None:
         self.events.append(Event(at_s=round(self.progress.elapsed, 1), event=text))
 
-    def _note_failure(self, job: Job, attempt: int, error: InfrastructureError, final: bool) -> None:
+    def _note_failure(
+        self, job: PendingEpisode, attempt: int, error: InfrastructureError, final: bool
+    ) -> None:
         about = {"task_id": job.task.id, "sample": job.sample}
         self.store.append_failure(about, attempt, error, final)
         self.progress.status = f"{job.task.id}, try {attempt}: {str(error).splitlines()[0]}"

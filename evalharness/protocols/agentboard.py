@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from evalharness.agents.base import Agent, AgentOptions, ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, AgentOptions, ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
 
@@ -50,7 +50,7 @@ class AgentBoardAgent(Agent):
         ]
         return Request(messages, stop=("\n",) if self.options.stop else ())
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         self._action = action_in(said.text)
         return ParsedReply("", self._action, said.text.strip(), (), said.reasoning)
 

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, ModelReply, Request
 from evalharness.base.errors import UserError
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
@@ -179,7 +179,7 @@ class AgentGymAgent(Agent):
     def request(self) -> Request:
         return Request(self._messages)
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         self._reply = said.text
         if self.options.format != "react":
             parsed = self._called(said)
@@ -190,7 +190,7 @@ class AgentGymAgent(Agent):
         errors = (FormatError.SEVERAL_ACTIONS,) if action is None else ()
         return ParsedReply(thought, action, said.text.strip(), errors, said.reasoning)
 
-    def _called(self, said: Said) -> ParsedReply:
+    def _called(self, said: ModelReply) -> ParsedReply:
         text, functions = _without_end(said.text), self._texts["functions"]
         try:
             if self.options.format == "json":
@@ -216,7 +216,7 @@ class AgentGymAgent(Agent):
         if self._answered:
             self._seen = self._with_actions(without_arrival(observation), valid_actions)
 
-    def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
+    def turn_messages(self, parsed: ParsedReply, said: ModelReply, observation: str) -> list[Message]:
         return self._turn(said.text, observation)
 
     def _turn(self, reply: str, observation: str) -> list[Message]:

@@ -11,7 +11,15 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from evalharness.agents.base import ACT, Agent, AgentOptions, ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.base import (
+    ACT,
+    Agent,
+    AgentOptions,
+    ContextFullError,
+    EpisodeStart,
+    ModelReply,
+    Request,
+)
 from evalharness.protocol.prompt import Message, filled
 from evalharness.protocol.react import FormatError, ParsedReply
 
@@ -87,7 +95,7 @@ class TalesAgent(Agent):
             messages = [messages[0], {"role": "user", "content": whole}]
         return messages
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         text = said.text.strip()
         if self.options.think and self._thought is None:
             self._thought = text

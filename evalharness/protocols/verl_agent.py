@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, ModelReply, Request
 from evalharness.protocol.prompt import filled
 from evalharness.protocol.react import FormatError, ParsedReply
 
@@ -76,7 +76,7 @@ class VerlAgent(Agent):
         )
         return Request([{"role": "user", "content": content}])
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         text = f"<think>{said.reasoning}</think>{said.text}" if said.reasoning else said.text
         lower = text.lower()
         start, end = lower.find(_OPEN), lower.find(_CLOSE)

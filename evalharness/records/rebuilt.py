@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.agents.guard import Guarded
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import PromptFile
@@ -23,7 +23,7 @@ class RebuiltTurn:
     parsed: ParsedReply
     correction: str
     """The observation, where the reply has no action; else empty."""
-    said: Said
+    said: ModelReply
 
     @property
     def sent_otherwise(self) -> bool:
@@ -118,7 +118,7 @@ def _shorten(guarded: Guarded, dropped: int) -> None:
         raise NotRebuiltError(f"{dropped} turns were left out, and the agent leaves out {gone}")
 
 
-def said_of(call: Turn | FurtherCall) -> Said:
+def said_of(call: Turn | FurtherCall) -> ModelReply:
     """A recorded reply as the agent was given it."""
     reasoning = call.reasoning
     if (block := reasoning_in(call.reply)) and reasoning.endswith(block):
@@ -128,4 +128,4 @@ def said_of(call: Turn | FurtherCall) -> Said:
     else:
         invented = FormatError.INVENTED_OBSERVATION in call.format_errors
         stopped = call.stopped_by or (STOP_SEQUENCES[0] if invented else None)
-    return Said(call.reply, reasoning, call.calls, stopped, call.finish_reason == "length")
+    return ModelReply(call.reply, reasoning, call.calls, stopped, call.finish_reason == "length")

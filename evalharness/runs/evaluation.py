@@ -20,7 +20,7 @@ from evalharness.play.budget import Budget, TimeLimit
 from evalharness.play.cluster import worker_site
 from evalharness.play.episodes import Work
 from evalharness.play.progress import FamilyProgress, Progress
-from evalharness.play.start import Start
+from evalharness.play.start import RunSession
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
@@ -172,7 +172,7 @@ def evaluate(
                         resolved(config.options(), config.policy), chosen.specs, chosen.prompts, chosen.surfaces,
                         data, jobs, budget, clock,
                     )  # fmt: skip
-                    start = Start(work, store, progress, site)
+                    start = RunSession(work, store, progress, site)
                     result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
                 timing = timing.model_copy(update=result.timing.given())

@@ -24,7 +24,7 @@ from evalharness.models.opened import Prepared, no_policy
 from evalharness.models.resolve import prepare
 from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
-from evalharness.play.scheduler import Job
+from evalharness.play.scheduler import PendingEpisode
 from evalharness.records.make_manifest import by_family, make_identity
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import MANIFEST, EpisodeKey, read_manifest
@@ -114,9 +114,9 @@ def identity_of_fewer_tasks(
 
 def jobs_left(
     tasks: Sequence[Task], samples: int, turn_limits: Mapping[str, int], done: Collection[EpisodeKey]
-) -> list[Job]:
+) -> list[PendingEpisode]:
     return [
-        Job(task, sample, float(turn_limits[task.family]))
+        PendingEpisode(task, sample, float(turn_limits[task.family]))
         for task in tasks
         for sample in range(samples)
         if (task.id, sample) not in done

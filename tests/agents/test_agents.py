@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from agent_contract import PROMPT, check_agent
 
-from evalharness.agents.base import Agent, EpisodeStart, Said
+from evalharness.agents.base import Agent, EpisodeStart, ModelReply
 from evalharness.agents.react import ActAgent
 from evalharness.agents.registry import OURS, agent_named
 from evalharness.agents.window import WindowAgent, WindowOptions
@@ -34,7 +34,7 @@ def test_act_takes_a_bare_line_for_an_action_and_asks_for_no_thought() -> None:
     agent = start(ActAgent())
     assert "Thought" not in str(agent.request().messages)
     for text in ("go east", "Action: go east", "\n go east \nbecause"):
-        parsed = agent.read(Said(text))
+        parsed = agent.read(ModelReply(text))
         assert parsed is not None
         assert (parsed.action, parsed.errors) == ("go east", ())
 
@@ -42,7 +42,7 @@ def test_act_takes_a_bare_line_for_an_action_and_asks_for_no_thought() -> None:
 def test_window_shows_the_last_pairs_and_nothing_before_them() -> None:
     agent = start(WindowAgent(WindowOptions(history=2, list_actions=True)), valid_actions=("look", "wait"))
     for number in range(4):
-        agent.read(Said(f"<think>hm</think><action>go {number}</action>"))
+        agent.read(ModelReply(f"<think>hm</think><action>go {number}</action>"))
         agent.observe(f"Room {number}.", ("wait",))
     [system, user] = agent.request().messages
     text = user["content"]
@@ -56,7 +56,7 @@ def test_window_shows_the_last_pairs_and_nothing_before_them() -> None:
 def test_window_shows_all_turns_while_there_are_fewer_than_it_may_show() -> None:
     agent = start(WindowAgent(WindowOptions(history=4)))
     for number in range(3):
-        agent.read(Said(f"<action>go {number}</action>"))
+        agent.read(ModelReply(f"<action>go {number}</action>"))
         agent.observe(f"Room {number}.")
     text = agent.request().messages[-1]["content"]
     assert [f"Action {n}: go {n - 1}" in text for n in (1, 2, 3)] == [True, True, True]
@@ -74,7 +74,7 @@ def test_window_shows_all_turns_while_there_are_fewer_than_it_may_show() -> None
     ],
 )
 def test_window_reads_the_action_in_tags(reply: str, action: str | None, errors: tuple[str, ...]) -> None:
-    parsed = start(WindowAgent()).read(Said(reply))
+    parsed = start(WindowAgent()).read(ModelReply(reply))
     assert parsed is not None
     assert (parsed.action, tuple(map(str, parsed.errors))) == (action, errors)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from agent_contract import _SPEC, PROMPT, Replies, Rooms
 
-from evalharness.agents.base import Agent, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, EpisodeStart, ModelReply, Request
 from evalharness.agents.react import ReactAgent
 from evalharness.envs.base import Task
 from evalharness.play.loop import play
@@ -36,7 +36,7 @@ class Noting(ReactAgent):
         asked: Message = {"role": "user", "content": "Take a note."}
         return super().request() if self.noted else Request([*self.messages, asked], purpose="note")
 
-    def read(self, said: Said) -> ParsedReply | None:
+    def read(self, said: ModelReply) -> ParsedReply | None:
         if not self.noted:
             self.noted = True
             self.messages.append({"role": "assistant", "content": said.text})
@@ -57,7 +57,7 @@ class Tagged(ReactAgent):
     def request(self) -> Request:
         return Request(self.messages, stop=("</go>",))
 
-    def parse(self, said: Said) -> ParsedReply:
+    def parse(self, said: ModelReply) -> ParsedReply:
         return ParsedReply("", said.text if said.stopped_by == "</go>" else None, "", ())
 
 

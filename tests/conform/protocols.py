@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from evalharness.agents.base import ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.base import ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.agents.guard import Guarded
 from evalharness.agents.registry import agent_named
 from evalharness.envs.surface import ActionSurface
@@ -66,7 +66,7 @@ def follow(game: RecordedGame, agent_name: str, prompt: PromptFile, result: Prot
         for call in step.calls:
             request = _fitting(agent, game)
             result.add(game.source, number, "messages", *call.compare(request.messages))
-            parsed = agent.read(Said(call.reply))
+            parsed = agent.read(ModelReply(call.reply))
         assert parsed is not None
         result.add(game.source, number, "action", step.action, parsed.action)
         if step.valid is not None:
@@ -95,5 +95,5 @@ def read_reply(reading: RecordedReading, agent_name: str, prompt: PromptFile, re
     agent.start(
         EpisodeStart(reading.source, reading.family, "", "goal", "observation", 9, prompt, surface, ())
     )
-    parsed = agent.read(Said(reading.reply))
+    parsed = agent.read(ModelReply(reading.reply))
     result.add(reading.source, 0, "reading", reading.action, None if parsed is None else parsed.action)

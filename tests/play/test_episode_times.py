@@ -27,7 +27,7 @@ from evalharness.play.efficiency import report
 from evalharness.play.episodes import SlotPlayer, Work
 from evalharness.play.loop import play
 from evalharness.play.progress import Progress
-from evalharness.play.start import Start
+from evalharness.play.start import RunSession
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, load_prompt
@@ -132,7 +132,7 @@ async def test_slots_were_not_to_be_had_while_the_model_was_loading(tmp_path: Pa
     now, config = 0.0, RunConfig.of(model="oracle")
     work = Work(config.policy, config.agent, config.limits, config.execution, "", {}, {}, {}, None, [])
     with worker_site(None) as site, RunStore(tmp_path / "run") as store:
-        start = Start(work, store, Progress({}), site)
+        start = RunSession(work, store, Progress({}), site)
         start.slots = Slots(8, clock=lambda: now)
         now = 600.0
         _, took = await start._play_jobs(Opened(OraclePolicy()))

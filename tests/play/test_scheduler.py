@@ -16,7 +16,7 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import PolicyError
 from evalharness.models.slots import Slots
 from evalharness.models.tries import AbortedError
-from evalharness.play.scheduler import Job, Scheduler
+from evalharness.play.scheduler import PendingEpisode, Scheduler
 from evalharness.play.sizing import pool_sizes
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment, Usage, WorkerProcess
@@ -35,9 +35,9 @@ def compass(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> EnvSpec:
     del sys.modules["compass"]
 
 
-def jobs_of(family: str, turns: list[float]) -> list[Job]:
+def jobs_of(family: str, turns: list[float]) -> list[PendingEpisode]:
     return [
-        Job(
+        PendingEpisode(
             Task(f"{family}/open/{i:03d}", family, "open", i, "g", "easy", "k", subgoals=("east",)),
             0,
             expected,
@@ -60,7 +60,7 @@ class Played:
             on_failure=lambda *failure: None, slots=Slots(limit, pinned=True), attempts=2,
         )  # fmt: skip
 
-    async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
+    async def play(self, job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
         family = job.task.family
         self.started.append((family, job.task.index))
         self.in_flight[family] += 1
@@ -109,7 +109,7 @@ async def test_a_family_whose_environments_would_make_it_last_gets_more_and_its_
     wanting: list[dict[str, float] | None] = []
     play = played.scheduler.play
 
-    async def look(job: Job, environment: RemoteEnvironment) -> Episode:
+    async def look(job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
         wanting.append(dict(slots.wanting) if slots.wanting is not None else None)
         return await play(job, environment)
 
@@ -181,7 +181,7 @@ async def test_a_pool_grows_only_while_there_is_memory(
 async def test_a_failing_episode_starts_over_and_is_given_up_after_its_tries(compass: EnvSpec) -> None:
     failures: list[tuple[int, bool]] = []
 
-    async def play(job: Job, environment: RemoteEnvironment) -> Episode:
+    async def play(job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
         raise InfrastructureError("no")
 
     scheduler = Scheduler(
@@ -233,7 +233,7 @@ async def test_calls_under_way_are_answered_in_order_each_with_its_own_answer(co
     pool = EnvironmentPool(compass, None, max_workers=1)
     jobs = jobs_of("compass", [1.0] * 4)
 
-    async def play(job: Job) -> list[str]:
+    async def play(job: PendingEpisode) -> list[str]:
         async with pool.environment() as environment:
             await environment.reset(job.task)
             return [(await environment.step(action))[0] for action in ("turn right", "turn up", "turn right")]
@@ -251,7 +251,7 @@ async def test_an_episode_that_ends_every_worker_costs_its_neighbours_no_try(com
     given_up: list[int] = []
     finished: list[int] = []
 
-    async def play(job: Job, environment: RemoteEnvironment) -> Episode:
+    async def play(job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
         await environment.reset(job.task)
         for _ in range(3):
             await environment.step("turn right")
@@ -310,7 +310,9 @@ async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
     for name, cores in (("here", 1), ("cluster", 8)):
         pool = EnvironmentPool(compass, None, max_workers=4, size=1, on_this_machine=name == "here")
 
-        async def play(job: Job, environment: RemoteEnvironment, pool: EnvironmentPool = pool) -> Episode:
+        async def play(
+            job: PendingEpisode, environment: RemoteEnvironment, pool: EnvironmentPool = pool
+        ) -> Episode:
             for _ in range(1000):
                 await asyncio.sleep(0)
             return None  # type: ignore[return-value]
@@ -334,7 +336,7 @@ async def test_idle_cores_get_workers_for_a_family_whose_environments_are_all_ta
     monkeypatch.setattr(EnvironmentPool, "look", lambda pool: share)
     pool = EnvironmentPool(compass, None, max_workers=3, size=1, busy_workers=1)
 
-    async def play(job: Job, environment: RemoteEnvironment) -> Episode:
+    async def play(job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
         for _ in range(1000):
             await asyncio.sleep(0)
         return None  # type: ignore[return-value]
@@ -361,7 +363,7 @@ async def test_a_policy_that_gives_no_reply_ends_the_run(
     """Whatever policy it is: the scheduler knows the contract's error and no server. A simulator's failures do not."""
     failures: list[Exception] = []
 
-    async def fails(job: Job, environment: RemoteEnvironment) -> Episode:
+    async def fails(job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
         raise error("no reply")
 
     scheduler = Scheduler(

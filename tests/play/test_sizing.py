@@ -11,7 +11,7 @@ from evalharness.config import make_config
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.envs.sciworld import SPEC
 from evalharness.play.cluster import WorkerSite
-from evalharness.play.scheduler import Job
+from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.sizing import make_pools
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import WorkerProcess
@@ -19,7 +19,9 @@ from evalharness.play.workers.process import WorkerProcess
 
 def pool_of(spec: EnvSpec, episodes: int, **options: Any) -> EnvironmentPool:
     """On two cores."""
-    jobs = [Job(Task(f"x/{i}", spec.family, "open", i, "g", "easy", "k"), 0) for i in range(episodes)]
+    jobs = [
+        PendingEpisode(Task(f"x/{i}", spec.family, "open", i, "g", "easy", "k"), 0) for i in range(episodes)
+    ]
     config = make_config({"model": "http://h/v1", "suite": "open", **options})
     site = WorkerSite(WorkerProcess)
     pools = make_pools(

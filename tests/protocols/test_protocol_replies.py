@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agent_contract import PROMPT
 
-from evalharness.agents.base import Agent, EpisodeStart, Said
+from evalharness.agents.base import Agent, EpisodeStart, ModelReply
 from evalharness.agents.guard import Guarded
 from evalharness.agents.registry import agent_named
 from evalharness.base.errors import UserError
@@ -31,7 +31,7 @@ def start(agent: Agent, **more: Any) -> Agent:
 
 
 def read(name: str, text: str, **options: Any) -> tuple[str | None, tuple[str, ...]]:
-    parsed = start(agent_named(name, options).make()).read(Said(text))
+    parsed = start(agent_named(name, options).make()).read(ModelReply(text))
     assert parsed is not None
     return parsed.action, tuple(map(str, parsed.errors))
 
@@ -54,7 +54,7 @@ def test_verl_agent_carries_out_what_it_calls_invalid(reply: str, action: str, v
 
 def test_verl_agent_shows_what_was_read_and_never_what_was_said() -> None:
     agent = start(agent_named("verl-agent", {"history": 1}).make(), valid_actions=("look", "help"))
-    agent.read(Said("<think>secret</think><action>LOOK</action>"))
+    agent.read(ModelReply("<think>secret</think><action>LOOK</action>"))
     agent.observe("A room.", ("wait",))
     [message] = agent.request().messages
     assert "[Observation 1: 'You are here.', Action 1: 'look']" in message["content"]
@@ -79,7 +79,7 @@ def test_agentboard_reads_an_action_out_of_anything(reply: str, action: str) -> 
 
 def test_agentboard_drops_single_entries() -> None:
     agent = start(agent_named("agentboard").make())
-    agent.read(Said("look"))
+    agent.read(ModelReply("look"))
     agent.observe("A room.")
     assert agent.shorten() == 1
     content = agent.request().messages[-1]["content"]
@@ -99,9 +99,9 @@ def test_tales_refuses_two_lines_and_forgets_its_thoughts() -> None:
     assert read("tales", "look\nwait") == (None, ("several_actions",))
     assert read("tales", " look ") == ("look", ())
     agent = start(agent_named("tales", {"think": True}).make())
-    assert (agent.request().purpose, agent.read(Said("a plan"))) == ("think", None)
+    assert (agent.request().purpose, agent.read(ModelReply("a plan"))) == ("think", None)
     assert "a plan" in str(agent.request().messages)
-    assert agent.read(Said("look")) is not None
+    assert agent.read(ModelReply("look")) is not None
     agent.observe("A room.")
     assert "a plan" not in str(agent.request().messages)
 

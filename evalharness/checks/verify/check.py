@@ -21,7 +21,7 @@ from evalharness.envs import specs as installed_specs
 from evalharness.models.event_loop import run_to_end
 from evalharness.play.cluster import worker_site
 from evalharness.play.progress import FamilyProgress, Progress
-from evalharness.play.scheduler import Job, Scheduler
+from evalharness.play.scheduler import PendingEpisode, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
 from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.perturb import PlayedSurface, surfaces
@@ -94,7 +94,7 @@ class _Check:
     turns: int = 0
     _offsets: dict[EpisodeKey, int] = field(default_factory=dict)
     """Where the line of each episode begins: they are read again when it is their turn, not all kept."""
-    _jobs: list[Job] = field(default_factory=list)
+    _jobs: list[PendingEpisode] = field(default_factory=list)
     _of_episodes: dict[EpisodeKey, list[Finding]] = field(default_factory=dict)
 
     def read(self) -> None:
@@ -115,7 +115,7 @@ class _Check:
                 self.findings.append(Finding("added", where, f"{key[0]}, sample {key[1]}: {what}"))
             else:
                 self._offsets[key] = offset
-                self._jobs.append(Job(task, episode.sample, float(len(episode.turns))))
+                self._jobs.append(PendingEpisode(task, episode.sample, float(len(episode.turns))))
                 self.findings += task_findings(episode, task, self.manifest)
                 self.findings += turn_findings(episode, self.manifest.options)
                 tables.check(episode)
@@ -158,7 +158,7 @@ class _Check:
         agent = self.manifest.config.chosen_agent
         keep_thinking = self.manifest.options.get("history_thinking") == "keep"
 
-        async def one(job: Job, environment: RemoteEnvironment) -> Episode:
+        async def one(job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
             family = job.task.family
             progress.families[family].running += 1
             try:
@@ -179,7 +179,7 @@ class _Check:
             progress.turns += len(episode.turns)
             progress.finish(episode)
 
-        def failed(job: Job, attempt: int, error: InfrastructureError, final: bool) -> None:
+        def failed(job: PendingEpisode, attempt: int, error: InfrastructureError, final: bool) -> None:
             if final:
                 self.failures.append(f"{job.task.id}, sample {job.sample}: {str(error).splitlines()[0]}")
                 progress.give_up(job.task.family, job.task.id, job.sample)
@@ -218,7 +218,7 @@ class _Check:
         )  # fmt: skip
         return None if found is None else found[0]
 
-    def _episode(self, job: Job) -> Episode:
+    def _episode(self, job: PendingEpisode) -> Episode:
         with open_file(self.folder / EPISODES) as file:
             file.seek(self._offsets[job.task.id, job.sample])
             return read_episode(file.readline())

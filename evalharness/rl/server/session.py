@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
-from evalharness.agents.base import Agent, EpisodeStart, Request, Said
+from evalharness.agents.base import Agent, EpisodeStart, ModelReply, Request
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
@@ -141,7 +141,7 @@ class Bare(Agent):
     def request(self) -> Request:
         return Request(self._messages)
 
-    def read(self, said: Said) -> ParsedReply:
+    def read(self, said: ModelReply) -> ParsedReply:
         self._messages.append({"role": "assistant", "content": said.text})
         return ParsedReply("", said.text, said.text, ())
 

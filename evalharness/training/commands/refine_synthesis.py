@@ -12,7 +12,7 @@ from evalharness.cli.output import make_console, note, show_outcome
 from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:
-    from evalharness.models.asking import Outcome
+    from evalharness.models.asking import AskingResult
     from evalharness.training.synthesis.synthesis import Synthesis
 
 _SAMPLING = ("temperature", "top_p", "max_tokens", "seed")
@@ -95,7 +95,7 @@ def _trajectories(args: argparse.Namespace) -> int:
     return _make(args, lambda watch: make_trajectories(what, args.scripts, args.n, args.errors, watch=watch))
 
 
-def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
+def _make(args: argparse.Namespace, make: Callable[[Any], AskingResult]) -> int:
     from evalharness.models.work import watch_work
     from evalharness.training.synthesis.show import verification_table
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from evalharness.base.errors import UserError
 from evalharness.config import PolicyConfig
-from evalharness.models.asking import ATTEMPTS, AskedModel, Outcome, asked_into, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, AskedModel, AskingResult, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
@@ -121,7 +121,7 @@ def make_scripts(
     count: int,
     *,
     watch: Watch = nullcontext,
-) -> Outcome:
+) -> AskingResult:
     """Draw `count` personas and have the model write a script for each, or go on with that.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
@@ -155,7 +155,7 @@ def make_trajectories(
     errors: Errors,
     *,
     watch: Watch = nullcontext,
-) -> Outcome:
+) -> AskingResult:
     """Have the model play the scripts of a folder (its first `count`), or go on with that."""
     prompts = load_prompts(what.prompts)
     source = read_synthesis_manifest(scripts)
@@ -200,7 +200,7 @@ def _synthesise(
     jobs: Sequence[Job],
     facts: dict[str, Any],
     watch: Watch,
-) -> Outcome:
+) -> AskingResult:
     config = what.model
     refuse_scripted(config, "--model")
     prices = prices_of(config)
@@ -217,7 +217,7 @@ def _synthesise(
         if left or not (what.output / MANIFEST).exists():
             run_to_end(_ask_all(what, kind, prepared, store, left, progress))
         progress.status = "writing the summary"
-        return Outcome(what.output, write_outcome(what.output, prices), progress.stopped)
+        return AskingResult(what.output, write_outcome(what.output, prices), progress.stopped)
 
 
 def _with_context(config: PolicyConfig) -> PolicyConfig:
