@@ -84,15 +84,15 @@ def run(args: argparse.Namespace) -> int:
     """
     from evalharness.envs import specs
     from evalharness.protocol.drawn import training_name
-    from evalharness.rl.server.serving import Ready, ServeOptions, chosen_families, serve
-    from evalharness.rl.server.tasks import Wanted
+    from evalharness.rl.server.serving import RunningServer, ServeOptions, select_families, serve
+    from evalharness.rl.server.tasks import RequestedTasks
     from evalharness.suites.selection import parse_seeds
 
     at_least(0, waiting=args.waiting)
     at_least(1, sessions=args.sessions, max_turns=args.max_turns)
     known = specs()
-    tasks = Wanted(
-        families=chosen_families(known, args.family, args.suite),
+    tasks = RequestedTasks(
+        families=select_families(known, args.family, args.suite),
         train_seeds=parse_seeds("--train-seeds", args.train_seeds) if args.suite == "open" else (),
         validation_seeds=parse_seeds("--validation-seeds", args.validation_seeds)
         if args.validation_seeds
@@ -116,12 +116,12 @@ def run(args: argparse.Namespace) -> int:
         cluster=args.cluster,
     )
 
-    def ready(found: Ready) -> None:
-        counts = ", ".join(f"{len(tasks)} {split} tasks" for split, tasks in found.table.splits.items())
+    def ready(server: RunningServer) -> None:
+        counts = ", ".join(f"{len(tasks)} {split} tasks" for split, tasks in server.table.splits.items())
         say(f"serving {args.family}: {counts}, up to {args.sessions} sessions", stderr=False)
-        if found.token is not None:
-            say(f"token: {found.token}", stderr=False)
-        say(f"{found.url}   (Ctrl-C ends it)", stderr=False)
+        if server.token is not None:
+            say(f"token: {server.token}", stderr=False)
+        say(f"{server.url}   (Ctrl-C ends it)", stderr=False)
 
     try:
         serve(options, known, data_folder(args), note, ready)

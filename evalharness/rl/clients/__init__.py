@@ -1,4 +1,4 @@
-"""For trainers: sessions of `evalharness env serve`, and what TRL, verifiers and SkyRL plug in.
+"""Clients of `evalharness env serve` for trainers: sessions, and adapters for TRL, verifiers, SkyRL and others.
 
 Installed beside a trainer without the harness's own dependencies: `pip install --no-deps evalharness`, and
 `websockets`. Each module imports only the trainer that it is for.

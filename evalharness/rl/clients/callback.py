@@ -1,10 +1,10 @@
-"""Hugging Face's Trainer and TRL's trainers: play each checkpoint while they train.
+"""Play each checkpoint while Hugging Face's Trainer or a TRL trainer trains.
 
     trainer.add_callback(EvaluateCheckpoints("--suite", "open", "--subset", "80", "--tasks", "all"))
 
-Each save starts `evalharness checkpoints OUTPUT_DIR ...` in a process of its own, one at a
-time; it takes in every checkpoint that is there. When the training ends, the rest is played and waited for. What goes
-wrong in it is said in one line and never ends the training.
+Each save starts `evalharness checkpoints OUTPUT_DIR ...` in a separate process, one at a time; it plays every
+checkpoint in the folder. When the training ends, the callback waits until all checkpoints are played. An error in the
+process is reported in one line and never ends the training.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ _LOG = logging.getLogger("evalharness")
 
 
 class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """`options`: of `evalharness checkpoints`; `command`: how the harness is started where it is installed elsewhere,
-    such as another environment's `bin/evalharness`; `env`: the process's whole environment, to give it another GPU."""
+    """`options`: options of `evalharness checkpoints`; `command`: how to start the harness if it is installed
+    elsewhere, such as another environment's `bin/evalharness`; `env`: the process's whole environment, to give it
+    another GPU."""
 
     def __init__(
         self,
@@ -36,14 +37,14 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self._again = False
 
     def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
-        """A process that has ended makes room for the next one."""
-        if self._again and self._ended(args):
+        """Start the next process if the last one has ended."""
+        if self._again and self._has_ended(args):
             self._start(args)
 
     def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
         if not state.is_world_process_zero:
             return
-        if self._ended(args):
+        if self._has_ended(args):
             self._start(args)
         else:
             self._again = True
@@ -53,11 +54,11 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
             return
         if self._process is not None:
             self._process.wait()
-        if not self._ended(args) or self._again:
+        if not self._has_ended(args) or self._again:
             self._start(args)
         if self._process is not None:
             self._process.wait()
-            self._ended(args)
+            self._has_ended(args)
 
     def _start(self, args: Any) -> None:
         self._again = False
@@ -70,8 +71,8 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
         except OSError as error:
             _LOG.warning("evalharness: no checkpoint is played: %s", error)
 
-    def _ended(self, args: Any) -> bool:
-        """Whether none is at work; what one that has ended complains of is said once."""
+    def _has_ended(self, args: Any) -> bool:
+        """Return whether no process is running. The error of a process that has ended is reported once."""
         if self._process is None:
             return True
         status = self._process.poll()

@@ -14,14 +14,15 @@ from evalharness.rl.clients.session import AsyncSession, tasks
 
 class WorldServerConfig(BaseResourcesServerConfig):  # type: ignore[misc]
     url: str = "http://127.0.0.1:8000"
-    """What `evalharness env serve` printed; its token, where it has one, is read from $EVALHARNESS_ENV_TOKEN."""
+    """The address that `evalharness env serve` printed; if the server needs a token, set $EVALHARNESS_ENV_TOKEN."""
     split: str = "train"
     reward: str | None = None
-    """None: the server's."""
+    """None: the server's reward."""
 
 
 class WorldServer(GymnasiumServer):  # type: ignore[misc]
-    """A row names its task (`rows`). The opening and each observation are user messages, as in an evaluation."""
+    """Each row of the data set names its task (`rows`). The opening and each observation are user messages, as in an
+    evaluation."""
 
     ray_enabled: ClassVar[bool | None] = False
     config: WorldServerConfig
@@ -48,7 +49,7 @@ class WorldServer(GymnasiumServer):  # type: ignore[misc]
         except BaseException:
             await self.close_session(session_id)
             raise
-        # Agents that know of it close the episode also when the model fails (nemo-gym 0.7).
+        # Agents that support this close the episode also if the model fails (nemo-gym 0.7).
         return turn.text, {"supports_explicit_close": True}
 
     async def step(
@@ -72,7 +73,7 @@ class WorldServer(GymnasiumServer):  # type: ignore[misc]
 
 
 def rows(url: str, agent: str, split: str = "train") -> Iterator[dict[str, Any]]:
-    """A data set's lines: a row a task. `agent`: the name of the agent's instance in the configuration."""
+    """Yield the data set's rows, one per task. `agent`: the name of the agent's instance in the configuration."""
     for task in tasks(url, split):
         yield {
             "responses_create_params": {"input": [{"role": "system", "content": task["system_prompt"]}]},

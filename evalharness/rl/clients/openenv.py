@@ -1,6 +1,6 @@
-"""OpenEnv: the environments as an `Environment` of its own, for whoever runs OpenEnv's server or wants no socket.
+"""OpenEnv: the environments as its `Environment` class, for people who run OpenEnv's own server or want no socket.
 
-`evalharness env serve` speaks OpenEnv's protocol by itself; its clients need nothing of this module.
+`evalharness env serve` speaks OpenEnv's protocol itself; its clients do not need this module.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class WorldEnvironment(Environment[TextAction, TextObservation, State]):  # type
         super().__init__()
         self._url, self._token = url, token
         self._session: Session | None = None
-        """Opened by the first reset: an environment that is only asked for its tasks takes no session."""
+        """Opened by the first reset: a client that only lists the tasks takes no session."""
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **which: Any) -> TextObservation:
         if self._session is None:
@@ -41,7 +41,7 @@ class WorldEnvironment(Environment[TextAction, TextObservation, State]):  # type
         try:
             return _observation(self._session.reset(seed=seed, episode_id=episode_id, **which))
         except SessionError:
-            self.close()  # the connection may be gone; the next reset opens another one
+            self.close()  # the connection may be lost; the next reset opens another one
             raise
 
     def step(self, action: TextAction, timeout_s: float | None = None, **_: Any) -> TextObservation:

@@ -20,22 +20,22 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 T = TypeVar("T")
 TOKEN = "EVALHARNESS_ENV_TOKEN"
-"""Variable with the server's token, where it asks for one."""
+"""Environment variable with the server's token, if the server needs one."""
 _BUSY = 429
 _FULL = "CAPACITY_REACHED"
 _AGAIN_S = 0.5
 _MOST_BYTES = 1_900_000
-"""Of the entries of one message; the server takes messages of 2 MiB."""
+"""Bytes of the entries in one message; the server accepts messages of 2 MiB."""
 _UNDER_WAY = 64
-"""Episodes of a message that the server begins or steps at the same time; the others wait."""
+"""Episodes of a message that the server resets or steps at the same time."""
 _OPTIONS: dict[str, Any] = {"open_timeout": 30, "max_size": None, "compression": None, "proxy": None}
-"""Of every connection."""
+"""Options of every connection."""
 
 _LATE = "no answer in time: the connection is closed, and with it its episodes"
 
 
 class SessionError(RuntimeError):
-    """The server refused something, or is full."""
+    """The server refused a request, or is full."""
 
 
 class FullError(SessionError):
@@ -44,18 +44,18 @@ class FullError(SessionError):
 
 @dataclass(frozen=True)
 class StepResult:
-    """What the server says to a reset or a reply."""
+    """The server's answer to a reset or a reply."""
 
     text: str
     """The task, or the observation: the last of `messages`."""
     messages: list[dict[str, str]]
-    """To be appended to the conversation; after a reset the system and the first user message."""
+    """Messages to append to the conversation; after a reset the system and the first user message."""
     kept: str | None
-    """The reply as an evaluation's conversation goes on with it."""
+    """The model's reply in the form that an evaluation keeps in the conversation."""
     done: bool
     reward: float
     admissible: list[str] | None = None
-    """In a bare episode: what can be done now."""
+    """The admissible actions, only in a bare episode."""
 
 
 def tasks(url: str, split: str = "train", *, token: str | None = None) -> list[dict[str, Any]]:
@@ -72,31 +72,31 @@ class AsyncSession:
     def __init__(
         self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
     ) -> None:
-        """`patience_s`: how long to try again while all sessions of the server are taken. `timeout_s`: of an answer,
-        for every 64 episodes that it is about."""
+        """`patience_s`: how long to retry while all sessions of the server are taken. `timeout_s`: seconds to wait for
+        an answer, for every 64 episodes in the request."""
         self._url, self._token = url, token
         self._patience_s, self._timeout_s = patience_s, timeout_s
         self._socket: ClientConnection | None = None
 
     async def reset(self, **which: Any) -> StepResult:
-        """`index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`, `bare`; without any, the next
-        task."""
+        """Begin an episode. Options: `index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`, `bare`;
+        without them, the next task."""
         return _step_result(await self._ask({"type": "reset", "data": which}))
 
     async def step(self, text: str, **more: Any) -> StepResult:
-        """`reasoning`, `finish_reason`, `stopped_by`, where the engine says them."""
+        """Send a reply; also `reasoning`, `finish_reason`, `stopped_by`, if the engine reports them."""
         return _step_result(await self._ask({"type": "step", "data": {"text": text, **more}}))
 
     async def state(self) -> dict[str, Any]:
-        """Scores and counts: success, progress, format errors."""
+        """Return scores and counts: success, progress, format errors."""
         state: dict[str, Any] = await self._ask({"type": "state"})
         return state
 
     async def reset_many(
         self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
-        """A group of episodes, each as `reset` takes it; with `places`, those with these indices begin again. Where the
-        server could not begin one, its error stands instead."""
+        """Begin a group of episodes, each with the options of `reset`; with `places`, only the episodes with these
+        indices begin again. If the server cannot begin an episode, the list holds its error."""
         deadline = time.monotonic() + self._patience_s
         while True:
             try:
@@ -109,12 +109,12 @@ class AsyncSession:
     async def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
-        """`{"text": ...}` for each of `places`, or for the whole group. An error instead of an answer: this
-        episode's simulator failed twice, it is void and has no score; reset it."""
+        """Send `{"text": ...}` for each of `places`, or for the whole group. An error instead of a result means that
+        this episode's simulator failed twice: it has no score and needs a reset."""
         return await self._ask_many("step_many", "replies", replies, places)
 
     async def state_many(self) -> list[dict[str, Any]]:
-        """`state` of every episode."""
+        """Return `state` of every episode."""
         return list(await self._ask({"type": "state_many"}))
 
     async def _ask_many(
@@ -131,7 +131,7 @@ class AsyncSession:
         except ConnectionClosed as error:
             raise _lost(error) from None
         except TimeoutError:
-            await self._socket.close()  # else the late answer would pass for that of the next request
+            await self._socket.close()  # a late answer would be taken for that to the next request
             raise SessionError(_LATE) from None
         except asyncio.CancelledError:
             await self._socket.close()
@@ -204,14 +204,14 @@ def _wait(answer: Coroutine[Any, Any, T]) -> T:
 
 @cache
 def _loop(process: int) -> asyncio.AbstractEventLoop:
-    """One of each process: a fork has no threads."""
+    """Return the process's event loop; after a fork a new one, because a fork keeps no threads."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
     return loop
 
 
 def all_results(answers: Sequence[StepResult | SessionError]) -> list[StepResult]:
-    """Of `reset_many` and `step_many`, where an episode that is lost ends everything: raises its SessionError."""
+    """Return the results of `reset_many` or `step_many`; raise the SessionError of the first failed episode."""
     results = []
     for answer in answers:
         if isinstance(answer, SessionError):
@@ -239,9 +239,11 @@ def _refuse_unless_busy(error: InvalidStatus, deadline: float) -> None:
 def _portions(
     kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
 ) -> Iterator[dict[str, Any]]:
-    """One message, or several where the replies of a large group are more than the server takes in one."""
+    """Yield one message, or several if the replies of a large group are too large for one."""
     sizes = [len(_text(entry).encode()) for entry in entries]
-    if sum(sizes) <= _MOST_BYTES or (kind == "reset_many" and places is None):  # a group begins as a whole
+    if sum(sizes) <= _MOST_BYTES or (
+        kind == "reset_many" and places is None
+    ):  # a group begins in one message
         yield {"type": kind, "data": {what: [*entries], "places": None if places is None else [*places]}}
         return
     named, portions, size = range(len(entries)) if places is None else places, [list[int]()], 0
@@ -257,11 +259,11 @@ def _portions(
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """JSON in UTF-8: escapes would make a reply in another script than Latin two to four times as long."""
+    """Encode as JSON in UTF-8: escapes would make a reply in a non-Latin script two to four times as long."""
     plain = json.dumps(dict(message), ensure_ascii=False)
     try:
         plain.encode()
-    except UnicodeEncodeError:  # half of a pair, which only an escape can send
+    except UnicodeEncodeError:  # an unpaired surrogate, which only an escape can encode
         return json.dumps(dict(message))
     return plain
 
@@ -271,7 +273,7 @@ def _lost(error: ConnectionClosed) -> SessionError:
 
 
 def _rounds(message: Mapping[str, Any]) -> int:
-    """Of episodes that are under way together."""
+    """Return how many batches of simultaneous episodes the message needs."""
     data = message.get("data", {})
     return -(-len(data.get("episodes") or data.get("replies") or [None]) // _UNDER_WAY)
 
@@ -310,7 +312,7 @@ def _http(url: str, path: str, body: dict[str, Any] | None, token: str | None) -
         {"Content-Type": "application/json", **_headers(token)},
     )
     try:
-        # As for sockets: what a machine's web traffic goes through does not lead to a server of one's own.
+        # Ignore proxies, as for sockets: a proxy for web traffic does not reach one's own server.
         direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         with direct.open(request, timeout=60) as response:
             return json.load(response)

@@ -2,8 +2,8 @@
 train_dataset=data_set(url)`, or, for models that call tools, `environment_factory=environment(url),
 train_dataset=tool_data_set(url)`.
 
-With `rollout_func` the ids that are trained on are those that were sampled: a conversation's text is never tokenized
-again. Only what the environment says between two replies is, and those tokens are masked (`env_mask`).
+With `rollout_func` the model is trained on the sampled ids themselves: replies are never tokenized again. Only the
+environment's text between two replies is tokenized, and its tokens are masked (`env_mask`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _REPLY, _OBSERVATION = "REPLY", "OBSERVATION"
 
 
 class TemplateError(ValueError):
-    """The chat template rewrites what came before, so that sampled ids cannot be continued."""
+    """The chat template rewrites earlier messages, so sampled ids cannot be continued."""
 
 
 @dataclass
@@ -30,7 +30,7 @@ class _Rollout:
     completion_ids: Ids = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     env_mask: list[int] = field(default_factory=list)
-    """1: sampled by the model; 0: said by the environment."""
+    """1: sampled by the model; 0: text of the environment."""
     reward: float = 0.0
     done: bool = False
 
@@ -45,14 +45,14 @@ class _Rollout:
 
 
 def data_set(url: str, split: str = "train") -> Any:
-    """A data set whose prompts are the ids of tasks: the text of the prompt is the server's."""
+    """Return a data set whose prompts are the ids of tasks; the server supplies the prompt's text."""
     from datasets import Dataset
 
     return Dataset.from_list([{"prompt": task["id"]} for task in tasks(url, split)])
 
 
 def episode_reward(completions: Sequence[Any], episode_reward: Sequence[float], **_: Any) -> list[float]:
-    """What the server gave, summed over the turns."""
+    """Return the server's rewards, summed over the turns."""
     return list(episode_reward)
 
 
@@ -64,7 +64,7 @@ def rollout(
     context: int | None = None,
     template: dict[str, Any] | None = None,
 ) -> Callable[[list[str], Any], dict[str, Any]]:
-    """A `rollout_func`. A reply's length is the trainer's `max_completion_length`.
+    """Return a `rollout_func`. The length of a reply is limited by the trainer's `max_completion_length`.
 
     `context`: tokens after which an episode is cut off (the model's own limit). `template`: keywords for the chat
     template, as `{"enable_thinking": False}`.
@@ -76,7 +76,7 @@ def rollout(
         between = _Between(tokenizer, template or {})
         step = trainer.state.global_step
         with Session(url) as session:
-            # The rollouts of a prompt have the same words (`--perturb random`), in every process of the trainer.
+            # All rollouts of a prompt use the same wording (`--perturb random`), in every process of the trainer.
             named = [(task, f"{step}/{task}") for task in prompts]
             episodes = [
                 {"split": split, "task_id": t, "reward": reward, "episode_id": name} for t, name in named
@@ -95,7 +95,7 @@ def rollout(
                     rollouts[i].done = True  # the context is full: the episode ends unsolved
                 if not fits:
                     break
-                # One reply of each, by whatever engine the trainer has: transformers, or vLLM with its logprobs.
+                # Sample one reply for each with the trainer's engine: transformers, or vLLM with its logprobs.
                 sampled, logprobs = trainer._generate_single_turn(
                     [rollouts[i].ids for i in fits], None, {}, 1
                 )
@@ -121,7 +121,7 @@ def rollout(
 
 
 def tool_data_set(url: str, split: str = "train") -> Any:
-    """For `environment`: a row a task. What the world says first is appended to the prompt."""
+    """Return a data set for `environment`, one row per task. The first observation is appended to the prompt."""
     from datasets import Dataset
 
     prompt = [{"role": "user", "content": _CALL_ACT}]
@@ -132,7 +132,7 @@ _CALL_ACT = "Call the tool `act` for each of your actions, one at a time, until 
 
 
 def environment(url: str, *, split: str = "train", reward: str | None = None) -> Callable[[], ActEnvironment]:
-    """An `environment_factory`: the model acts through a tool, and the environment has the reward."""
+    """Return an `environment_factory`: the model acts through a tool, and the environment has the reward."""
     return lambda: ActEnvironment(url, split, reward)
 
 
@@ -145,7 +145,7 @@ class ActEnvironment:
         self._reward, self._done = 0.0, True
 
     def reset(self, task: str, **_: Any) -> str:
-        """Begin the task of a row of `tool_data_set`; the session of the episode before is given back."""
+        """Begin the task of a row of `tool_data_set`; the previous episode's session is given back."""
         self._close()
         self._session = Session(self._url)
         turn = self._session.reset(split=self._split, task_id=task, reward=self._kind)
@@ -171,7 +171,7 @@ class ActEnvironment:
         return str(turn.text)
 
     def get_reward(self) -> float:
-        """Summed over the turns; an episode that goes on ends here."""
+        """Return the reward summed over the turns; an unfinished episode ends here."""
         self._close()
         self._done = True
         return self._reward
@@ -183,17 +183,17 @@ class ActEnvironment:
 
 
 class _Between:
-    """What the chat template puts around texts, as ids.
+    """The token ids that the chat template puts around texts.
 
-    The template decides which token ends a reply; the tokenizer's `eos_token` can be another one (LLaMA 3: replies
-    end with `<|eot_id|>`, `eos_token` can be `<|end_of_text|>`).
+    The template decides which token ends a reply; the tokenizer's `eos_token` can be another one (LLaMA 3: replies end
+    with `<|eot_id|>`, `eos_token` can be `<|end_of_text|>`).
     """
 
     def __init__(self, tokenizer: Any, keywords: dict[str, Any]) -> None:
         self._tokenizer, self._keywords = tokenizer, keywords
         start = [{"role": "user", "content": "."}, {"role": "assistant", "content": _REPLY}]
-        before = self._rendered(start, prompt=False)
-        after = self._rendered([*start, {"role": "user", "content": _OBSERVATION}], prompt=True)
+        before = self._render(start, prompt=False)
+        after = self._render([*start, {"role": "user", "content": _OBSERVATION}], prompt=True)
         if not after.startswith(before) or after.count(_OBSERVATION) != 1:
             raise TemplateError(
                 "this chat template changes earlier messages when one is appended; give a template that only appends"
@@ -205,9 +205,9 @@ class _Between:
         self._ends = {self._end, *(eos if isinstance(eos, list) else [eos])}
 
     def _find_end(self) -> int:
-        """The token with which the template ends a reply."""
+        """Return the token with which the template ends a reply."""
         added = {*self._tokenizer.all_special_ids, *self._tokenizer.get_added_vocab().values()}
-        for number in self._encoded(self._closing):
+        for number in self._encode(self._closing):
             if number in added:
                 return number
             if self._tokenizer.decode([number]).strip():
@@ -218,10 +218,10 @@ class _Between:
         )
 
     def opening(self, messages: list[dict[str, str]]) -> Ids:
-        return self._encoded(self._rendered(messages, prompt=True))
+        return self._encode(self._render(messages, prompt=True))
 
     def cut_after_end(self, ids: Ids) -> Ids:
-        """A reply without what a trainer appends (padding) or still samples after the token that ends it."""
+        """Cut off what follows the token that ends the reply: padding, or tokens sampled after it."""
         ends = [place for place, number in enumerate(ids) if number in self._ends]
         return ids[: ends[0] + 1] if ends else ids
 
@@ -231,17 +231,17 @@ class _Between:
         return {"text": text, "finish_reason": "stop" if ended else "length"}
 
     def encode_observation(self, observation: str, *, reply: Ids) -> Ids:
-        """From the end of a reply to the beginning of the next one."""
+        """Return the ids from the end of a reply to the beginning of the next one."""
         closing = self._closing
         if reply and reply[-1] == self._end:
             closing = closing.partition(self._tokenizer.convert_ids_to_tokens(self._end))[2]
-        return self._encoded(closing + self._head + observation + self._tail)
+        return self._encode(closing + self._head + observation + self._tail)
 
-    def _rendered(self, messages: list[dict[str, str]], *, prompt: bool) -> str:
+    def _render(self, messages: list[dict[str, str]], *, prompt: bool) -> str:
         text = self._tokenizer.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=prompt, **self._keywords
         )
         return str(text)
 
-    def _encoded(self, text: str) -> Ids:
+    def _encode(self, text: str) -> Ids:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])

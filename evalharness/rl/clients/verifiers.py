@@ -1,4 +1,4 @@
-"""verifiers: the tasks as a taskset, episodes as an environment. The module `evalharness_worlds` is its plugin."""
+"""verifiers: the tasks as a taskset, the episodes as an environment. Its plugin is the module `evalharness_worlds`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class WorldData(vf.TaskData):  # type: ignore[misc]
 
 class WorldConfig(vf.TasksetConfig):  # type: ignore[misc]
     url: str = "http://127.0.0.1:8000"
-    """What `evalharness env serve` printed; its token, where it has one, is read from $EVALHARNESS_ENV_TOKEN."""
+    """The address that `evalharness env serve` printed; if the server needs a token, set $EVALHARNESS_ENV_TOKEN."""
     split: Literal["train", "validation"] = "train"
     reward: Literal["success", "progress_gain"] | None = None
-    """None: the server's."""
+    """None: the server's reward."""
 
 
 class WorldTask(vf.Task[WorldData]):  # type: ignore[misc]
@@ -53,7 +53,7 @@ class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):  # type: ignore[misc]
 
 
 class WorldEnvConfig(vf.EnvConfig):  # type: ignore[misc]
-    # The harness only talks to the model and runs no code of its: a process here is enough.
+    # The harness only talks to the model and runs none of its code: a process on this machine is enough.
     player: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
 
 

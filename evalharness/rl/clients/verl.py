@@ -1,4 +1,4 @@
-"""verl-agent: ALFWorld for its `AlfWorldEnvironmentManager`, which keeps its prompts, history and projection.
+"""verl-agent: ALFWorld for its `AlfWorldEnvironmentManager`, which uses its own prompts, history and projection.
 
 In `make_envs` of `agent_system/environments/env_manager.py`, import `build_alfworld_envs` from here and set
 `alf_config_path` to the server's address.
@@ -20,7 +20,7 @@ _KINDS = {
     "examine": "look_at_obj_in_light",
     "puttwo": "pick_two_obj_and_place",
 }
-"""Our name of a kind -> what verl-agent looks for in the name of a game file."""
+"""Our name of a kind of task -> the text that verl-agent looks for in a game file's name."""
 
 
 def build_alfworld_envs(
@@ -32,15 +32,15 @@ def build_alfworld_envs(
     is_train: bool = True,
     env_kwargs: Any = None,
 ) -> AlfworldEnvs:
-    """verl-agent's function of this name. The last words but `is_train` mean nothing: there are no Ray actors, and the
-    tasks of the split `validation` are the server's."""
+    """Replace verl-agent's function of this name. `resources_per_worker` and `env_kwargs` are ignored: there are no
+    Ray actors, and the server chooses the tasks of the split `validation`."""
     return AlfworldEnvs(url, seed, env_num, group_n, split="train" if is_train else "validation")
 
 
 class AlfworldEnvs:
-    """`env_num` tasks at a time, each in `group_n` episodes side by side, all on one connection.
+    """`env_num` tasks at a time, each in `group_n` parallel episodes, all on one connection.
 
-    Each reset takes the next tasks of a shuffled order, so that none comes twice before all have come.
+    Each reset takes the next tasks of a shuffled order, so no task repeats before all were played.
     """
 
     def __init__(
@@ -55,13 +55,13 @@ class AlfworldEnvs:
     ) -> None:
         self.env_num, self.group_n, self.num_processes = env_num, group_n, env_num * group_n
         self._split, self._seed, self._resets = split, seed, 0
-        self._order = _shuffled(tasks(url, split, token=token), seed)
+        self._order = _shuffle(tasks(url, split, token=token), seed)
         self._session = Session(url, token=token)
         self._tasks: list[Mapping[str, Any]] = []
         self._turns: list[StepResult] = []
 
     def reset(self) -> tuple[list[str], None, list[dict[str, Any]]]:
-        """(observations, no images, infos)"""
+        """Return (observations, no images, infos)."""
         chosen = [next(self._order) for _ in range(self.env_num)]
         self._tasks = [task for task in chosen for _ in range(self.group_n)]
         self._resets += 1
@@ -72,7 +72,7 @@ class AlfworldEnvs:
     def step(
         self, actions: Sequence[str]
     ) -> tuple[list[str], None, list[float], list[bool], list[dict[str, Any]]]:
-        """(observations, no images, rewards, dones, infos). An episode that is over stays as it ended."""
+        """Return (observations, no images, rewards, dones, infos). An episode that is over does not change."""
         if len(actions) != self.num_processes:
             raise ValueError(f"{len(actions)} actions for {self.num_processes} episodes")
         playing = [i for i, turn in enumerate(self._turns) if not turn.done]
@@ -86,7 +86,8 @@ class AlfworldEnvs:
 
     @property
     def get_admissible_commands(self) -> list[list[str]]:
-        """Of each episode; none where it is over. (verl-agent reads it without calling it.)"""
+        """Return each episode's admissible commands; none if it is over. (verl-agent reads this property without a
+        call.)"""
         return [turn.admissible or [] for turn in self._turns]
 
     def close(self) -> None:
@@ -98,7 +99,7 @@ class AlfworldEnvs:
             "task_id": self._tasks[index]["id"],
             "reward": "success",
             "bare": True,
-            # The rollouts of a task have the same words (`--perturb random`), also when one is played again.
+            # All rollouts of a task use the same wording (`--perturb random`), also if one is played again.
             "episode_id": f"{self._seed}/{self._resets}/{index // self.group_n}",
         }
 
@@ -114,8 +115,8 @@ class AlfworldEnvs:
         ]
 
 
-def _shuffled(listed: Sequence[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
-    """Without end: all tasks in one order after the other."""
+def _shuffle(listed: Sequence[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:
+    """Yield all tasks in one shuffled order after the other, without end."""
     draw = random.Random(seed)
     while True:
         yield from draw.sample(listed, len(listed))

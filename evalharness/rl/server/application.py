@@ -21,14 +21,14 @@ from evalharness.door.wire import (
 )
 from evalharness.rl.server import messages
 from evalharness.rl.server.gate import FullError, Gate
-from evalharness.rl.server.group import Group, GroupTooLargeError, Outcome, UnknownIndexError
+from evalharness.rl.server.group import EpisodeResult, Group, GroupTooLargeError, UnknownIndexError
 from evalharness.rl.server.pools import BusyError
 from evalharness.rl.server.service import ClientSession, NoEpisodeOpenError, Service
 from evalharness.rl.server.sockets import Sockets, unknown_type
 from evalharness.rl.server.tasks import UnknownTaskError
 
 
-def _refused(error: Exception) -> RefusedError | None:
+def _map_error(error: Exception) -> RefusedError | None:
     match error:
         case UnknownTaskError() | UnknownIndexError() | GroupTooLargeError():
             return RefusedError("VALIDATION_ERROR", str(error), 400)
@@ -40,7 +40,7 @@ def _refused(error: Exception) -> RefusedError | None:
 
 
 async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
-    """The response to one message; None when the client takes its leave."""
+    """Return the response to one message; None if the client says goodbye."""
     message = parsed(raw)
     kind, data = message.get("type"), message.get("data", {})
     match kind:
@@ -65,16 +65,16 @@ async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
     raise unknown_type(kind)
 
 
-def _observations(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """One entry for each episode: an observation, or the error of this one alone."""
+def _observations(outcomes: Sequence[EpisodeResult]) -> list[dict[str, Any]]:
+    """Return one entry per episode: its observation, or its error."""
     return [
-        {"error": refused(each, _refused).message["data"]} if isinstance(each, Exception) else each
+        {"error": refused(each, _map_error).message["data"]} if isinstance(each, Exception) else each
         for each in outcomes
     ]
 
 
 def application(service: Service, door: Door, gate: Gate) -> web.Application:
-    sockets = Sockets(gate, _refused)
+    sockets = Sockets(gate, _map_error)
 
     async def websocket(request: web.Request) -> web.StreamResponse:
         if "session_id" in request.query:
@@ -115,12 +115,12 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
     async def fixed_answer(request: web.Request) -> web.Response:
         return web.json_response(fixed[request.path]())
 
-    def named(request: web.Request) -> None:
+    def check_name(request: web.Request) -> None:
         if request.match_info["env"].lower() != service.name:
             raise web.HTTPNotFound(text=f"unknown environment; there is: {service.name}")
 
     async def splits(request: web.Request) -> web.Response:
-        named(request)
+        check_name(request)
         return web.json_response(service.splits())
 
     task_calls: dict[str, tuple[type[BaseModel], Callable[[Any], dict[str, Any]]]] = {
@@ -133,11 +133,11 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
     }  # fmt: skip
 
     async def task_call(request: web.Request) -> web.Response:
-        named(request)
+        check_name(request)
         kind, answer = task_calls[request.match_info["call"]]
         return web.json_response(answer(await body(request, kind)))
 
-    app = web.Application(middlewares=[guarded(door, _refused)], client_max_size=MOST_BYTES)
+    app = web.Application(middlewares=[guarded(door, _map_error)], client_max_size=MOST_BYTES)
     app.on_shutdown.append(sockets.close)
     app.add_routes(
         [

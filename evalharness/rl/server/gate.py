@@ -1,4 +1,4 @@
-"""So many clients at once and no more."""
+"""Limits the number of clients connected at the same time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 WAIT_S = 5.0
-"""Seconds that a client waits for a session of another to end; OpenEnv's client gives up after 10."""
+"""Seconds that a client waits for a free session; OpenEnv's client gives up after 10."""
 
 
 class FullError(Exception):
-    """All sessions are taken, and as many as may are waiting, or this one has waited long enough."""
+    """All sessions are taken, and the waiting line is full or this client has waited too long."""
 
 
 class Gate:
@@ -24,7 +24,7 @@ class Gate:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[None]:
-        """Raises FullError."""
+        """Hold one session. Raises FullError."""
         await self._enter()
         try:
             yield
@@ -32,8 +32,8 @@ class Gate:
             await self.give_back(1)
 
     def claim(self, count: int) -> None:
-        """So many sessions more for a client that is in: at once or not at all, because one that waits with half a
-        group keeps others from theirs. Raises FullError."""
+        """Take `count` more sessions for a connected client, at once or not at all: a client that waits with half a
+        group would block others. Raises FullError."""
         free = self.sessions - self.open
         if count > free:
             self._refuse(f"{count} more episodes, but only {free} of {self.sessions} sessions are free")

@@ -12,19 +12,19 @@ from evalharness.rl.server.messages import ResetManyRequest, StepManyRequest
 from evalharness.rl.server.service import ClientSession
 
 _UNDER_WAY = 64
-"""Calls of one message that are under way at the same time: they keep all workers busy. A simulator's call is carried
-out to its end, so a client that vanishes is waited for by these and not by thousands."""
+"""Calls of one message that run at the same time: enough to keep all workers busy. A simulator's call always runs to
+its end, so closing a lost client's connection waits for this many calls instead of thousands."""
 
-Outcome = dict[str, Any] | Exception
-"""Of one episode: an observation, or why there is none. None of a group is lost silently."""
+EpisodeResult = dict[str, Any] | Exception
+"""The result of one episode's call: its observation, or its error. No episode of a group is lost silently."""
 
 
 class UnknownIndexError(Exception):
-    """A message names an index that the group does not have, one twice, or not as many as it has entries."""
+    """A message names an index that the group does not have, repeats one, or has a wrong number of entries."""
 
 
 class GroupTooLargeError(Exception):
-    """It would never fit."""
+    """The group is larger than the server's number of sessions."""
 
 
 class Group:
@@ -32,29 +32,29 @@ class Group:
         self._open_session, self._gate = open_session, gate
         self._sessions = [open_session()]
         self._claimed = 0
-        """Sessions at the gate beyond the connection's own."""
+        """Sessions taken at the gate beyond the connection's own."""
 
     @property
     def first(self) -> ClientSession:
         return self._sessions[0]
 
-    async def reset(self, asked: ResetManyRequest) -> list[Outcome]:
-        """Raises FullError, GroupTooLargeError, UnknownIndexError; nothing has been done then."""
+    async def reset(self, asked: ResetManyRequest) -> list[EpisodeResult]:
+        """Raises FullError, GroupTooLargeError, UnknownIndexError before anything is done."""
         if asked.places is None:
             await self._resize(len(asked.episodes))
-        pairs = zip(self._named(asked.places, len(asked.episodes)), asked.episodes, strict=True)
-        return await _outcomes([partial(session.reset, episode) for session, episode in pairs])
+        pairs = zip(self._select_sessions(asked.places, len(asked.episodes)), asked.episodes, strict=True)
+        return await _run_calls([partial(session.reset, episode) for session, episode in pairs])
 
-    async def step(self, asked: StepManyRequest) -> list[Outcome]:
-        """Raises UnknownIndexError; nothing has been done then."""
-        pairs = zip(self._named(asked.places, len(asked.replies)), asked.replies, strict=True)
-        return await _outcomes([partial(session.step, reply) for session, reply in pairs])
+    async def step(self, asked: StepManyRequest) -> list[EpisodeResult]:
+        """Raises UnknownIndexError before anything is done."""
+        pairs = zip(self._select_sessions(asked.places, len(asked.replies)), asked.replies, strict=True)
+        return await _run_calls([partial(session.step, reply) for session, reply in pairs])
 
     def states(self) -> list[dict[str, Any]]:
         return [session.state() for session in self._sessions]
 
     async def close(self) -> None:
-        """Give all simulators back, and what the group has beyond its connection's own session at the gate."""
+        """Give back all simulators and the group's extra sessions at the gate."""
         await self._keep(0)
 
     async def _resize(self, count: int) -> None:
@@ -76,7 +76,7 @@ class Group:
         self._claimed -= too_many
         await self._gate.give_back(too_many)
 
-    def _named(self, places: Sequence[int] | None, count: int) -> list[ClientSession]:
+    def _select_sessions(self, places: Sequence[int] | None, count: int) -> list[ClientSession]:
         indices = range(len(self._sessions)) if places is None else places
         if len(indices) != count:
             raise UnknownIndexError(f"{count} entries for {len(indices)} episodes: give one for each")
@@ -87,11 +87,11 @@ class Group:
         return [self._sessions[i] for i in indices]
 
 
-async def _outcomes(calls: Sequence[Callable[[], Awaitable[dict[str, Any]]]]) -> list[Outcome]:
-    """What came of each call, in order."""
+async def _run_calls(calls: Sequence[Callable[[], Awaitable[dict[str, Any]]]]) -> list[EpisodeResult]:
+    """Return the result of each call, in order."""
     under_way = asyncio.Semaphore(_UNDER_WAY)
 
-    async def outcome(call: Callable[[], Awaitable[dict[str, Any]]]) -> Outcome:
+    async def outcome(call: Callable[[], Awaitable[dict[str, Any]]]) -> EpisodeResult:
         async with under_way:
             try:
                 return await call()

@@ -1,7 +1,8 @@
-"""What OpenEnv's clients send and get: the shapes of openenv 0.10's protocol, one required text in an action.
+"""The messages of OpenEnv's clients and the responses: the shapes of openenv 0.10's protocol, one required text in an
+action.
 
-The package itself is not used: its server imports a web interface (14 s, measured), pins that exclude verifiers',
-and has neither a token nor a bound on what waits. Its clients are what the tests talk to this server with.
+The package itself is not used: its server imports a web interface (14 s, measured), its pins exclude those of
+verifiers, and it has neither a token nor a limit on waiting clients. The tests use its clients against this server.
 """
 
 from __future__ import annotations
@@ -11,18 +12,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_CHARACTERS = 400_000
-"""Of a reply: four times what a model with 32,768 tokens of output writes."""
+"""Characters of a reply: four times what a model with 32,768 tokens of output writes."""
 MOST_EPISODES = 8192
-"""Episodes that one connection may have, where there are as many sessions."""
+"""Episodes that one connection may have, if the server has as many sessions."""
 Index = Annotated[int, Field(ge=0, strict=True)]
 Metadata = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
-class _Strict(BaseModel):
+class _StrictMessage(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class TextAction(_Strict):
+class TextAction(_StrictMessage):
     """A model's whole reply. Only `text` is required, so that clients that pass plain text find where it goes."""
 
     text: str = Field(max_length=MOST_CHARACTERS, description="The model's whole reply, thought and action")
@@ -40,7 +41,7 @@ class TextAction(_Strict):
     metadata: Metadata
 
 
-class TextObservation(_Strict):
+class TextObservation(_StrictMessage):
     """What the agent may see, and nothing else: scores are in the state."""
 
     text: str = Field(description="The last of `messages`: the task, or the answer to the last action")
@@ -58,8 +59,8 @@ class TextObservation(_Strict):
     metadata: Metadata
 
 
-class EpisodeState(_Strict):
-    """Everything that is known of the episode. Not for the agent's eyes."""
+class EpisodeState(_StrictMessage):
+    """Everything that is known of the episode. The agent must not see it."""
 
     episode_id: str | None = None
     step_count: int = Field(default=0, ge=0)
@@ -88,8 +89,8 @@ class EpisodeState(_Strict):
     )
 
 
-class ResetRequest(_Strict):
-    """Which task. `index` or `task_id`; else one drawn by `seed`; else the next one of a shuffled order."""
+class ResetRequest(_StrictMessage):
+    """The task: by `index` or `task_id`; else drawn by `seed`; else the next one of a shuffled order."""
 
     seed: int | None = Field(default=None, ge=0)
     episode_id: str | None = Field(default=None, max_length=255)
@@ -104,22 +105,22 @@ class ResetRequest(_Strict):
     )
 
 
-class ResetManyRequest(_Strict):
-    """A group of episodes on one connection. `places` are indices in the group: these episodes begin again, and the
-    others go on. Without them the group is new."""
+class ResetManyRequest(_StrictMessage):
+    """A group of episodes on one connection. `places` are indices in the group: only these episodes begin again.
+    Without `places` the group is new."""
 
     episodes: list[ResetRequest] = Field(min_length=1, max_length=MOST_EPISODES, fail_fast=True)
     places: list[Index] | None = Field(default=None, max_length=MOST_EPISODES, fail_fast=True)
 
 
-class StepManyRequest(_Strict):
+class StepManyRequest(_StrictMessage):
     """Replies to the episodes with the indices `places`; without them, one for each of the group."""
 
     replies: list[TextAction] = Field(min_length=1, max_length=MOST_EPISODES, fail_fast=True)
     places: list[Index] | None = Field(default=None, max_length=MOST_EPISODES, fail_fast=True)
 
 
-class SplitRequest(_Strict):
+class SplitRequest(_StrictMessage):
     split: str = Field(max_length=40)
 
 
@@ -142,7 +143,7 @@ def schemas() -> dict[str, Any]:
 
 
 def openapi(title: str, version: str) -> dict[str, Any]:
-    """As much of OpenAPI as tools look at: `openenv validate --url` reads version and paths."""
+    """The parts of OpenAPI that tools look at: `openenv validate --url` reads version and paths."""
     said = {"responses": {"200": {"description": "JSON"}}}
     paths: dict[str, Any] = {
         path: {"get": said}

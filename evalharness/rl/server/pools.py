@@ -14,7 +14,7 @@ from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment
 
 WAIT_S = 45.0
-"""Seconds that a reset waits for a simulator; OpenEnv's client waits 60 for an answer."""
+"""Seconds that a reset waits for a simulator; OpenEnv's client waits 60 s for an answer."""
 
 
 class BusyError(Exception):
@@ -27,11 +27,11 @@ class Pools:
     def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None, site: WorkerSite) -> None:
         cores = site.cores or usable_cores()
         self._wanted: dict[str, int] = {}
-        """Held or waited for."""
+        """Family -> environments that are held or waited for."""
         self._pools: dict[str, EnvironmentPool] = {}
         for spec in specs:
-            # Every session may hold an environment of the same family, and a trainer steps a batch in lockstep:
-            # fewer would leave the last ones of a batch waiting for the first ones for ever.
+            # Every session may hold an environment of the same family, and a trainer steps a batch in lockstep: with
+            # fewer environments the last episodes of a batch would wait forever for the first.
             most = max(-(-sessions // spec.worker.envs_per_worker), min(cores, sessions))
             self._pools[spec.family] = EnvironmentPool(
                 spec,
@@ -45,7 +45,7 @@ class Pools:
 
     @asynccontextmanager
     async def environment(self, family: str) -> AsyncIterator[RemoteEnvironment]:
-        """Raises BusyError."""
+        """Hold an environment of the family. Raises BusyError."""
         pool = self._pools[family]
         self._wanted[family] += 1
         try:
@@ -64,14 +64,14 @@ class Pools:
             self._wanted[family] -= 1
 
     def status(self) -> dict[str, dict[str, int]]:
-        """Of each family: workers at work, and those that died, hung or raised."""
+        """Return for each family the number of running workers, and of workers that died, hung or raised an error."""
         return {
             family: {"workers": len(pool.workers), "lost_workers": pool.lost}
             for family, pool in self._pools.items()
         }
 
     async def warm_up(self) -> None:
-        """Start the first workers of every family before anybody asks."""
+        """Start the first workers of every family before the first request."""
         await asyncio.gather(*(pool.warm_up() for pool in self._pools.values()))
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What the server does, apart from how it is asked: tasks, sessions, and their answers as OpenEnv words them."""
+"""The server's tasks, sessions and answers in OpenEnv's wording, independent of the transport."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ from evalharness.rl.server.messages import (
     TextObservation,
 )
 from evalharness.rl.server.pools import Pools
-from evalharness.rl.server.session import Answer, Bare, Reward, Rules, RunningEpisode
-from evalharness.rl.server.tasks import Served, TaskTable, UnknownTaskError
+from evalharness.rl.server.session import Answer, Bare, EpisodeRules, Reward, RunningEpisode
+from evalharness.rl.server.tasks import ServedTask, TaskTable, UnknownTaskError
 
 
 class Service:
-    """The same for all clients."""
+    """Shared by all clients."""
 
-    def __init__(self, name: str, table: TaskTable, pools: Pools, rules: Rules, reward: Reward) -> None:
+    def __init__(
+        self, name: str, table: TaskTable, pools: Pools, rules: EpisodeRules, reward: Reward
+    ) -> None:
         self.name = name
         """The environment's name in the paths of the task API."""
         self.table, self.pools, self.rules, self.reward = table, pools, rules, reward
@@ -34,12 +36,12 @@ class Service:
         return [{"name": split, "type": split} for split in self.table.splits]
 
     def task(self, asked: TaskRequest) -> dict[str, Any]:
-        return self._described(asked.split, asked.index)
+        return self._describe_task(asked.split, asked.index)
 
     def tasks(self, asked: TaskRangeRequest) -> list[dict[str, Any]]:
-        """Bounds as those of a slice."""
+        """Return the tasks of a split; the bounds are those of a slice."""
         count = len(self.table.split(asked.split))
-        return [self._described(asked.split, i) for i in range(count)[asked.start : asked.stop]]
+        return [self._describe_task(asked.split, i) for i in range(count)[asked.start : asked.stop]]
 
     def metadata(self) -> dict[str, Any]:
         families = ", ".join(spec.title for spec in self.rules.specs.values())
@@ -50,7 +52,7 @@ class Service:
             "description": f"{families} as evalharness evaluates them: {counts}.{warning}",
         }
 
-    def _described(self, split: str, index: int) -> dict[str, Any]:
+    def _describe_task(self, split: str, index: int) -> dict[str, Any]:
         served = self.table.at(split, index)
         task = served.task
         surface = self.rules.surfaces[task.family]
@@ -73,11 +75,11 @@ class NoEpisodeOpenError(Exception):
 
 
 _TRIES = 3
-"""Of a reset: nothing is lost by another. Ray still gives actors to a node for seconds after it has died."""
+"""Tries of a reset, which loses nothing by a retry. Ray still assigns actors to a node for seconds after it died."""
 
 
 class ClientSession:
-    """One connection's: nothing of it can be reached from another connection."""
+    """One connection's episode, which no other connection can reach."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -85,7 +87,7 @@ class ClientSession:
 
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:
         """Raises InfrastructureError, UserError, BusyError, UnknownTaskError."""
-        served = self._chosen(asked)
+        served = self._choose_task(asked)
         if asked.bare and self.service.rules.specs[served.task.family].suites.own_words is None:
             raise UnknownTaskError(
                 f"{served.task.name}: its engine has no words of its own, which a bare episode needs"
@@ -94,7 +96,7 @@ class ClientSession:
         reward, name = asked.reward or self.service.reward, asked.episode_id or uuid.uuid4().hex
         return _observation(await self._begin(served, reward, name, bare=asked.bare))
 
-    async def _begin(self, served: Served, reward: Reward, name: str, *, bare: bool) -> Answer:
+    async def _begin(self, served: ServedTask, reward: Reward, name: str, *, bare: bool) -> Answer:
         rules, tries = self.service.rules, 0
         while True:
             tries += 1
@@ -111,7 +113,8 @@ class ClientSession:
                     raise
 
     async def step(self, action: TextAction) -> dict[str, Any]:
-        """An episode whose simulator failed goes on in another one; a second failure raises WorkerError."""
+        """Send an action. If the episode's simulator fails, another one continues; a second failure raises
+        WorkerError."""
         episode = self.episode
         if episode is None or episode.over:
             raise NoEpisodeOpenError("no episode is open: reset first")
@@ -125,20 +128,21 @@ class ClientSession:
             try:
                 answer = await episode.say(reply)
             except WorkerError:
-                answer = await self._again(episode)
+                answer = await self._retry(episode)
         except Exception:
-            # A simulator that failed is nobody's score: the episode is void.
+            # A simulator failure gives no score: the episode is void.
             failed, self.episode = self.episode, None
             if failed is not None:
                 await failed.close()
             raise
         return _observation(answer)
 
-    async def _again(self, failed: RunningEpisode) -> Answer:
-        """From its beginning with the same replies, which lead to the same state. Returns what the last one gets."""
-        return await despite_others(lambda: self._replayed(failed))
+    async def _retry(self, failed: RunningEpisode) -> Answer:
+        """Replay the episode's replies in a new simulator, which leads to the same state. Returns the last reply's
+        answer."""
+        return await despite_others(lambda: self._replay(failed))
 
-    async def _replayed(self, failed: RunningEpisode) -> Answer:
+    async def _replay(self, failed: RunningEpisode) -> Answer:
         if self.episode is not None:
             await self.episode.close()
         await self._begin(failed.served, failed.reward, failed.episode_id, bare=failed.bare is not None)
@@ -185,26 +189,26 @@ class ClientSession:
         if episode is not None:
             await episode.close()
 
-    def _chosen(self, asked: ResetRequest) -> Served:
+    def _choose_task(self, asked: ResetRequest) -> ServedTask:
         table = self.service.table
         if asked.index is not None and asked.task_id is not None:
             raise UnknownTaskError("give index or task_id, not both")
-        found = None
+        served = None
         if asked.index is not None:
-            found = table.at(asked.split, asked.index)
+            served = table.at(asked.split, asked.index)
         if asked.task_id is not None:
-            found = table.named(asked.split, asked.task_id)
-        if found is not None:
-            if asked.family not in (None, found.task.family):
-                raise UnknownTaskError(f"{found.task.name} is not of {asked.family!r}; leave the family out")
-            return found
+            served = table.find_task(asked.split, asked.task_id)
+        if served is not None:
+            if asked.family not in (None, served.task.family):
+                raise UnknownTaskError(f"{served.task.name} is not of {asked.family!r}; leave the family out")
+            return served
         if asked.seed is not None:
-            return table.drawn(asked.split, asked.seed, asked.family)
+            return table.draw_task(asked.split, asked.seed, asked.family)
         return table.next(asked.split, asked.family)
 
 
 def _observation(answer: Answer) -> dict[str, Any]:
-    """As OpenEnv's clients read it: reward and done beside the observation's own fields."""
+    """Put reward and done beside the observation's own fields, as OpenEnv's clients read it."""
     observation = TextObservation(
         text=answer.messages[-1]["content"],
         messages=[dict(message) for message in answer.messages],

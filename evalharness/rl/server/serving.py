@@ -1,4 +1,4 @@
-"""The server's life: from the options to Ctrl-C."""
+"""Run the server from its options until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from evalharness.rl.server.application import application
 from evalharness.rl.server.gate import Gate
 from evalharness.rl.server.pools import Pools
 from evalharness.rl.server.service import Service
-from evalharness.rl.server.session import Reward, Rules
-from evalharness.rl.server.tasks import Note, TaskTable, Wanted, load_table
+from evalharness.rl.server.session import EpisodeRules, Reward
+from evalharness.rl.server.tasks import Note, RequestedTasks, TaskTable, load_table
 from evalharness.suites.selection import families_of_all
 
 TOKEN = "EVALHARNESS_ENV_TOKEN"
-"""Variable with the token; without it one is made where one is needed."""
+"""Environment variable with the token; without it a token is created if one is needed."""
 _FLAGS = "--port or --host"
 
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """What `evalharness env serve` can be given."""
+    """The options of `evalharness env serve`."""
 
     name: str
-    """What the environment is called in the paths of the task API."""
-    tasks: Wanted
+    """The environment's name in the paths of the task API."""
+    tasks: RequestedTasks
     reward: Reward = "success"
     max_turns: int | None = None
     perturb: str | None = None
-    """`random`: drawn for each episode of `train`."""
+    """`random`: a new wording for each episode of `train`."""
     seed: int = 0
-    """Of the words that are drawn."""
+    """Seed of the random wordings."""
     prompts: Path | None = None
     keep_thinking: bool = False
     sessions: int = 256
@@ -50,20 +50,20 @@ class ServeOptions:
     host: str = "127.0.0.1"
     port: int = 8000
     cluster: str | None = None
-    """Ray cluster whose nodes hold the environments; None: this machine does."""
+    """Ray cluster that runs the environments; None: this machine runs them."""
 
 
 @dataclass(frozen=True)
-class Ready:
-    """What a client needs."""
+class RunningServer:
+    """What a client needs to connect."""
 
     url: str
     token: str | None
     table: TaskTable
 
 
-def chosen_families(specs: Mapping[str, EnvSpec], name: str, suite: Suite) -> list[EnvSpec]:
-    """Those that a name or `all` means. Raises UserError."""
+def select_families(specs: Mapping[str, EnvSpec], name: str, suite: Suite) -> list[EnvSpec]:
+    """Return the families that `name` or `all` means. Raises UserError."""
     known = {family: spec for family, spec in specs.items() if spec.suites.expected.get("open")}
     if name == "all":
         return [known[family] for family in families_of_all(known, suite)]
@@ -77,10 +77,10 @@ def serve(
     specs: Mapping[str, EnvSpec],
     data: Path,
     note: Note,
-    ready: Callable[[Ready], None],
+    ready: Callable[[RunningServer], None],
 ) -> None:
-    """Until Ctrl-C; `ready` hears of the address. Raises UserError, KeyboardInterrupt."""
-    token = _token(needed=not is_loopback(options.host))
+    """Serve until Ctrl-C; call `ready` with the address. Raises UserError, KeyboardInterrupt."""
+    token = _make_token(needed=not is_loopback(options.host))
     require_address(options.host, options.port, _FLAGS)
     with worker_site(options.cluster, on_status=note) as site:
         run_to_end(_serve(_service(options, specs, data, note, site), options, token, ready))
@@ -89,7 +89,7 @@ def serve(
 def _service(
     options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note, site: WorkerSite
 ) -> Service:
-    """Everything that can be wrong is found here, before any environment is started. Raises UserError."""
+    """Check all options before any environment is started. Raises UserError."""
     families = options.tasks.families
     if options.tasks.allow_eval_tasks and options.perturb == RANDOM:
         raise UserError("--perturb random is for training tasks alone; leave --allow-eval-tasks out")
@@ -97,7 +97,7 @@ def _service(
     prompts = load_prompts(families, options.prompts)
     spoken = surfaces(specs, names, fixed_name(options.perturb))
     table = load_table(options.tasks, data, note)
-    rules = Rules(
+    rules = EpisodeRules(
         {spec.family: spec for spec in families},
         prompts,
         spoken,
@@ -110,12 +110,12 @@ def _service(
 
 
 async def _serve(
-    service: Service, options: ServeOptions, token: str | None, ready: Callable[[Ready], None]
+    service: Service, options: ServeOptions, token: str | None, ready: Callable[[RunningServer], None]
 ) -> None:
-    """Until cancelled. Raises UserError when the port is taken."""
+    """Serve until cancelled. Raises UserError if the port is taken."""
     door = Door() if token is None else Door(lambda given: is_one_of(given, [token]))
     gate = Gate(options.sessions, options.waiting)
-    # As many as may wait may also knock at the same moment.
+    # All clients that may wait may also connect at the same moment.
     backlog = options.sessions + options.waiting
     try:
         async with listening(
@@ -127,7 +127,7 @@ async def _serve(
             cancel_when_gone=True,
         ) as url:
             warming = asyncio.ensure_future(service.pools.warm_up())
-            ready(Ready(url, token, service.table))
+            ready(RunningServer(url, token, service.table))
             try:
                 await asyncio.Event().wait()
             finally:
@@ -136,8 +136,8 @@ async def _serve(
         await service.pools.close()
 
 
-def _token(*, needed: bool) -> str | None:
-    """The one that the environment variable has; else a new one where one is needed. Raises UserError."""
+def _make_token(*, needed: bool) -> str | None:
+    """Return the token of the environment variable, or a new one if one is needed. Raises UserError."""
     given = os.environ.get(TOKEN, "").strip()
     if given and len(given) < 16:
         raise UserError(f"{TOKEN} has {len(given)} characters; give at least 16, or none and one is made")

@@ -1,7 +1,7 @@
 """One client's episode, played by the harness's own loop with the client's replies.
 
-`play.loop.play` is the whole of it: prompt, parser, corrections and scores are those of an evaluation because they
-are the same code. The client is the player; what the loop would send to a model goes to the client.
+`play.loop.play` does everything: prompt, parser, corrections and scores are those of an evaluation because they are
+the same code. The client is the player; the loop's messages to the model go to the client.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.protocol.react import ParsedReply
 from evalharness.records.episode import Episode, Turn
 from evalharness.rl.server.pools import Pools
-from evalharness.rl.server.tasks import Served
+from evalharness.rl.server.tasks import ServedTask
 
 Reward = Literal["success", "progress_gain"]
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How episodes are played, the same for all sessions."""
+class EpisodeRules:
+    """The rules of play, the same for all sessions."""
 
     specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
     surfaces: Mapping[str, PlayedSurface]
     turn_limits: Mapping[str, int]
-    """Family -> turns of an episode."""
+    """Family -> maximum number of turns."""
     keep_thinking: bool = False
     words_seed: int | None = None
-    """Each episode of `train` draws its words from it and its id; None: all speak as `surfaces` do."""
+    """Seed for the wording of each episode of `train`, with the episode's id; None: all episodes use `surfaces`."""
 
-    def surface(self, served: Served, episode_id: str) -> PlayedSurface:
+    def surface(self, served: ServedTask, episode_id: str) -> PlayedSurface:
         family = served.task.family
         if self.words_seed is None or served.split != "train":
             return self.surfaces[family]
@@ -52,22 +52,22 @@ class Rules:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a client gets for a reset or a reply."""
+    """The answer to a client's reset or reply."""
 
     messages: tuple[Message, ...]
-    """What to append to the conversation before the next reply: system and user message, or the observation."""
+    """Messages to append to the conversation before the next reply: system and user message, or the observation."""
     kept: str | None = None
-    """The client's own last reply as an evaluation's conversation goes on with it; None after a reset."""
+    """The client's last reply in the form that an evaluation keeps in the conversation; None after a reset."""
     done: bool = False
     reward: float | None = None
     """None after a reset."""
     admissible: tuple[str, ...] | None = None
-    """In a bare episode."""
+    """The admissible actions, only in a bare episode."""
 
 
 class _Watched:
-    """The environment as the loop sees it. A call that has begun is carried out to its end: a cancelled one would end
-    the worker process, and with it the episodes of other sessions."""
+    """The environment as the loop sees it. A call always runs to its end: cancelling it would end the worker process,
+    and with it the episodes of other sessions."""
 
     def __init__(self, environment: RemoteEnvironment) -> None:
         self.environment = environment
@@ -97,7 +97,7 @@ class _Watched:
 
 
 async def _whole(call: Awaitable[Result]) -> Result:
-    """Cancelled, it waits for the call's end first."""
+    """Await the call; if cancelled, wait for the call's end first."""
     inner = asyncio.ensure_future(call)
     try:
         return await asyncio.shield(inner)
@@ -109,10 +109,10 @@ async def _whole(call: Awaitable[Result]) -> Result:
 
 @dataclass
 class _Client(Player):
-    """The player of the loop: says what the client sends."""
+    """The loop's player: returns the client's replies."""
 
     messages: list[Message] = field(default_factory=list)
-    """The loop's own list: it grows as the loop appends."""
+    """The loop's own list: it grows when the loop appends."""
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     replies: asyncio.Queue[Reply] = field(default_factory=lambda: asyncio.Queue(1))
 
@@ -126,13 +126,13 @@ class _Client(Player):
 
 
 class Bare(Agent):
-    """No prompt, for trainers that word, remember and read by themselves: nothing but observations; a reply is the
-    action, whatever it says."""
+    """No prompt, for trainers with their own wording, memory and parser: observations only. The whole reply is the
+    action."""
 
     name: ClassVar[str] = "bare"
     needs_valid_actions: ClassVar[bool] = True
     admissible: tuple[str, ...] = ()
-    """None at the end of an episode."""
+    """None of these at the end of an episode."""
 
     def start(self, episode: EpisodeStart) -> None:
         self._messages: list[Message] = []
@@ -157,11 +157,11 @@ class Bare(Agent):
 
 
 class RunningEpisode:
-    """From the reset to the end."""
+    """An episode from the reset to the end."""
 
     def __init__(
         self,
-        served: Served,
+        served: ServedTask,
         reward: Reward,
         episode_id: str,
         surface: PlayedSurface,
@@ -190,17 +190,17 @@ class RunningEpisode:
             return self.turns[-1].progress
         return 0.0 if self.world is None else self.world.progress
 
-    async def begin(self, pools: Pools, rules: Rules) -> Answer:
+    async def begin(self, pools: Pools, rules: EpisodeRules) -> Answer:
         """Raises InfrastructureError, UserError, BusyError."""
         self._play = asyncio.create_task(self._run(pools, rules))
-        return await self._heard()
+        return await self._next_answer()
 
     async def say(self, reply: Reply) -> Answer:
         before, number = self.progress, len(self.turns)
         self.replies.append(reply)
         self._client.asked.clear()
         self._client.replies.put_nowait(reply)
-        answer = await self._heard()
+        answer = await self._next_answer()
         assert len(self.turns) == number + 1
         gained = self.turns[-1].progress - before
         success = self.result is not None and self.result.success
@@ -214,13 +214,13 @@ class RunningEpisode:
         )
 
     async def close(self) -> None:
-        """Give the simulator back, after the call that it may be carrying out."""
+        """Give the simulator back, after its current call."""
         if self._play is not None:
             self._play.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await self._play
 
-    async def _run(self, pools: Pools, rules: Rules) -> None:
+    async def _run(self, pools: Pools, rules: EpisodeRules) -> None:
         task = self.served.task
         own_words = rules.specs[task.family].suites.own_words
         if self.bare is not None and own_words is not None:
@@ -239,8 +239,8 @@ class RunningEpisode:
                 on_turn=self.turns.append,
             )
 
-    async def _heard(self) -> Answer:
-        """What the loop says until it asks for the next reply or ends."""
+    async def _next_answer(self) -> Answer:
+        """Return the loop's messages up to its next request for a reply or its end."""
         assert self._play is not None
         asked = asyncio.ensure_future(self._client.asked.wait())
         try:
@@ -248,7 +248,7 @@ class RunningEpisode:
         finally:
             asked.cancel()
         if self._play.done():
-            self._play.result()  # its exception, where it failed
+            self._play.result()  # raises the loop's exception if it failed
         new = tuple(self._client.messages[self._said :])
         self._said = len(self._client.messages)
         return Answer(new, admissible=None if self.bare is None else self.bare.admissible)

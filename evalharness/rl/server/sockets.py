@@ -1,4 +1,4 @@
-"""The WebSockets of all clients: one message after the other, each answered."""
+"""The WebSockets of all clients: messages are answered one by one."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from evalharness.door.wire import MOST_BYTES, Refuse, RefusedError, refused
 from evalharness.rl.server.gate import Gate
 
 PING_S = 600.0
-"""Half of it is waited for the answer: a client whose machine is gone gives none, one that is busy with a training
-step gives it late. A connection that is closed ends its session at once."""
+"""Seconds between pings; half of it is the time for the answer. A client whose machine is lost does not answer; one
+that is busy with a training step answers late. A closed connection ends its session at once."""
 _OVER = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 Answer = Callable[[str], Awaitable[dict[str, Any] | None]]
-"""The response to one message; None when the client takes its leave."""
+"""The response to one message; None if the client says goodbye."""
 
 
 class Sockets:
-    """Those of all clients: each holds one session of the gate, and the server's end closes them."""
+    """All clients' sockets: each holds one session of the gate, and the server's end closes them."""
 
     def __init__(self, gate: Gate, own: Refuse = lambda error: None) -> None:
         self._gate, self._own = gate, own
@@ -31,7 +31,7 @@ class Sockets:
     async def serve(
         self, request: web.Request, answer: Answer, leave: Callable[[], Awaitable[None]]
     ) -> web.StreamResponse:
-        """Until one of the two sides leaves; then `leave` is awaited. Raises FullError."""
+        """Answer messages until one side leaves; then await `leave`. Raises FullError."""
         async with self._gate.session():
             socket = web.WebSocketResponse(max_msg_size=MOST_BYTES, heartbeat=PING_S, compress=False)
             await socket.prepare(request)
@@ -41,20 +41,20 @@ class Sockets:
                     await _converse(socket, answer, self._own)
             finally:
                 self._open.discard(socket)
-                # A connection that is lost cancels whatever goes on here: not this.
+                # A lost connection cancels this handler, but not `leave`.
                 await asyncio.shield(leave())
                 await socket.close()
         return socket
 
     async def close(self, app: web.Application) -> None:
-        """The server ends: so do the sessions."""
+        """Close all sessions when the server ends."""
         closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in list(self._open))
         await asyncio.gather(*closing, return_exceptions=True)
 
 
 async def _converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse) -> None:
-    """Until one of the two leaves. One message is read ahead: pings are answered only while somebody reads, and a
-    client that gets no answer to them for 20 s (`websockets`) takes the server for dead while a group begins."""
+    """Answer messages until one side leaves. One message is read ahead: pings are answered only during a read, and
+    without an answer for 20 s a client (`websockets`) closes the connection, for example while a group begins."""
     coming = asyncio.ensure_future(socket.receive())
     try:
         while (message := await coming).type not in _OVER:

@@ -1,4 +1,4 @@
-"""Which tasks a trainer may have: splits of open suites, kept apart from each other and from every evaluation."""
+"""The tasks for a trainer: splits of open suites, separate from each other and from every evaluation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class UnknownTaskError(Exception):
 
 
 @dataclass(frozen=True)
-class Served:
+class ServedTask:
     """One task of a split."""
 
     task: Task
@@ -32,14 +32,14 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a person asks to be served."""
+class RequestedTasks:
+    """The tasks that a person asks to serve."""
 
     families: Sequence[EnvSpec]
     train_seeds: Sequence[int]
     validation_seeds: Sequence[int]
     suite: Suite = "open"
-    """Where the tasks of `train` come from; every other suite than `open` is an evaluation's."""
+    """Suite of the tasks of `train`; every suite except `open` is an evaluation's."""
     allow_eval_tasks: bool = False
 
 
@@ -47,50 +47,50 @@ class Wanted:
 class TaskTable:
     """The tasks of both splits, in the order of families, seeds and the suites' own tables."""
 
-    splits: Mapping[str, Sequence[Served]]
+    splits: Mapping[str, Sequence[ServedTask]]
     evaluated: bool = False
-    """Tasks of evaluations are among them."""
+    """The table contains tasks of evaluations."""
     _turns: dict[tuple[str, str | None], int] = field(default_factory=dict)
 
-    def split(self, name: str) -> Sequence[Served]:
+    def split(self, name: str) -> Sequence[ServedTask]:
         if name not in self.splits:
             more = "; start the server with --validation-seeds 1001" if name == "validation" else ""
             raise UnknownTaskError(f"no split {name!r}; there are: {', '.join(self.splits)}{more}")
         return self.splits[name]
 
-    def at(self, split: str, index: int) -> Served:
+    def at(self, split: str, index: int) -> ServedTask:
         tasks = self.split(split)
         if not 0 <= index < len(tasks):
             raise UnknownTaskError(f"no task {index} in {split!r}, which has 0-{len(tasks) - 1}")
         return tasks[index]
 
-    def named(self, split: str, task_id: str) -> Served:
-        """By its name, or by its id if only one suite of the split has such a task."""
+    def find_task(self, split: str, task_id: str) -> ServedTask:
+        """Return the task by its name, or by its id if only one suite of the split has such a task."""
         tasks = self.split(split)
-        found = [served for served in tasks if served.task.name == task_id]
-        found = found or [served for served in tasks if served.task.id == task_id]
-        if len(found) > 1:
+        matches = [served for served in tasks if served.task.name == task_id]
+        matches = matches or [served for served in tasks if served.task.id == task_id]
+        if len(matches) > 1:
             raise UnknownTaskError(
-                f"several tasks {task_id!r} in {split!r}: {', '.join(each.task.name for each in found)}"
+                f"several tasks {task_id!r} in {split!r}: {', '.join(each.task.name for each in matches)}"
             )
-        if not found:
+        if not matches:
             raise UnknownTaskError(f"no task {task_id!r} in {split!r}")
-        return found[0]
+        return matches[0]
 
-    def drawn(self, split: str, seed: int, family: str | None = None) -> Served:
-        """The same task for the same seed."""
+    def draw_task(self, split: str, seed: int, family: str | None = None) -> ServedTask:
+        """Draw a task: the same for the same seed."""
         tasks = self._of(split, family)
         return tasks[Random(f"task/{split}/{seed}").randrange(len(tasks))]
 
-    def next(self, split: str, family: str | None = None) -> Served:
-        """The tasks one after the other, in a shuffled order, for clients that name none."""
+    def next(self, split: str, family: str | None = None) -> ServedTask:
+        """Return the next task in a shuffled order, for clients that name none."""
         tasks = list(self._of(split, family))
         turn = self._turns.get((split, family), 0)
         self._turns[split, family] = turn + 1
         Random(f"order/{split}/{turn // len(tasks)}").shuffle(tasks)
         return tasks[turn % len(tasks)]
 
-    def _of(self, split: str, family: str | None) -> Sequence[Served]:
+    def _of(self, split: str, family: str | None) -> Sequence[ServedTask]:
         tasks = self.split(split)
         chosen = [served for served in tasks if family in (None, served.task.family)]
         if not chosen:
@@ -98,33 +98,33 @@ class TaskTable:
         return chosen
 
 
-def refuse_evaluations(wanted: Wanted) -> list[str]:
-    """What of `wanted` is an evaluation's, a phrase each. Raises UserError unless that is allowed, and for a seed that
-    is in both splits."""
+def refuse_evaluations(wanted: RequestedTasks) -> list[str]:
+    """Return a phrase for each part of `wanted` that evaluations use. Raises UserError unless that is allowed, and for
+    a seed that is in both splits."""
     if both := sorted({*wanted.train_seeds} & {*wanted.validation_seeds}):
         raise UserError(
             f"suite seed {both[0]} is in --train-seeds and in --validation-seeds; give each its own seeds"
         )
-    found = [] if wanted.suite == "open" else [f"the published suite {wanted.suite!r}"]
+    reserved = [] if wanted.suite == "open" else [f"the published suite {wanted.suite!r}"]
     if FROZEN_SEED in (*wanted.train_seeds, *wanted.validation_seeds):
-        found.append(f"suite seed {FROZEN_SEED}, which every open evaluation plays")
-    if found and not wanted.allow_eval_tasks:
+        reserved.append(f"suite seed {FROZEN_SEED}, which every open evaluation plays")
+    if reserved and not wanted.allow_eval_tasks:
         raise UserError(
-            f"not served for training: {' and '.join(found)}. A score on tasks that were trained on means nothing. "
+            f"not served for training: {' and '.join(reserved)}. A score on tasks that were trained on means nothing. "
             "Give other seeds (--train-seeds 1-8), or --allow-eval-tasks if that is what you want"
         )
-    return found
+    return reserved
 
 
-def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
-    """Both splits. Suites that are not frozen yet are made, which `evalharness` says and which can take minutes.
+def load_table(wanted: RequestedTasks, data: Path | None, note: Note) -> TaskTable:
+    """Load both splits. Suites that are not frozen yet are made, which is reported and can take minutes.
 
-    A task that is the same as one of suite seed 0 or of the published suite up to renaming is left out, and of two
-    such tasks in different suites the one that comes later; validation comes first. Raises UserError.
+    Tasks that equal one of suite seed 0 or of the published suite up to renaming are left out. If two suites have such
+    equal tasks, the later one is left out; validation comes first. Raises UserError.
     """
     evaluated = refuse_evaluations(wanted)
-    # Nothing is made that nobody asked for.
-    splits: dict[str, list[Served]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
+    # Make only the suites that were asked for.
+    splits: dict[str, list[ServedTask]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
     for spec in wanted.families:
         barred = None if evaluated else excluded(spec, data)
         published = {} if barred is None else barred.compared.get(PUBLISHED, {})
@@ -141,7 +141,7 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
                 splits["train"] += _fresh("train", tasks, barred)
         else:
             tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
-            splits["train"] += [Served(task) for task in tasks]
+            splits["train"] += [ServedTask(task) for task in tasks]
         counts = ", ".join(
             f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
             for split, tasks in splits.items()
@@ -160,5 +160,5 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
     return TaskTable(splits, bool(evaluated))
 
 
-def _fresh(split: Split, tasks: Sequence[Task], barred: Excluded | None) -> list[Served]:
-    return [Served(task, split) for task in tasks if barred is None or barred.why_not(task) is None]
+def _fresh(split: Split, tasks: Sequence[Task], barred: Excluded | None) -> list[ServedTask]:
+    return [ServedTask(task, split) for task in tasks if barred is None or barred.why_not(task) is None]

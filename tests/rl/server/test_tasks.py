@@ -10,7 +10,7 @@ import pytest
 
 from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.rl.server.tasks import UnknownTaskError, Wanted, load_table
+from evalharness.rl.server.tasks import RequestedTasks, UnknownTaskError, load_table
 from evalharness.suites.excluded import task_forms
 from evalharness.suites.open import load_open
 from evalharness.suites.selection import family_tasks, parse_seeds
@@ -39,7 +39,7 @@ def forms(spec: EnvSpec, seed: int) -> set[str]:
 def test_no_task_of_an_evaluation_and_none_of_the_other_split_is_served(clean_home: Path) -> None:
     spec = short("pddl")
     notes: list[str] = []
-    table = load_table(Wanted([spec], [1, 2], [1001]), None, notes.append)
+    table = load_table(RequestedTasks([spec], [1, 2], [1001]), None, notes.append)
     of = {
         split: [set(task_forms(spec, each.task)) for each in table.split(split)]
         for split in ("train", "validation")
@@ -67,16 +67,16 @@ def test_a_suite_made_of_evaluated_tasks_leaves_nothing(clean_home: Path) -> Non
     )
     spec = replace(whole, suites=suites)
     with pytest.raises(Exception, match="no task is left for train"):
-        load_table(Wanted([spec], [1], [1001]), None, lambda _: None)
+        load_table(RequestedTasks([spec], [1], [1001]), None, lambda _: None)
 
 
 def test_tasks_are_found_by_index_and_by_name(clean_home: Path) -> None:
-    table = load_table(Wanted([short("pddl")], [1], [1001]), None, lambda _: None)
+    table = load_table(RequestedTasks([short("pddl")], [1], [1001]), None, lambda _: None)
     first = table.at("train", 0)
     name = first.task.name
     assert name.startswith("pddl/open-1/")
-    assert table.named("train", name) is table.named("train", first.task.id) is first
-    for wrong in (lambda: table.at("train", -1), lambda: table.named("validation", name)):
+    assert table.find_task("train", name) is table.find_task("train", first.task.id) is first
+    for wrong in (lambda: table.at("train", -1), lambda: table.find_task("validation", name)):
         with pytest.raises(UnknownTaskError):
             wrong()
 
@@ -84,7 +84,7 @@ def test_tasks_are_found_by_index_and_by_name(clean_home: Path) -> None:
 def test_a_task_has_the_same_name_in_process_and_on_the_server(clean_home: Path) -> None:
     spec = short("pddl")
     in_process = {task.name: task for task in family_tasks(spec, "open", None, 1)}
-    for served in load_table(Wanted([spec], [1], []), None, lambda _: None).split("train"):
+    for served in load_table(RequestedTasks([spec], [1], []), None, lambda _: None).split("train"):
         task = in_process[served.task.name]
         assert task == served.task
         # What runs store and draw their seeds from does not depend on the suite seed.
@@ -99,7 +99,9 @@ def test_seeds(text: str, seeds: list[int]) -> None:
 
 
 def test_without_validation_seeds_there_is_no_such_split_and_nothing_is_made_for_it(tmp_path: Path) -> None:
-    table = load_table(Wanted([specs()["pddl"]], [0], [], allow_eval_tasks=True), tmp_path, lambda text: None)
+    table = load_table(
+        RequestedTasks([specs()["pddl"]], [0], [], allow_eval_tasks=True), tmp_path, lambda text: None
+    )
     assert list(table.splits) == ["train"]
     with pytest.raises(UnknownTaskError, match="start the server with --validation-seeds 1001"):
         table.split("validation")
