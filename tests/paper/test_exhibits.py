@@ -166,6 +166,7 @@ def test_a_sweep_is_a_row_with_its_perturbations_and_what_it_lacks(
     assert own["average_success"] == own["p3_success"] == ""
     out = shown("table3", tmp_path / "words", capsys=capsys)
     assert "missing: m: no run under P3" in out
+    assert own["alfworld_success_marks"] == "\u2020", "a part of ALFWorld's 134 tasks"
     assert re.search(r"^m +-25\.0 \[", out, re.M)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -213,4 +214,32 @@ def test_parts_of_families_have_a_pooled_line(tmp_path: Path, capsys: pytest.Cap
     assert main(["show", str(tmp_path / "two")]) == 0
     out = capsys.readouterr().out
     assert "pooled" not in out
-    assert "\u2020 only of the episodes that ended first" in out
+    assert "\u2020 only of the episodes that ended" in out
+
+
+def test_a_subset_is_compared_with_a_run_of_all_tasks_on_the_tasks_of_both(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a run without `--subset` that has played these tasks, whose family has two sources of labels."""
+    whole, target = tmp_path / "whole", tmp_path / "c.json"
+    shutil.copytree(runs[0], whole)
+    manifest = json.loads((whole / "manifest.json").read_text())
+    manifest["subset"], manifest["labels"]["jericho"] = {}, "official,ours"
+    (whole / "manifest.json").write_text(json.dumps(manifest))
+    assert main(["compare", str(whole), str(runs[1]), "--json", str(target)]) == 0
+    found = json.loads(target.read_text())["comparisons"][0]["differences"]
+    assert main(["compare", *map(str, runs), "--json", str(target)]) == 0
+    assert found == json.loads(target.read_text())["comparisons"][0]["differences"]
+    assert {row["family"] for row in found} >= {"held_out_estimate"}
+
+
+def test_the_leaderboard_shows_the_estimate_and_marks_it(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "board.json"
+    words = ["leaderboard", *map(str, runs), "--no-published", "--json", str(target)]
+    assert main([*words, "--format", "text"]) == 0
+    rows = json.loads(target.read_text())["rows"]
+    own = [json.loads((run / "summary.json").read_text())["held_out_estimate"] for run in runs]
+    assert [r["values"]["held_out_progress"] for r in rows] == [e["progress_rate"] for e in own]
+    assert "\u2248 estimated from the tasks of --subset" in capsys.readouterr().out
