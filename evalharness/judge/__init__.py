@@ -1,5 +1,5 @@
-"""Who says that a turn was wrong: a model, a person, the simulator; and how far to trust them. docs/judges.md.
+"""Raters who decide whether a turn was wrong: a model, a person, the simulator; and their agreement. docs/judges.md.
 
-`judging` asks a served model, `label_server` a person, `truth` is the simulator's rule; `agreement` compares any two.
+`judging` asks a served model, `label_server` a person; `truth` is the simulator's rule; `agreement` compares any two.
 `mtbench` grades answers to two-turn questions. All questions go through `evalharness.models.asking`.
 """

@@ -15,7 +15,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class Counts:
-    """Turns that both judged. The first word is the first rater's."""
+    """Numbers of turns that both raters judged. The first word of a name is the first rater's verdict."""
 
     right_right: int
     right_wrong: int
@@ -29,7 +29,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Share:
-    """A proportion with Wilson's 95 % interval; None where it is one of nothing."""
+    """A proportion with Wilson's 95 % interval; None if the denominator is 0."""
 
     value: float | None
     interval: Interval | None
@@ -41,29 +41,29 @@ class Share:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of two raters over one family, or over all."""
+    """Agreement of two raters over one family, or over all."""
 
     first: str
     second: str
     family: str
     counts: Counts
     left_out: int
-    """Turns that both were given and one gave no verdict of."""
+    """Turns shown to both raters for which one gave no verdict."""
     accuracy: Share
     kappa: float | None
     kappa_interval: Interval | None
     precision: Share
-    """Of the turns that the second calls wrong, those that the first calls wrong."""
+    """Share of the turns that the second rater calls wrong that the first also calls wrong."""
     recall: Share
-    """Of the turns that the first calls wrong, those that the second calls wrong."""
+    """Share of the turns that the first rater calls wrong that the second also calls wrong."""
     mcnemar_p: float
-    """Small where one of the raters calls turns wrong more often than the other."""
+    """Small if one rater calls turns wrong more often than the other."""
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "n": self.counts.n}
 
     def flat(self) -> dict[str, Any]:
-        """One row of a table."""
+        """Return one row of a table."""
         row: dict[str, Any] = {"first": self.first, "second": self.second, "family": self.family}
         row |= {"n": self.counts.n, **asdict(self.counts), "left_out": self.left_out}
         for name in ("accuracy", "precision", "recall"):
@@ -81,7 +81,7 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
 def agreement_of(
     first: str, second: str, counts: Counts, *, family: str = ALL, left_out: int = 0
 ) -> Agreement:
-    """Every figure of a 2x2 table. Raises ValueError for an empty one."""
+    """Compute every figure of a 2x2 table. Raises ValueError for an empty table."""
     if not counts.n:
         raise ValueError("no turn was judged by both")
     cells = (counts.wrong_wrong, counts.wrong_right, counts.right_wrong, counts.right_right)
@@ -101,16 +101,16 @@ def agreement_of(
 
 
 def compare_raters(first: Rater, second: Rater) -> list[Agreement]:
-    """All turns that both were given, then those of each family where there are several. Empty where there is none."""
+    """Compare the turns shown to both raters: all of them, then each family if there are several. Empty without any."""
     shared = sorted(first.verdicts.keys() & second.verdicts.keys())
     families = {**second.families, **first.families}
-    found = [_row(first, second, shared, ALL)]
+    rows = [_row(first, second, shared, ALL)]
     names = sorted({families[key] for key in shared if key in families})
     if len(names) > 1:
-        found += [
+        rows += [
             _row(first, second, [key for key in shared if families.get(key) == name], name) for name in names
         ]
-    return [row for row in found if row is not None]
+    return [row for row in rows if row is not None]
 
 
 def _row(first: Rater, second: Rater, keys: Sequence[TurnKey], family: str) -> Agreement | None:
@@ -124,7 +124,7 @@ def _row(first: Rater, second: Rater, keys: Sequence[TurnKey], family: str) -> A
 
 
 def published_agreement() -> Agreement:
-    """The poster's table: GPT-4 against a human over 100 turns."""
+    """Return the poster's table: GPT-4 against a human over 100 turns."""
     rows = {row.names["human"]: row.numbers for row in load_table("judge_agreement")}
     counts = Counts(
         *(

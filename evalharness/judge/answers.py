@@ -1,4 +1,4 @@
-"""From a judge's reply to a verdict, or to why there is none. A reply is read strictly: nothing is guessed. Pure."""
+"""Read a verdict from a judge's reply, or the reason why there is none. Reading is strict: nothing is guessed. Pure."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from evalharness.base.reading import no_constant
-from evalharness.judge.verdict import KINDS, Verdict, writable
+from evalharness.judge.verdict import KINDS, Verdict, replace_surrogates
 from evalharness.models.asking import Answer, Refusal
 from evalharness.protocol.reasoning import closes_reasoning, split_known
 
 Value = TypeVar("Value")
 _LONGEST = 100_000
-"""Characters of a reply that are looked at."""
+"""Characters of a reply that are read."""
 _SENTENCE = 300
-"""Characters of a reason. A server that is held to the schema stops a judge that would go on for ever."""
+"""Longest reason in characters. Servers that enforce the schema stop a judge that would never end."""
 
 _REFUSED: dict[Refusal, str] = {
     "context": "too long for the judge's context",
@@ -25,11 +25,11 @@ _REFUSED: dict[Refusal, str] = {
 
 _BRACE = re.compile(r"[{}]")
 _BROKEN = re.compile(r"\{\s*[\"']")
-"""What begins an object, where no object could be read."""
+"""The beginning of an object, used if no object could be read."""
 
 
 def response_format(name: str, properties: dict[str, Any]) -> dict[str, Any]:
-    """A schema of required properties as the chat completions API takes it."""
+    """Return a schema of required properties in the form of the chat completions API."""
     schema = {
         "type": "object",
         "properties": properties,
@@ -46,11 +46,11 @@ VERDICT_FORMAT = response_format(
 
 
 class UnusableReplyError(ValueError):
-    """The reply is not what was asked for; the message says what is missing."""
+    """The reply does not have the requested form; the message says what is missing."""
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Python would take the last of two verdicts in one object."""
+    """Refuse repeated keys: Python would take the last of two verdicts in one object."""
     if len({key for key, _ in pairs}) < len(pairs):
         raise ValueError("a key stands twice")
     return dict(pairs)
@@ -59,10 +59,11 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=_each_key_once)
 
 
-def spoken(text: str) -> str:
-    """What follows the thinking. A reply that begins with a brace has none: there `</think>` is quoted.
+def strip_reasoning(text: str) -> str:
+    """Return the text after the reasoning. A reply that begins with a brace has no reasoning: its `</think>` is a
+    quotation.
 
-    Raises UnusableReplyError where the thinking has no end.
+    Raises UnusableReplyError if the reasoning has no end.
     """
     text = text.strip()
     if not text.startswith("{"):
@@ -74,8 +75,9 @@ def spoken(text: str) -> str:
 
 
 def _end_of_braces(text: str, at: int) -> int:
-    """Behind the brace that closes the one at `at`. Raises UnusableReplyError where that one begins a JSON object, or
-    has no end: an object inside a broken one may be a quotation of the judged text, never the answer."""
+    """Return the position after the brace that closes the one at `at`. Raises UnusableReplyError if that one begins a
+    JSON object or has no end: an object inside a broken one may be a quotation of the judged text, never the answer.
+    """
     depth = 0
     if not _BROKEN.match(text, at):
         for brace in _BRACE.finditer(text, at):
@@ -86,9 +88,9 @@ def _end_of_braces(text: str, at: int) -> int:
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in what was spoken, from the first on; what stands between them is passed over.
+    """Yield the JSON objects in the text after the reasoning, and skip the text between them.
 
-    Raises UnusableReplyError where one of them is broken.
+    Raises UnusableReplyError if an object is broken.
     """
     at = text.find("{")
     while at >= 0:
@@ -103,12 +105,12 @@ def objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def read(answer: Answer, from_text: Callable[[str], Value]) -> Value:
-    """What `from_text` makes of what the judge spoke. Raises UnusableReplyError, also where that does: a refusal, or
-    the limit that cut the reply off, is then the reason."""
+    """Apply `from_text` to the text after the reasoning. If that fails, raises UnusableReplyError, whose reason may be
+    a refusal or a reply cut off by the token limit."""
     if answer.refusal is not None:
         raise UnusableReplyError(_REFUSED[answer.refusal])
     try:
-        return from_text(spoken(answer.reply))
+        return from_text(strip_reasoning(answer.reply))
     except UnusableReplyError:
         if answer.finish_reason == "length":
             raise UnusableReplyError("cut off by the token limit") from None
@@ -116,13 +118,14 @@ def read(answer: Answer, from_text: Callable[[str], Value]) -> Value:
 
 
 def read_object(text: str, key: str) -> dict[str, Any]:
-    """The one object that has `key`. Raises UnusableReplyError where there is none, or where several differ in it."""
-    found = [value for value in objects(text) if key in value]
-    if not found:
+    """Return the one object that has `key`. Raises UnusableReplyError if there is none, or several with different
+    values."""
+    matches = [value for value in objects(text) if key in value]
+    if not matches:
         raise UnusableReplyError(_without(text, key))
-    if any(value[key] != found[0][key] for value in found):
+    if any(value[key] != matches[0][key] for value in matches):
         raise UnusableReplyError(f"several answers that differ in {key!r}")
-    return found[-1]
+    return matches[-1]
 
 
 def _without(text: str, key: str) -> str:
@@ -134,12 +137,14 @@ def _without(text: str, key: str) -> str:
 
 
 def sentence(value: Any) -> str:
-    """A reason as one line of bounded length; of anything but text nothing."""
-    return re.sub(r"\s+", " ", writable(value)).strip()[:_SENTENCE] if isinstance(value, str) else ""
+    """Return a reason as one line of bounded length; empty for anything but text."""
+    return (
+        re.sub(r"\s+", " ", replace_surrogates(value)).strip()[:_SENTENCE] if isinstance(value, str) else ""
+    )
 
 
 def read_verdict(answer: Answer) -> Verdict:
-    """A verdict without `wrong` says in its note why none could be read."""
+    """Read a verdict. If none can be read, its note says why."""
     try:
         value = read(answer, lambda text: read_object(text, "verdict"))
     except UnusableReplyError as error:

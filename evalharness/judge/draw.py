@@ -1,4 +1,4 @@
-"""Which turns are judged: drawn by seed, as many of each family as there are. Pure but for reading the run."""
+"""Draw the turns to judge by seed, evenly from the families. Pure except for reading the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.judge.verdict import Rater, TurnKey, Verdict, shown_key
+from evalharness.judge.verdict import Rater, TurnKey, Verdict, format_key
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.identity import digest
 from evalharness.records.manifest import Manifest
@@ -19,9 +19,10 @@ from evalharness.results.tables import sorted_episodes
 
 
 def draw(turns: Mapping[str, Iterable[TurnKey]], count: int | None, seed: int) -> list[TurnKey]:
-    """`count` turns (None: all) in a fixed random order, families in turn: the first, the second ... of each.
+    """Draw `count` turns (None: all) in a fixed random order: the first turn of each family, the second of each, and
+    so on.
 
-    `turns`: family -> its turns. A larger count begins with the same turns, so that more can be judged later.
+    `turns`: family -> its turns. A larger count begins with the same turns, so more turns can be judged later.
     """
 
     def place(key: TurnKey) -> bytes:
@@ -34,7 +35,7 @@ def draw(turns: Mapping[str, Iterable[TurnKey]], count: int | None, seed: int) -
 
 @dataclass(frozen=True)
 class DrawnTurn:
-    """A turn, and the episode it is of."""
+    """A turn and its episode."""
 
     episode: Episode
     number: int
@@ -50,14 +51,14 @@ class DrawnTurn:
 
     @property
     def sha256(self) -> str:
-        """Of the episode up to the turn."""
+        """Hash of the episode up to the turn."""
         first, turns = self.since(self.number)
         played = [(turn.thought, turn.action, turn.reply, turn.observation) for turn in turns]
         text = json.dumps([self.episode.goal, first, played])
         return hashlib.sha256(text.encode()).hexdigest()
 
     def since(self, earlier: int) -> tuple[str, Sequence[Turn]]:
-        """What was observed before, and the turns up to this one: at most so many earlier ones."""
+        """Return the observation before, and the turns up to this one: at most `earlier` earlier turns."""
         first = max(0, self.number - 1 - earlier)
         before = self.episode.turns[first - 1].observation if first else self.episode.first_observation
         return before, self.episode.turns[first : self.number]
@@ -70,17 +71,17 @@ class JudgedRun:
     folder: Path
     manifest: Manifest
     turns: Mapping[TurnKey, DrawnTurn]
-    """All of them, by family, task, sample and turn."""
+    """All turns, by family, task, sample and turn."""
 
     @property
     def digest(self) -> str:
-        """Of its identity. A run that got more samples of each task is still the same run."""
+        """Hash of the run's identity. A run with more samples of each task is still the same run."""
         identity = self.manifest.identity.to_json()
         config = {key: value for key, value in identity["config"].items() if key != "samples"}
         return digest({**identity, "config": config})
 
-    def drawn(self, count: int | None, seed: int) -> list[DrawnTurn]:
-        """Raises UserError when the run has no turns."""
+    def draw_turns(self, count: int | None, seed: int) -> list[DrawnTurn]:
+        """Raises UserError if the run has no turns."""
         by_family: dict[str, list[TurnKey]] = {}
         for key, turn in self.turns.items():
             by_family.setdefault(turn.family, []).append(key)
@@ -95,7 +96,7 @@ class JudgedRun:
 
         Raises UserError when the judge has too few of either.
         """
-        every = self.drawn(None, seed)
+        every = self.draw_turns(None, seed)
         keys: set[TurnKey] = set()
         for wrong, word in ((False, "right"), (True, "wrong")):
             called = [
@@ -110,7 +111,7 @@ class JudgedRun:
         return [turn for turn in every if turn.key in keys]
 
     def strangers(self, verdicts: Mapping[TurnKey, Verdict]) -> list[TurnKey]:
-        """The turns that this run does not have, or has played otherwise than they were judged."""
+        """Return the turns that this run does not have, or that it played differently from what was judged."""
         return sorted(
             key
             for key, verdict in verdicts.items()
@@ -118,17 +119,17 @@ class JudgedRun:
         )
 
     def require(self, verdicts: Mapping[TurnKey, Verdict], source: str) -> None:
-        """Raises UserError naming the first of `strangers`."""
+        """Raises UserError naming the first of the `strangers`."""
         if strangers := self.strangers(verdicts):
             has = "another" if strangers[0] in self.turns else "no"
             more = f" (and {len(strangers) - 1} more)" if len(strangers) > 1 else ""
             raise UserError(
-                f"{source}: {self.folder} has {has} {shown_key(strangers[0])}{more}; is it of another run?"
+                f"{source}: {self.folder} has {has} {format_key(strangers[0])}{more}; is it of another run?"
             )
 
 
 def load_turns(folder: Path) -> JudgedRun:
-    """Raises UserError when `folder` holds no run."""
+    """Raises UserError if `folder` holds no run."""
     manifest = read_manifest(folder)
     turns: Sequence[DrawnTurn] = [
         DrawnTurn(episode, number)

@@ -22,7 +22,7 @@ from evalharness.protocol.prompt import Message, filled
 
 LAYOUT = "fastchat"
 WITH_REFERENCE = frozenset({"math", "reasoning", "coding"})
-"""Categories whose answers are graded beside a reference answer."""
+"""Categories whose answers are graded with a reference answer."""
 _NAMES = {
     (1, False): "single-v1",
     (1, True): "single-math-v1",
@@ -44,10 +44,10 @@ class FastChatPrompts:
     templates: Mapping[str, _Template]
     facts: dict[str, Any]
     response_format: None = None
-    """Of the reply: prose with a grade in brackets."""
+    """The reply is prose with a grade in brackets."""
 
     def messages(self, question: TwoTurnQuestion, turn: int, answers: tuple[str, ...]) -> list[Message]:
-        """`answers`: those up to turn `turn`, from 1, the one to grade last."""
+        """`answers`: those up to turn `turn` (from 1); the last one is graded."""
         with_reference = question.category in WITH_REFERENCE
         template = self.templates[_NAMES[turn, with_reference]]
         slots = {"question": question.turns[0], "answer": answers[0]}
@@ -66,7 +66,7 @@ class FastChatPrompts:
             return Grade(None, str(error))
 
     def require_references(self, questions: tuple[TwoTurnQuestion, ...]) -> None:
-        """Raises UserError before anything is asked."""
+        """Raises UserError before any question is asked."""
         for question in questions:
             if question.category in WITH_REFERENCE and None in question.references:
                 raise UserError(
@@ -76,17 +76,17 @@ class FastChatPrompts:
 
 
 def _grade(text: str) -> Grade:
-    found = next((match for rule in _RATING if (match := rule.search(text))), None)
-    if found is None:
+    grade = next((match for rule in _RATING if (match := rule.search(text))), None)
+    if grade is None:
         raise UnusableReplyError("no grade in [[ ]]")
-    rating = float(found[1])
+    rating = float(grade[1])
     if not LOWEST <= rating <= HIGHEST:
         raise UnusableReplyError(f"the rating is not between {LOWEST} and {HIGHEST}")
     return Grade(rating, sentence(text))
 
 
 def load_fastchat_prompts(path: Path) -> FastChatPrompts:
-    """Raises UserError, naming the line, or the prompt that is missing."""
+    """Raises UserError naming the wrong line or the missing prompt."""
     raw = raw_of(path, "--judge-prompts")
     templates: dict[str, _Template] = {}
     for number, value in objects_of(raw, path.name):

@@ -17,14 +17,14 @@ from evalharness.records.stored import refuse_later
 @dataclass
 class JudgeProgress(WorkProgress):
     unread: int = 0
-    """Replies that were not what was asked for."""
+    """Replies that did not have the requested form."""
 
     def details(self) -> list[str]:
         return [f"{self.unread} replies not readable"] if self.unread else []
 
 
 def own_place(run: Path, *names: str) -> Path:
-    """RUN/labels/RATER. Raises UserError if a part of it is a link: who made the run would choose where we write."""
+    """RUN/labels/RATER. Raises UserError if a part of it is a link: the run's author would choose where we write."""
     path = run
     for name in names:
         path /= name
@@ -36,13 +36,13 @@ def own_place(run: Path, *names: str) -> Path:
 
 
 def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
-    """The manifest of a folder of that kind. Raises UserError, which says how one is made."""
+    """Read the manifest of a folder of that kind. Raises UserError that names the command that makes one."""
     path = folder / MANIFEST
     try:
         manifest = read_json(path)
         refuse_later(path, manifest)
-        found, digest = manifest["identity"]["kind"], manifest["identity"]["run_digest"]
-        if found != kind or not isinstance(digest, str) or not isinstance(manifest["digest"], str):
+        stored_kind, digest = manifest["identity"]["kind"], manifest["identity"]["run_digest"]
+        if stored_kind != kind or not isinstance(digest, str) or not isinstance(manifest["digest"], str):
             raise ValueError("its kind, its digest or its run_digest is another")
     except FileNotFoundError:
         raise UserError(f"{folder} holds no {kind} (make some with: {make})") from None
@@ -56,11 +56,11 @@ def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
 
 
 def draws_of(manifest: Mapping[str, Any]) -> tuple[tuple[int | None, int], ...]:
-    """(turns, seed) of each start of a folder that `read_kind` has read; None: all turns."""
-    found: dict[tuple[int | None, int], None] = {}
+    """Return (turns, seed) of each start of a folder that `read_kind` has read; None: all turns."""
+    draws: dict[tuple[int | None, int], None] = {}
     starts = manifest.get("sessions")
     for start in starts if isinstance(starts, list) else []:
         match start:
             case {"drawn": {"turns": int() | None as turns, "seed": int(seed)}}:
-                found[turns, seed] = None
-    return tuple(found)
+                draws[turns, seed] = None
+    return tuple(draws)

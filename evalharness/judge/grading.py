@@ -1,4 +1,4 @@
-"""What a judge is asked about an answer, and what its reply is worth. Pure but for reading the prompt file."""
+"""The request to grade an answer, and the reading of the judge's reply. Pure except for reading the prompt file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from evalharness.judge.answers import REASON, UnusableReplyError, read, read_object, response_format, sentence
 from evalharness.judge.questions import TwoTurnQuestion
-from evalharness.judge.turn_prompt import StrictFile, clipped, quoted, read_prompt
+from evalharness.judge.turn_prompt import StrictFile, clip, quote, read_prompt
 from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
 
@@ -24,20 +24,20 @@ _LONGEST = 12_000
 class GradePromptFile(StrictFile):
     instruction: str
     reference: str
-    """Said where there is a reference answer."""
+    """Included if there is a reference answer."""
     format: str
 
 
 @dataclass(frozen=True)
 class Grade:
     rating: float | None
-    """None: no grade could be read. That is counted, and never guessed."""
+    """None: no grade could be read, which is counted and never guessed."""
     note: str
-    """The judge's sentence, or why no grade could be read."""
+    """The judge's sentence, or the reason why no grade could be read."""
 
 
 def stored_grade(line: Mapping[str, Any]) -> Grade:
-    """Of a line of `grades.jsonl`. Raises ValueError for what is no grade, KeyError for what is missing."""
+    """Read a line of `grades.jsonl`. Raises ValueError for a wrong value, KeyError for a missing one."""
     rating = line["rating"]
     if rating is not None and not (type(rating) in (int, float) and LOWEST <= rating <= HIGHEST):
         raise ValueError(f"the rating is no number from {LOWEST} to {HIGHEST}")
@@ -51,7 +51,7 @@ class GradePrompt:
     response_format: Mapping[str, Any] | None = field(default_factory=lambda: GRADE_FORMAT)
 
     def read(self, answer: Answer) -> Grade:
-        """Strictly: a whole number from 1 to 10 in the one object that has a rating."""
+        """Read strictly: a whole number from 1 to 10 in the only object that has a rating."""
         try:
             value = read(answer, lambda text: read_object(text, "rating"))
         except UnusableReplyError as error:
@@ -64,15 +64,15 @@ class GradePrompt:
         return Grade(rating, sentence(value.get("reason")))
 
     def messages(self, question: TwoTurnQuestion, turn: int, answers: tuple[str, ...]) -> list[Message]:
-        """`answers`: those up to turn `turn`, from 1, the one to grade last."""
+        """`answers`: those up to turn `turn` (from 1); the last one is graded."""
         reference = question.references[turn - 1]
         lines = []
         for number in range(1, turn + 1):
-            lines.append(f"question {number}: {quoted(question.turns[number - 1])}")
+            lines.append(f"question {number}: {quote(question.turns[number - 1])}")
             name = "answer to grade" if number == turn else f"answer {number}"
             if number == turn and reference is not None:
-                lines.append(f"reference answer {number}: {quoted(reference)}")
-            lines.append(f"{name}: {quoted(clipped(answers[number - 1], _LONGEST))}")
+                lines.append(f"reference answer {number}: {quote(reference)}")
+            lines.append(f"{name}: {quote(clip(answers[number - 1], _LONGEST))}")
         fixed = [
             self.file.instruction,
             self.file.reference if reference is not None else "",

@@ -1,4 +1,4 @@
-"""`evalharness judge`: a model's verdict on drawn turns of a run, in a folder of its own inside the run's."""
+"""`evalharness judge`: a model's verdicts on drawn turns of a run, in a folder inside the run's folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.folder import JudgeProgress, draws_of, own_place, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
-from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart, verdict_of
+from evalharness.judge.verdict import Rater, TurnKey, Verdict, add_folder_names, verdict_of
 from evalharness.models.asking import ATTEMPTS, Answer, AskingResult, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
@@ -36,7 +36,7 @@ from evalharness.records.store import EpisodeKey, write_atomically
 from evalharness.results.viewer.records import TurnJudgement
 
 FOLDER = "judgements"
-"""Inside the run's folder."""
+"""Folder inside the run's folder."""
 JUDGEMENTS = "judgements.jsonl"
 KIND = "judgements"
 MAKE = "evalharness judge RUN --judge MODEL"
@@ -72,7 +72,7 @@ Judgement = tuple[TurnKey, Verdict, str, dict[str, Any]]
 
 
 def judgement_lines(folder: Path) -> Iterator[Judgement]:
-    """In the order they came. Raises UserError on damage."""
+    """Yield the lines in file order. Raises UserError on damage."""
     return read_lines(folder / JUDGEMENTS, "its turn is judged anew", _judgement)
 
 
@@ -83,40 +83,40 @@ def _judgement(raw: bytes) -> Judgement:
 
 
 def read_judge(folder: Path) -> Rater:
-    """A folder of judgements as a rater. Raises UserError."""
+    """Read a folder of judgements as a rater. Raises UserError."""
     manifest = read_kind(folder, KIND, MAKE)
-    found = {key: (verdict, family) for key, verdict, family, _ in judgement_lines(folder)}
+    verdicts = {key: (verdict, family) for key, verdict, family, _ in judgement_lines(folder)}
     return Rater(
         str(manifest.get("model_name", folder.name)),
-        {key: verdict for key, (verdict, _) in found.items()},
-        {key: family for key, (_, family) in found.items()},
+        {key: verdict for key, (verdict, _) in verdicts.items()},
+        {key: family for key, (_, family) in verdicts.items()},
         manifest["identity"]["run_digest"],
         draws_of(manifest),
     )
 
 
 def judges_of(run: Path) -> list[Rater]:
-    """Every judge's folder inside a run's, by name. Judgements of what another run played are left out."""
+    """Return every judge's folder inside a run's folder, by name, without judgements of another run."""
     folders = [path.parent for path in sorted((run / FOLDER).glob(f"*/{MANIFEST}"))]
     judged = load_turns(run) if folders else None
-    found = [
+    raters = [
         (judge, folder.name)
         for folder in folders
         if judged is not None
         and (judge := read_judge(folder)).run_digest == judged.digest
         and not judged.strangers(judge.verdicts)
     ]
-    return told_apart([judge for judge, _ in found], [name for _, name in found])
+    return add_folder_names([judge for judge, _ in raters], [name for _, name in raters])
 
 
 def judgements_of(run: Path) -> dict[EpisodeKey, dict[int, list[TurnJudgement]]]:
-    """What all judges of a run said, for the report's page."""
-    found: dict[EpisodeKey, dict[int, list[TurnJudgement]]] = {}
+    """Return the verdicts of all judges of a run, for the report's page."""
+    judgements: dict[EpisodeKey, dict[int, list[TurnJudgement]]] = {}
     for judge in judges_of(run):
         for (task_id, sample, turn), verdict in judge.verdicts.items():
             said = (judge.name, verdict.word, verdict.kind or "", verdict.note)
-            found.setdefault((task_id, sample), {}).setdefault(turn, []).append(said)
-    return found
+            judgements.setdefault((task_id, sample), {}).setdefault(turn, []).append(said)
+    return judgements
 
 
 @dataclass(frozen=True)
@@ -132,17 +132,17 @@ class Judging:
     plain: bool = False
     """Do not ask the server for structured output."""
     attempts: int = ATTEMPTS
-    """Tries of a question whose infrastructure fails."""
+    """Tries of a question if the infrastructure fails."""
 
 
 def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
-    """Judge the drawn turns, or go on with that. More turns may join the same folder.
+    """Judge the drawn turns, or continue. More turns may be added to the same folder.
 
-    Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
+    Raises UserError for errors that the user can fix; infrastructure failures are recorded and named in the result.
     """
     refuse_scripted(what.judge, "--judge")
     run = load_turns(what.run)
-    drawn = run.drawn(what.turns, what.draw_seed)
+    drawn = run.draw_turns(what.turns, what.draw_seed)
     prompt, prices = load_turn_prompt(what.prompts), prices_of(what.judge)
     progress = JudgeProgress("judgements", len(drawn))
     with watch(progress):
@@ -175,7 +175,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
 
 
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
-    """The same options find it again."""
+    """Return the folder for these options: the same options give the same folder."""
     name = folder_name(what.judge.display_name, "judge")
     return own_place(what.run, FOLDER, f"{name}-{digest(identity)[:8]}")
 
@@ -203,7 +203,7 @@ async def _ask(
 
 
 def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Prices | None) -> dict[str, Any]:
-    """`judgements.parquet` and `summary.json` anew, from the lines."""
+    """Rewrite `judgements.parquet` and `summary.json` from the lines."""
     lines = list(judgement_lines(folder))
     judged = {key for key, _, _, _ in lines}
     verdicts = [verdict for _, verdict, _, _ in lines]
@@ -228,7 +228,7 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Pri
 
 
 def _write_table(target: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Sorted by task, sample and turn; written whole or not at all."""
+    """Write the table sorted by task, sample and turn, as a whole or not at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""`evalharness judge label`: serves the page and keeps each decision. What a judge said comes after that."""
+"""`evalharness judge label`: serves the page and stores each decision. The judges' verdicts are shown after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalharness.door.door import is_one_of, let_in, listening
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import LabelFolder
 from evalharness.judge.turn_prompt import EARLIER_TURNS
-from evalharness.judge.verdict import KINDS, Rater, checked
+from evalharness.judge.verdict import KINDS, Rater, check_verdict
 from evalharness.results.html.document import asset, document
 
 HOST = "127.0.0.1"
@@ -29,20 +29,22 @@ _BODY = """\
 """
 
 
-def _own(name: str) -> str:
+def read_asset(name: str) -> str:
     return (files("evalharness.judge") / "assets" / name).read_text(encoding="utf-8")
 
 
 def label_page(run: str, rater: str) -> str:
-    """The whole document; its data comes from the server it came from."""
-    script = f"(() => {{\n'use strict';\n{asset('viewer/assets/1-text.js')}\n{_own('label.js')}\n}})();\n"
-    style = asset("viewer/assets/viewer.css") + _own("label.css")
+    """The whole document; its data comes from the same server."""
+    script = (
+        f"(() => {{\n'use strict';\n{asset('viewer/assets/1-text.js')}\n{read_asset('label.js')}\n}})();\n"
+    )
+    style = asset("viewer/assets/viewer.css") + read_asset("label.css")
     title = f"labels of {rater} · {run} · evalharness"
     return "".join(document(title, style, script, _BODY, connect="'self'"))
 
 
 def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
-    """What a person sees of a turn: the same as a judge, whole."""
+    """Return what the page shows of a turn: the same texts as a judge gets, but uncut."""
     episode = drawn.episode
     before, shown = drawn.since(EARLIER_TURNS)
     return {
@@ -67,8 +69,8 @@ def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
 
 
 async def _guard(request: web.Request, handler: Handler, token: str) -> web.StreamResponse:
-    """Answers only to the address that we printed: a page elsewhere whose name was made to point here gets nothing, and
-    another account of this machine, which does not know the token in it, neither."""
+    """Answer only requests to the printed address with its token: neither a foreign page whose name was pointed here
+    nor another account of this machine gets anything."""
     if request.path == "/favicon.ico":
         return web.Response(status=204)
     if not is_one_of(request.path.split("/")[1], [token]):
@@ -88,7 +90,7 @@ async def _guard(request: web.Request, handler: Handler, token: str) -> web.Stre
 def application(
     store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater], token: str
 ) -> web.Application:
-    """`store` has been opened. `judges` are those who judged the same run. Everything is below /TOKEN/."""
+    """`store` is open. `judges` judged the same run. All paths are below /TOKEN/."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -97,8 +99,8 @@ def application(
     html = label_page(store.run.folder.name, store.rater)
     titles = dict(store.run.manifest.titles)
 
-    def said(turn: DrawnTurn) -> dict[str, Any]:
-        """The person's label, and what judges said once there is one."""
+    def label_and_judges(turn: DrawnTurn) -> dict[str, Any]:
+        """Return the person's label and, once it exists, the judges' verdicts."""
         label = store.labels.get(turn.key)
         shown = [] if label is None else [judge for judge in judges if turn.key in judge.verdicts]
         return {
@@ -107,32 +109,32 @@ def application(
         }
 
     async def turns(request: web.Request) -> web.Response:
-        listed = [{"family": t.family, "key": list(t.key), **said(t)} for t in drawn]
+        listed = [{"family": t.family, "key": list(t.key), **label_and_judges(t)} for t in drawn]
         facts = {"run": store.run.folder.name, "rater": store.rater, "kinds": KINDS, "titles": titles}
         return web.json_response({**facts, "turns": listed}, headers={"Cache-Control": "no-store"})
 
     async def turn(request: web.Request) -> web.Response:
-        return web.json_response(turn_data(chosen(request)), headers={"Cache-Control": "no-store"})
+        return web.json_response(turn_data(requested_turn(request)), headers={"Cache-Control": "no-store"})
 
     async def keep(request: web.Request) -> web.Response:
-        # A page elsewhere can send a form or plain text without asking; JSON it cannot.
+        # A foreign page can send a form or plain text without permission, but not JSON.
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(text="labels are JSON")
         try:
             body = json.loads(await request.read())
             if not isinstance(body, dict):
                 raise ValueError("a label is an object")
-            verdict = checked(body.get("wrong"), body.get("kind"), body.get("note", ""))
+            verdict = check_verdict(body.get("wrong"), body.get("kind"), body.get("note", ""))
         except (ValueError, RecursionError) as error:
             raise web.HTTPBadRequest(text=str(error)) from None
-        where = chosen(request)
+        where = requested_turn(request)
         try:
             store.add(where.key, verdict)
         except InfrastructureError as error:
             raise web.HTTPInsufficientStorage(text=str(error)) from None
-        return web.json_response(said(where))
+        return web.json_response(label_and_judges(where))
 
-    def chosen(request: web.Request) -> DrawnTurn:
+    def requested_turn(request: web.Request) -> DrawnTurn:
         number = int(request.match_info["number"])
         if number >= len(drawn):
             raise web.HTTPNotFound(text="no such turn was drawn")
@@ -154,9 +156,9 @@ def application(
 
 
 def serve(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater], *, port: int = 0) -> None:
-    """Until Ctrl-C. Raises UserError when the port is taken."""
+    """Serve until Ctrl-C. Raises UserError if the port is taken."""
 
-    async def served() -> None:
+    async def serve_page() -> None:
         token = secrets.token_urlsafe(24)
         async with listening(application(store, drawn, judges, token), HOST, port, flags="--port") as url:
             say(f"{url}/{token}/   (Ctrl-C ends it)", stderr=False)
@@ -165,6 +167,6 @@ def serve(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater
     if not 0 <= port <= 65535:
         raise UserError(f"--port {port}: a port is a number up to 65535, or 0 for a free one")
     try:
-        asyncio.run(served())
+        asyncio.run(serve_page())
     except KeyboardInterrupt:
         return

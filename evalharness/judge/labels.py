@@ -1,6 +1,6 @@
-"""A person's labels of a run: `RUN/labels/RATER/labels.jsonl`, a line a decision, synced before the page goes on.
+"""A person's labels of a run: `RUN/labels/RATER/labels.jsonl`, one line per decision, synced before the page goes on.
 
-As CSV, for a spreadsheet or another tool: out with what a person has to see, in with what they decided.
+As CSV, for a spreadsheet or another tool: exported with the texts of the turns, imported with the decisions.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from evalharness.base.reading import read_object, read_text
 from evalharness.base.text import no_formula, printable
 from evalharness.judge.draw import DrawnTurn, JudgedRun
 from evalharness.judge.folder import draws_of, own_place, read_kind
-from evalharness.judge.verdict import Rater, TurnKey, Verdict, checked, verdict_of
+from evalharness.judge.verdict import Rater, TurnKey, Verdict, check_verdict, verdict_of
 from evalharness.records.answers import make_manifest
 from evalharness.records.lines import read_lines
 from evalharness.records.store import RecordFolder
 
 FOLDER = "labels"
-"""Inside the run's folder."""
+"""Folder inside the run's folder."""
 LABELS = "labels.jsonl"
 KIND = "labels"
 MAKE = "evalharness judge label RUN --rater NAME"
 
 
 def label_folder(run: Path, rater: str) -> Path:
-    """Raises UserError for a name that is no folder's."""
+    """Raises UserError for a name that is not valid for a folder."""
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,59}", rater):
         raise UserError(f"--rater {rater!r}: a name of letters, digits, dots, dashes; it becomes a folder")
     return own_place(run, FOLDER, rater)
 
 
 class LabelFolder(RecordFolder):
-    """The one writer: `labels` is what has been decided. A later line of the same turn replaces the earlier one; one
-    without a verdict takes it back."""
+    """The only writer; `labels` holds the decisions. A later line of the same turn replaces the earlier one; a line
+    without a verdict removes it."""
 
     lines = (LABELS,)
 
@@ -63,7 +63,7 @@ class LabelFolder(RecordFolder):
         self.labels = _read(self.folder)
 
     def add(self, key: TurnKey, verdict: Verdict) -> None:
-        """Raises UserError for a turn that the run does not have, StoreError when the disk refuses."""
+        """Raises UserError for a turn that the run does not have, StoreError if the disk refuses."""
         self.run.require({key: verdict}, "label")
         verdict = replace(verdict, turn_sha256=self.run.turns[key].sha256)
         task_id, sample, turn = key
@@ -84,12 +84,12 @@ def _read(folder: Path) -> dict[TurnKey, Verdict]:
     def label(raw: bytes) -> tuple[TurnKey, Verdict]:
         return verdict_of(read_object(raw))
 
-    found = dict(read_lines(folder / LABELS, "its turn is labelled anew", label))
-    return {key: verdict for key, verdict in found.items() if verdict.wrong is not None}
+    verdicts = dict(read_lines(folder / LABELS, "its turn is labelled anew", label))
+    return {key: verdict for key, verdict in verdicts.items() if verdict.wrong is not None}
 
 
 def read_labels(folder: Path) -> Rater:
-    """A person's folder as a rater. Raises UserError."""
+    """Read a person's folder as a rater. Raises UserError."""
     manifest = read_kind(folder, KIND, MAKE)
     return Rater(
         str(manifest["identity"].get("rater", folder.name)),
@@ -100,9 +100,9 @@ def read_labels(folder: Path) -> Rater:
 
 
 _DECIDED = ("task_id", "sample", "turn", "label", "kind", "note")
-"""Columns that are read back; the others are for whoever looks."""
+"""Columns that are read back; the others are for people."""
 _SHA256 = "turn_sha256"
-"""Column that says which turn was labelled; a table without it is taken by the turns' names alone."""
+"""Column that identifies the labelled turn; without it the turn's name is enough."""
 _CONTEXT = ("goal", "before", "thought", "action", "observation")
 _LARGEST = 100 << 20
 """Bytes of a table."""
@@ -110,18 +110,18 @@ _LONGEST_CELL = 30_000
 """Spreadsheets hold 32,767 characters."""
 
 
-def guarded(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula: an apostrophe before what begins like one. One that stands there
-    already gets another, so that `unguarded` gives the text back."""
+def guard_cell(text: str) -> str:
+    """Put an apostrophe before text that a spreadsheet would take for a formula. Text that already begins with one
+    gets another, so `unguard_cell` restores it."""
     return f"'{text}" if text.startswith("'") else no_formula(text)
 
 
-def unguarded(cell: str) -> str:
+def unguard_cell(cell: str) -> str:
     return cell.removeprefix("'")
 
 
 def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) -> str:
-    """All drawn turns, decided or not, in the order of the draw."""
+    """Return all drawn turns, decided or not, in the order of the draw."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*_DECIDED, *_CONTEXT, _SHA256])
@@ -133,12 +133,12 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
         context = (drawn.episode.goal, before, turn.thought, action, turn.observation)
         shown = [printable(text)[:_LONGEST_CELL] for text in context]
         cells = [drawn.key[0], str(drawn.key[1]), str(drawn.key[2]), *said, *shown]
-        writer.writerow([*map(guarded, cells), drawn.sha256])
+        writer.writerow([*map(guard_cell, cells), drawn.sha256])
     return buffer.getvalue()
 
 
 def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
-    """The decided turns of a CSV file. Raises UserError naming the line that is wrong."""
+    """Return the decided turns of a CSV file. Raises UserError naming the wrong line."""
     try:
         text = read_text(path, "utf-8-sig", _LARGEST)
     except (OSError, UnicodeDecodeError) as error:
@@ -147,27 +147,27 @@ def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
     missing = [name for name in _DECIDED[:4] if name not in (reader.fieldnames or ())]
     if missing:
         raise UserError(f"{path} has no column {missing[0]!r}; it needs {', '.join(_DECIDED[:4])}")
-    found: dict[TurnKey, Verdict] = {}
+    labels: dict[TurnKey, Verdict] = {}
     try:
         for row in reader:
-            label = unguarded((row["label"] or "").strip()).casefold()
+            label = unguard_cell((row["label"] or "").strip()).casefold()
             if not label:
                 continue
             key = _key(row)
             if label not in ("right", "wrong"):
                 raise ValueError(f"the label {label[:40]!r} is neither right nor wrong")
-            if key in found:
+            if key in labels:
                 raise ValueError("this turn stands there twice")
-            kind = unguarded(row.get("kind") or "").strip().casefold() or None
-            verdict = checked(label == "wrong", kind, unguarded(row.get("note") or ""))
-            found[key] = replace(verdict, turn_sha256=row.get(_SHA256) or None)
+            kind = unguard_cell(row.get("kind") or "").strip().casefold() or None
+            verdict = check_verdict(label == "wrong", kind, unguard_cell(row.get("note") or ""))
+            labels[key] = replace(verdict, turn_sha256=row.get(_SHA256) or None)
     except (ValueError, csv.Error) as error:
         raise UserError(f"{path}, line {reader.line_num}: {error}") from None
-    return found
+    return labels
 
 
 def _key(row: Mapping[str, str | None]) -> TurnKey:
     try:
-        return unguarded(row["task_id"] or ""), int(row["sample"] or ""), int(row["turn"] or "")
+        return unguard_cell(row["task_id"] or ""), int(row["sample"] or ""), int(row["turn"] or "")
     except ValueError:
         raise ValueError("sample and turn are whole numbers") from None

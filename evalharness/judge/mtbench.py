@@ -15,7 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.paths import folder_name
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
-from evalharness.judge.answers import UnusableReplyError, spoken
+from evalharness.judge.answers import UnusableReplyError, strip_reasoning
 from evalharness.judge.fastchat import FastChatPrompts, load_fastchat_prompts
 from evalharness.judge.folder import JudgeProgress
 from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt, stored_grade
@@ -43,7 +43,7 @@ AnyPrompt = GradePrompt | FastChatPrompts
 
 
 class MtbenchFolder(AnswerFolder):
-    """After `resume`: the answers and grades that are there."""
+    """After `resume`, holds the existing answers and grades."""
 
     lines = (ANSWERS, GRADES, ERRORS)
 
@@ -74,9 +74,9 @@ class MtbenchFolder(AnswerFolder):
             self.tokens[f"{name} {part}"] += line[part] or 0
 
     def add_answer(self, key: GradeKey, answer: Answer) -> None:
-        """One that the server refused, or that ended in its thinking, is an empty one: it is graded as such."""
+        """Store an answer. A refused answer, or one that ended inside its reasoning, is stored and graded as empty."""
         try:
-            text = "" if answer.refusal else spoken(answer.reply)
+            text = "" if answer.refusal else strip_reasoning(answer.reply)
         except UnusableReplyError:
             text = ""
         self._add(ANSWERS, key, {"answer": text}, answer)
@@ -105,14 +105,14 @@ class Mtbench:
     model: PolicyConfig
     judge: PolicyConfig
     temperature: float | None = None
-    """Of answers; None: by category, as MT-bench has it."""
+    """Temperature of the answers; None: by category, as in MT-bench."""
     output: Path | None = None
     prompts: Path | None = None
     judge_prompts: Path | None = None
-    """FastChat's file, instead of our own prompt."""
+    """FastChat's file, which replaces our prompt."""
     plain: bool = False
     attempts: int = ATTEMPTS
-    """Tries of a question whose infrastructure fails."""
+    """Tries of a question if the infrastructure fails."""
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,14 @@ class Graded(AskingResult):
 
 
 def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
-    """Answer and grade every question, or go on with that. The model's server is ended before the judge's is started.
+    """Answer and grade every question, or continue. The model's server is ended before the judge's is started.
 
-    Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
+    Raises UserError for errors that the user can fix; infrastructure failures are recorded and named in the result.
     """
     refuse_scripted(what.model, "--model")
     refuse_scripted(what.judge, "--judge")
     prompt = _prompt(what)
-    prices_of(what.judge)  # a file that is wrong is said before anything is asked
+    prices_of(what.judge)  # report a wrong file before any question is asked
     progress = JudgeProgress("answers and grades", 4 * len(what.questions.questions))
     with watch(progress):
         model, judge = (prepare(one, {}, progress.set_status) for one in (what.model, what.judge))
@@ -147,10 +147,10 @@ def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
             store.resume(manifest)
             progress.finished = len(store.answers) + len(store.grades)
             run_to_end(_everything(what, model, judge, prompt, store, progress))
-            found = scores(
+            rows = scores(
                 what.questions.questions, {key: grade.rating for key, grade in store.grades.items()}
             )
-            return Graded(folder, _write(what, store, found), progress.stopped, found)
+            return Graded(folder, _write(what, store, rows), progress.stopped, rows)
 
 
 def _prompt(what: Mtbench) -> AnyPrompt:
@@ -215,7 +215,7 @@ async def _answer(
     progress: JudgeProgress,
     question: TwoTurnQuestion,
 ) -> None:
-    """Its answers of both turns, those that are not there."""
+    """Ask for the missing answers of both turns."""
     form = RequestForm(temperature=question.temperature if what.temperature is None else what.temperature)
     for turn in (1, 2):
         if (question.id, turn) not in store.answers:
@@ -227,7 +227,7 @@ async def _answer(
 
 
 def conversation(question: TwoTurnQuestion, turn: int, answers: Mapping[GradeKey, str]) -> list[Message]:
-    """What the model is asked: the first question, or both with its own answer between."""
+    """Return the messages to the model: the first question, or both with its own answer between them."""
     first: Message = {"role": "user", "content": question.turns[0]}
     if turn == 1:
         return [first]
@@ -249,8 +249,8 @@ async def _grade(
     progress.finish()
 
 
-def _write(what: Mtbench, store: MtbenchFolder, found: Sequence[Score]) -> dict[str, Any]:
-    """`summary.json` anew."""
+def _write(what: Mtbench, store: MtbenchFolder, rows: Sequence[Score]) -> dict[str, Any]:
+    """Rewrite `summary.json`."""
     unread = Counter(grade.note for grade in store.grades.values() if grade.rating is None)
     tokens = {
         who: {part: store.tokens[f"{name} {part}_tokens"] for part in ("prompt", "completion")}
@@ -262,7 +262,7 @@ def _write(what: Mtbench, store: MtbenchFolder, found: Sequence[Score]) -> dict[
         "model": what.model.display_name,
         "judge": what.judge.display_name,
         "questions": dict(what.questions.facts),
-        "scores": [asdict(score) for score in found],
+        "scores": [asdict(score) for score in rows],
         "left": 2 * len(what.questions.questions) - len(store.grades),
         "unread": unread.total(),
         "unread_because": dict(sorted(unread.items())),

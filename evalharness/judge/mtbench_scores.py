@@ -1,4 +1,4 @@
-"""Grades as scores: of each turn, each category, and all, with intervals over questions. Pure."""
+"""Scores from grades: of each turn, each category, and all, with intervals over questions. Pure."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class Score:
     """Answers without one."""
     mean: float | None
     interval: Interval | None
-    """Over questions: the two grades of one are not independent. None with fewer than two questions."""
+    """Over questions: the two grades of a question are not independent. None with fewer than two questions."""
 
 
 def _score(name: str, questions: Sequence[Sequence[float | None]]) -> Score:
-    """`questions`: the grades of each."""
+    """`questions`: the grades of each question."""
     grades = [[grade for grade in each if grade is not None] for each in questions]
     means = [fmean(each) for each in grades if each]
     graded = sum(map(len, grades))
     interval = bootstrap_mean(means) if len(means) > 2 else None  # two values bound no 95 % interval
-    if interval is not None:  # wide percentiles of two questions may leave the scale
+    if interval is not None:  # with two questions the wide percentiles may leave the scale
         interval = max(1.0, interval[0]), min(10.0, interval[1])
-    # The mean of questions, not of grades: a question whose other grade could not be read counts as much as any.
+    # Average over questions, not grades: a question with one readable grade counts as much as any.
     mean = fmean(means) if means else None
     return Score(name, graded, sum(map(len, questions)) - graded, mean, interval)
 
 
 def scores(questions: Sequence[TwoTurnQuestion], grades: Mapping[GradeKey, float | None]) -> list[Score]:
-    """All, each turn, each category in the order of the file. Answers that were never graded are not in it."""
+    """Return the scores of all, each turn, each category in file order. Ungraded answers are not counted."""
 
     def of(chosen: Sequence[TwoTurnQuestion], turns: Sequence[int]) -> list[list[float | None]]:
         return [
@@ -49,14 +49,14 @@ def scores(questions: Sequence[TwoTurnQuestion], grades: Mapping[GradeKey, float
             for question in chosen
         ]
 
-    found = [_score("all", of(questions, (1, 2)))]
-    found += [_score(f"turn {turn}", of(questions, (turn,))) for turn in (1, 2)]
+    rows = [_score("all", of(questions, (1, 2)))]
+    rows += [_score(f"turn {turn}", of(questions, (turn,))) for turn in (1, 2)]
     for category in dict.fromkeys(question.category for question in questions):
         mine = [question for question in questions if question.category == category]
-        found.append(_score(category, of(mine, (1, 2))))
-    return found
+        rows.append(_score(category, of(mine, (1, 2))))
+    return rows
 
 
 def published_scores() -> list[tuple[str, float]]:
-    """(method, score) of appendix E."""
+    """Return (method, score) of appendix E."""
     return [(row.names["method"], row.numbers["mt_bench"].value) for row in load_table("mt_bench")]

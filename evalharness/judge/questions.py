@@ -19,7 +19,7 @@ TEMPERATURES = {
     **{"writing": 0.7, "roleplay": 0.7, "extraction": 0.0, "math": 0.0},
     **{"coding": 0.0, "reasoning": 0.0, "stem": 0.1, "humanities": 0.1},
 }
-"""Of answers, by category, as MT-bench has them; other categories are answered greedily."""
+"""Temperature of the answers by category, as in MT-bench; other categories are answered greedily."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,18 @@ class TwoTurnQuestion:
 class QuestionSet:
     name: str
     questions: tuple[TwoTurnQuestion, ...]
-    """In the order of the file."""
+    """In file order."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Name and SHA-256 of what was read."""
+    """Name and SHA-256 of the files that were read."""
 
 
 def objects_of(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(number, object) of each line that is not empty. Raises UserError."""
+    """Yield (number, object) of each non-empty line. Raises UserError."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8: {error}") from None
-    # Not splitlines: a JSON string may hold U+2028 and its like as they are.
+    # splitlines would also split at U+2028 and similar characters, which a JSON string may contain.
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -75,21 +75,22 @@ def _two_texts(value: object) -> tuple[str, str] | None:
 
 
 def read_questions(path: Path | None, references: Path | None = None) -> QuestionSet:
-    """Ours without a `path`. `references` is a file of answers to compare with (FastChat's `reference_answer/*.jsonl`).
+    """Read our questions, or those of `path`. `references`: a file of reference answers (FastChat's
+    `reference_answer/*.jsonl`).
 
-    Raises UserError naming the file and the line that is wrong.
+    Raises UserError naming the file and the wrong line.
     """
     if path is None:
         raw, name = (files("evalharness.judge") / "questions.jsonl").read_bytes(), "evalharness"
     else:
         raw, name = raw_of(path, "--questions"), path.name
-    found: dict[str, TwoTurnQuestion] = {}
+    questions_by_id: dict[str, TwoTurnQuestion] = {}
     for number, value in objects_of(raw, name):
         question = _question(value, f"{name}, line {number}")
-        if question.id in found:
+        if question.id in questions_by_id:
             raise UserError(f"{name}, line {number}: question {question.id} stands there twice")
-        found[question.id] = question
-    if not found:
+        questions_by_id[question.id] = question
+    if not questions_by_id:
         raise UserError(f"{name} holds no questions")
     facts = {"name": name, "sha256": hashlib.sha256(raw).hexdigest()}
     if references is not None:
@@ -97,10 +98,10 @@ def read_questions(path: Path | None, references: Path | None = None) -> Questio
         facts["references_sha256"] = hashlib.sha256(raw).hexdigest()
         for number, value in objects_of(raw, references.name):
             key = str(value.get("question_id"))
-            if key in found:  # a file of references may be for a larger set
+            if key in questions_by_id:  # the references may be for a larger set
                 answers = _reference(value, f"{references.name}, line {number}")
-                found[key] = replace(found[key], references=answers)
-    return QuestionSet(name, tuple(found.values()), facts)
+                questions_by_id[key] = replace(questions_by_id[key], references=answers)
+    return QuestionSet(name, tuple(questions_by_id.values()), facts)
 
 
 def _question(value: Mapping[str, Any], where: str) -> TwoTurnQuestion:

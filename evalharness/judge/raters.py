@@ -1,4 +1,5 @@
-"""Who is compared: a judge's folder, a person's folder, a CSV of labels, the simulator, a data set's own marks."""
+"""Raters that can be compared: a judge's folder, a person's folder, a CSV of labels, the simulator, a data set's
+marks."""
 
 from __future__ import annotations
 
@@ -14,17 +15,17 @@ from evalharness.judge import judging, labels
 from evalharness.judge.agreement import compare_raters
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.truth import truth
-from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict, shown_key, told_apart
+from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict, add_folder_names, format_key
 from evalharness.records.data_set import MARK_SUFFIX, TRAINING_DATA
 from evalharness.records.store import MANIFEST
 
 SIMULATOR = "simulator"
 MARKS = "marks"
-"""Of a data set: the errors that its game master, or what made it, marked."""
+"""Rater of a data set: the errors marked by its game master or by the program that made it."""
 
 
 def simulator_of(run: JudgedRun) -> Rater:
-    """The rule's verdict on every turn of the run. Raises UserError for a data set that no simulator answered."""
+    """Return the rule's verdict on every turn of the run. Raises UserError for a data set without simulator."""
     if is_data(run) and not run.manifest.identity.model.get("simulated"):
         raise UserError(
             f"{run.folder}: no simulator answered these turns (a model did); compare with: {MARKS}"
@@ -38,18 +39,20 @@ def simulator_of(run: JudgedRun) -> Rater:
 
 
 def is_data(run: JudgedRun) -> bool:
-    """Whether it stands for a data set."""
+    """Return whether the run stands for a data set."""
     return run.manifest.identity.model.get("kind") == TRAINING_DATA
 
 
 def marks_of(run: JudgedRun) -> Rater:
-    """What the data set marks, on every turn. Raises UserError for a run that was played."""
+    """Return the data set's marks as verdicts on every turn. Raises UserError for a run that was played."""
     if not is_data(run):
         raise UserError(f"{run.folder} was played: only training data has {MARKS}")
-    return Rater(MARKS, {key: _marked(turn) for key, turn in run.turns.items()}, _families(run), run.digest)
+    return Rater(
+        MARKS, {key: _read_mark(turn) for key, turn in run.turns.items()}, _families(run), run.digest
+    )
 
 
-def _marked(drawn: DrawnTurn) -> Verdict:
+def _read_mark(drawn: DrawnTurn) -> Verdict:
     marks = drawn.episode.turns[drawn.number - 1].format_errors
     kind = marks[0].removesuffix(MARK_SUFFIX) if marks else None
     return Verdict(bool(marks), kind if kind in KINDS else None, ", ".join(marks))
@@ -60,13 +63,14 @@ def _families(run: JudgedRun) -> dict[tuple[str, int, int], str]:
 
 
 def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
-    """Raters of one run, which is `run_folder`, or the one that a judge's or a person's folder lies in.
+    """Read the raters of one run: `run_folder`, or the run that contains a judge's or person's folder.
 
-    Raises UserError for what is no rater, for labels of turns that the run does not have, and for raters of two runs.
+    Raises UserError for a name that is no rater, for labels of turns that the run does not have, and for raters of two
+    runs.
     """
     given = [Path(name) for name in names if name not in _OF_RUN]
-    found = run_folder or next((around for path in given if (around := _run_around(path)) is not None), None)
-    run = load_turns(found) if found is not None else None
+    folder = run_folder or next((around for path in given if (around := _run_around(path)) is not None), None)
+    run = load_turns(folder) if folder is not None else None
     if len({name if name in _OF_RUN else str(real_path(name)) for name in names}) < len(names):
         raise UserError("the same rater was given twice")
     raters = []
@@ -81,28 +85,28 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
             )
         raters.append(rater)
     _require_one_run(raters)
-    return told_apart(raters, [Path(name).name for name in names])
+    return add_folder_names(raters, [Path(name).name for name in names])
 
 
 def _require_one_run(raters: Sequence[Rater]) -> None:
-    """Raises UserError where two were shown different turns by the same name: the run they lie in is not given."""
+    """Raises UserError if two raters saw different turns under the same name: their run is not given."""
     first: dict[TurnKey, str] = {}
     for rater in raters:
         for key, verdict in rater.verdicts.items():
             shown = verdict.turn_sha256
             if shown is not None and first.setdefault(key, shown) != shown:
                 raise UserError(
-                    f"{rater.name} judged another run than the others: {shown_key(key)} is not theirs"
+                    f"{rater.name} judged another run than the others: {format_key(key)} is not theirs"
                 )
 
 
 def _missing(rater: Rater, run: JudgedRun) -> int:
-    drawn = {turn.key for count, seed in rater.draws for turn in run.drawn(count, seed)}
+    drawn = {turn.key for count, seed in rater.draws for turn in run.draw_turns(count, seed)}
     return len(drawn - rater.verdicts.keys())
 
 
 _OF_RUN = {SIMULATOR: simulator_of, MARKS: marks_of}
-"""Raters that need nothing but the run."""
+"""Raters that need only the run."""
 
 
 def _of_run(name: str, run: JudgedRun | None) -> Rater:
@@ -112,7 +116,7 @@ def _of_run(name: str, run: JudgedRun | None) -> Rater:
 
 
 def _run_around(path: Path) -> Path | None:
-    """`RUN` of `RUN/judgements/NAME` and `RUN/labels/NAME`."""
+    """Return `RUN` of `RUN/judgements/NAME` and `RUN/labels/NAME`."""
     run = real_path(path).parent.parent
     return run if path.is_dir() and (run / MANIFEST).exists() else None
 
@@ -133,10 +137,10 @@ def _read(path: Path) -> Rater:
 
 
 def agreements_in(run_folder: Path) -> list[dict[str, Any]]:
-    """Flat rows: every person's labels of a run against every judge's verdicts; of a data set first its marks against
-    either.
+    """Return flat rows: every person's labels of a run against every judge's verdicts; for a data set first its marks
+    against both.
 
-    Raises UserError for what is not readable.
+    Raises UserError if a folder is not readable.
     """
 
     def below(name: str) -> list[str]:

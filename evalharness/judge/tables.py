@@ -27,7 +27,7 @@ def _share(share: Share) -> str:
 
 
 def judgement_table(summary: Mapping[str, Any]) -> RenderableType:
-    """How many were right, wrong and not readable, and what it cost."""
+    """Show the numbers of right, wrong and unreadable judgements, and the cost."""
     n = summary["judged"]
     lines = [
         f"{n} turns judged: {summary['right']} right, {summary['wrong']} wrong, {summary['unread']} no verdict"
@@ -63,7 +63,7 @@ def _figures_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Rend
 
 
 def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> RenderableType:
-    """The first rater against each other; the published table if the turns were drawn as its were."""
+    """Show the first rater against each other rater, and the published table if the turns were drawn in its way."""
     parts: list[RenderableType] = []
     for first, second in dict.fromkeys((row.first, row.second) for row in rows):
         mine = [row for row in rows if (row.first, row.second) == (first, second)]
@@ -87,10 +87,10 @@ def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Ren
     return Group(*parts)
 
 
-def mtbench_table(found: Sequence[Score], summary: Mapping[str, Any]) -> RenderableType:
-    """Scores of 1 to 10, the published ones below."""
+def mtbench_table(scores: Sequence[Score], summary: Mapping[str, Any]) -> RenderableType:
+    """Show scores of 1 to 10, the published ones below."""
     table = plain_table(words(""), "answers", "score [95% CI]")
-    for score in found:
+    for score in scores:
         cell = f"{_number(score.mean)} {_interval(score.interval)}".rstrip()
         table.add_row(line(score.name), str(score.graded), cell)
     parts: list[RenderableType] = [

@@ -1,4 +1,4 @@
-"""The third rater: what the simulator did says whether a turn was wrong. A rule, stated in docs/judges.md. Pure."""
+"""The simulator as a rater: a rule decides whether a turn was wrong (docs/judges.md). Pure."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ RULES = {
 
 
 def truth(episode: Episode) -> list[Verdict]:
-    """A verdict for each turn of `episode`, in order.
+    """Return a verdict for each turn of `episode`, in order.
 
-    What the agent was shown last, with its progress, stands for the state: a record has no more of it. Going somewhere
-    new and coming back is exploration, not an error, so `undone` needs that the turn showed nothing new.
+    The last observation and the progress stand for the state: a record holds no more of it. Going to a new place and
+    back is exploration, not an error, so `undone` requires that the turn showed nothing new.
     """
     seen = [episode.first_observation, *(turn.observation for turn in episode.turns)]
     progress = [0.0, *(turn.progress for turn in episode.turns)]
     state = list(zip(seen, progress, strict=True))
-    found = []
+    verdicts = []
     for i, turn in enumerate(episode.turns):
-        # Some environments tell the effect; of the others the texts do.
+        # Some environments report the effect; for the others the observations are compared.
         unchanged = state[i + 1] == state[i] if turn.no_effect is None else turn.no_effect
         if turn.action is None:
             why = "no_action"
@@ -36,12 +36,12 @@ def truth(episode: Episode) -> list[Verdict]:
             why = "undone"
         else:
             why = None
-        found.append(Verdict(why is not None, why, RULES[why] if why else ""))
-    return found
+        verdicts.append(Verdict(why is not None, why, RULES[why] if why else ""))
+    return verdicts
 
 
 def _undone(episode: Episode, state: list[tuple[str, float]], i: int) -> bool:
-    """The next turn that the environment carried out led back to where turn `i` (from 0) had started."""
+    """Return whether the next turn that the environment carried out led back to the state before turn `i` (from 0)."""
     if state[i + 1] not in state[:i]:
         return False
     following = (j for j in range(i + 1, len(episode.turns)) if episode.turns[j].valid)

@@ -1,6 +1,6 @@
-"""What a judge is asked about a turn: `prompts/judge/turn.yaml` made into messages.
+"""The request to judge a turn: `prompts/judge/turn.yaml` as messages.
 
-Somebody else's text is quoted in them so that it cannot end its quotation.
+Foreign text is quoted in a way that it cannot end its own quotation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evalharness.protocol.prompt import Message, read_prompt_file
 from evalharness.records.episode import Turn
 
 EARLIER_TURNS = 8
-"""Turns before the one that is judged, at most."""
+"""Largest number of turns shown before the judged one."""
 _LONGEST = 1500
 """Characters of one text. A room of ScienceWorld has about 1,200."""
 _LONGEST_EARLIER = 600
@@ -32,7 +32,7 @@ class StrictFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     version: int
-    """Raised whenever the text changes; the hash says the same, for machines."""
+    """Raised whenever the text changes, for people; the hash is for machines."""
     system: str
 
 
@@ -46,9 +46,10 @@ _File = TypeVar("_File", bound=StrictFile)
 
 
 def read_prompt(kind: type[_File], name: str, folder: Path | None) -> tuple[_File, dict[str, Any]]:
-    """`name` of `folder` where that holds it, else ours; and what a manifest says of it: name, version, hash.
+    """Read `name` of `folder` if the folder has it, else ours; also return the facts for a manifest: name, version,
+    hash.
 
-    Raises UserError naming the file and what is wrong in it.
+    Raises UserError naming the file and the error in it.
     """
     _, file, sha256 = read_prompt_file(prompts_folder() / "judge" / name, kind, folder)
     return file, {"name": name, "version": file.version, "sha256": sha256}
@@ -61,7 +62,7 @@ class TurnPrompt:
     """Name, version and SHA-256 of the file."""
 
     def messages(self, drawn: DrawnTurn) -> list[Message]:
-        """What is the same for all turns comes first, for the server's prefix cache; then the turn, quoted."""
+        """Texts that are the same for all turns come first, for the server's prefix cache; then the turn, quoted."""
         kinds = "\n".join(f"- {name}: {self.file.kinds[name]}" for name in KINDS)
         fixed = [self.file.instruction.strip(), kinds, self.file.format.strip()]
         return [
@@ -71,12 +72,13 @@ class TurnPrompt:
 
 
 def quoted_turn(drawn: DrawnTurn) -> list[str]:
-    """The goal, the turns before, and the turn itself with the environment's answer: a line each, every text quoted."""
+    """Return the goal, the earlier turns, and the turn with the environment's answer: one line each, every text
+    quoted."""
     before, (*earlier, judged) = drawn.since(EARLIER_TURNS)
-    lines = [f"goal: {quoted(clipped(drawn.episode.goal, _LONGEST))}"]
+    lines = [f"goal: {quote(clip(drawn.episode.goal, _LONGEST))}"]
     if left_out := drawn.number - 1 - len(earlier):
         lines.append(f"({left_out} turns left out)")
-    lines.append(f"observation before: {quoted(clipped(before, _LONGEST_EARLIER))}")
+    lines.append(f"observation before: {quote(clip(before, _LONGEST_EARLIER))}")
     for turn in earlier:
         lines += _turn_lines(turn, _LONGEST_EARLIER)
     lines.append(f"The turn to judge is turn {drawn.number}:")
@@ -86,11 +88,11 @@ def quoted_turn(drawn: DrawnTurn) -> list[str]:
 def _turn_lines(turn: Turn, longest: int) -> list[str]:
     name = f"turn {turn.turn}"
     if turn.action is None:
-        said = [f"{name} reply (no action could be read): {quoted(clipped(turn.reply, longest))}"]
+        said = [f"{name} reply (no action could be read): {quote(clip(turn.reply, longest))}"]
     else:
-        said = [f"{name} thought: {quoted(clipped(turn.thought, longest))}"] if turn.thought else []
-        said.append(f"{name} action: {quoted(clipped(turn.action, longest))}")
-    return [*said, f"{name} observation: {quoted(clipped(turn.observation, longest))}"]
+        said = [f"{name} thought: {quote(clip(turn.thought, longest))}"] if turn.thought else []
+        said.append(f"{name} action: {quote(clip(turn.action, longest))}")
+    return [*said, f"{name} observation: {quote(clip(turn.observation, longest))}"]
 
 
 def load_turn_prompt(folder: Path | None = None) -> TurnPrompt:
@@ -102,25 +104,25 @@ def load_turn_prompt(folder: Path | None = None) -> TurnPrompt:
 
 
 _MARKUP = re.compile(r"<|\[(?=/?[A-Za-z]*[A-Z_]{2,}\])")
-"""What begins a control token of a chat template: `<|im_end|>`, `</s>`, `[INST]`, `[gMASK]`. Servers turn such text
-into the token itself, which no quotation mark could hold."""
+"""The beginning of a control token of a chat template: `<|im_end|>`, `</s>`, `[INST]`, `[gMASK]`. Servers convert such
+text to the token itself, which no quotation mark could contain."""
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i]:02x}{units[i + 1]:02x}" for i in range(0, len(units), 2))
 
 
-def quoted(text: str) -> str:
-    """`text` as a JSON string on one line. Quotation marks, line breaks, invisible characters and the beginnings of
-    control tokens are escaped; `json.loads` gives `text` back."""
+def quote(text: str) -> str:
+    """Return `text` as a JSON string on one line. Quotation marks, line breaks, invisible characters and the
+    beginnings of control tokens are escaped; `json.loads` restores `text`."""
     plain = json.dumps(text, ensure_ascii=False)
-    plain = "".join(c if c.isprintable() else _escaped(c) for c in plain)
-    return _MARKUP.sub(lambda found: _escaped(found[0]), plain)
+    plain = "".join(c if c.isprintable() else _escape(c) for c in plain)
+    return _MARKUP.sub(lambda match: _escape(match[0]), plain)
 
 
-def clipped(text: str, longest: int) -> str:
-    """At most `longest` characters: the beginning and the end of a longer one, and how much is left out between."""
+def clip(text: str, longest: int) -> str:
+    """Cut `text` to `longest` characters: its beginning, its end, and the number of characters left out between."""
     if len(text) <= longest:
         return text
     half = longest // 2

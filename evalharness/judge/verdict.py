@@ -1,4 +1,4 @@
-"""What a rater says of a turn: a model, a person, or the simulator by rule. Pure."""
+"""A rater's verdict on a turn: by a model, a person, or the simulator's rule. Pure."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ TurnKey = tuple[str, int, int]
 """(task id, sample, turn from 1)"""
 
 KINDS = ("format", "parameter", "place", "logic", "plan")
-"""Of error, each with a meaning in `prompts/judge/turn.yaml` and docs/judges.md. `parameter`, `place` and `logic` are
-AgentRefine's; it has no word for a reply without an action, nor for one that is possible and serves no purpose."""
+"""Kinds of error, explained in `prompts/judge/turn.yaml` and docs/judges.md. `parameter`, `place` and `logic` are
+AgentRefine's, which has no kind for a reply without an action, nor for a possible action without a purpose."""
 LONGEST_NOTE = 2000
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One turn, judged."""
+    """A rater's verdict on one turn."""
 
     wrong: bool | None
-    """None: no verdict could be read. That is counted, and never taken for either."""
+    """None: no verdict could be read, which is counted and never taken as right or wrong."""
     kind: str | None = None
-    """One of `KINDS` where the turn is wrong and the rater said so; of the simulator, which part of the rule."""
+    """One of `KINDS` if the turn is wrong and the rater named it; for the simulator, the part of the rule."""
     note: str = ""
-    """The judge's sentence, the person's note, or why no verdict could be read."""
+    """The judge's sentence, the person's note, or the reason why no verdict could be read."""
     turn_sha256: str | None = field(default=None, compare=False)
-    """What was judged (`DrawnTurn.sha256`); None where the rater's file does not tell."""
+    """Hash of the judged turn (`DrawnTurn.sha256`); None if the rater's file has none."""
 
     @property
     def word(self) -> str:
         return "no verdict" if self.wrong is None else "wrong" if self.wrong else "right"
 
 
-def checked(wrong: object, kind: object, note: object) -> Verdict:
-    """A verdict from a file or a page. Raises ValueError saying what is wrong with it."""
+def check_verdict(wrong: object, kind: object, note: object) -> Verdict:
+    """Check a verdict from a file or a page. Raises ValueError saying what is wrong."""
     if wrong is not None and not isinstance(wrong, bool):
         raise ValueError("a turn is right or wrong")
     if kind is not None and kind not in KINDS:
@@ -43,34 +43,34 @@ def checked(wrong: object, kind: object, note: object) -> Verdict:
         raise ValueError("only a wrong turn has a kind of error")
     if not isinstance(note, str) or len(note) > LONGEST_NOTE:
         raise ValueError(f"a note is text of at most {LONGEST_NOTE} characters")
-    return Verdict(wrong, kind, writable(note))
+    return Verdict(wrong, kind, replace_surrogates(note))
 
 
 def verdict_of(line: Mapping[str, Any]) -> tuple[TurnKey, Verdict]:
-    """Of a line of judgements or labels. Raises ValueError, KeyError or TypeError."""
+    """Read a line of judgements or labels. Raises ValueError, KeyError or TypeError."""
     key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
-    verdict = checked(line["wrong"], line["kind"], line["note"])
+    verdict = check_verdict(line["wrong"], line["kind"], line["note"])
     return key, replace(verdict, turn_sha256=line.get("turn_sha256"))
 
 
 @dataclass(frozen=True)
 class Rater:
-    """Everything that one rater said of a run."""
+    """All verdicts of one rater on a run."""
 
     name: str
     verdicts: Mapping[TurnKey, Verdict]
     families: Mapping[TurnKey, str] = field(default_factory=dict)
-    """Of the turns; empty where the rater's file does not tell."""
+    """Families of the turns; empty if the rater's file has none."""
     run_digest: str | None = None
-    """Of the run that was judged; None where the rater's file does not tell."""
+    """Hash of the judged run; None if the rater's file has none."""
     draws: tuple[tuple[int | None, int], ...] = ()
-    """(turns, seed) of each draw of turns that it was given."""
+    """(turns, seed) of each draw of turns that the rater was given."""
     missing: int = 0
-    """Drawn turns of which its folder holds nothing: it was ended early, or its file was cut."""
+    """Drawn turns without a line in the folder: judging was ended early, or the file was cut."""
 
 
-def told_apart(raters: Sequence[Rater], folders: Sequence[str]) -> list[Rater]:
-    """Raters of the same name with their folder's name behind it: one model judges with two prompts, say."""
+def add_folder_names(raters: Sequence[Rater], folders: Sequence[str]) -> list[Rater]:
+    """Add the folder's name to raters of equal names: one model may judge with two prompts."""
     names = [rater.name for rater in raters]
     return [
         replace(rater, name=f"{rater.name} ({folder})") if names.count(rater.name) > 1 else rater
@@ -78,12 +78,12 @@ def told_apart(raters: Sequence[Rater], folders: Sequence[str]) -> list[Rater]:
     ]
 
 
-def writable(text: str) -> str:
-    """Half a surrogate pair, which JSON can spell and no file can hold, becomes a question mark."""
+def replace_surrogates(text: str) -> str:
+    """Replace unpaired surrogates, which JSON can contain but no file can, by question marks."""
     return text.encode("utf-8", "replace").decode()
 
 
-def shown_key(key: TurnKey) -> str:
-    """`babyai/open/003 #1 turn 7`, as messages name a turn."""
+def format_key(key: TurnKey) -> str:
+    """Return `babyai/open/003 #1 turn 7`, a turn's name in messages."""
     task_id, sample, turn = key
     return f"{task_id} #{sample} turn {turn}"

@@ -27,7 +27,7 @@ def judged(tmp_path: Path) -> Path:
     lines = [
         {"task_id": task_id, "sample": sample, "turn": turn, "family": task_id.split("/")[0]}
         | {"wrong": turn % 2 == 0, "kind": None, "note": ""}
-        for task_id, sample, turn in (drawn.key for drawn in run.drawn(20, 0))
+        for task_id, sample, turn in (drawn.key for drawn in run.draw_turns(20, 0))
     ]
     (folder / "judgements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return folder

@@ -21,7 +21,7 @@ from made_runs import make_run
 from evalharness.cli import main
 from evalharness.judge.answers import read_verdict
 from evalharness.judge.draw import DrawnTurn, draw, load_turns
-from evalharness.judge.turn_prompt import clipped, load_turn_prompt, quoted, quoted_turn
+from evalharness.judge.turn_prompt import clip, load_turn_prompt, quote, quoted_turn
 from evalharness.judge.verdict import Verdict
 from evalharness.models.asking import Answer
 
@@ -269,12 +269,12 @@ def test_a_hostile_turn_cannot_close_its_quotation(tmp_path: Path) -> None:
 
 @given(st.text())
 def test_quoting_gives_any_text_back_on_one_line(text: str) -> None:
-    line = quoted(text)
+    line = quote(text)
     assert json.loads(line) == text
     assert len(line.splitlines()) == 1
     assert "<" not in line
     assert line.isprintable()
-    assert len(clipped(text, 10)) <= max(len(text), 60)
+    assert len(clip(text, 10)) <= max(len(text), 60)
 
 
 def test_a_reply_is_read_strictly() -> None:

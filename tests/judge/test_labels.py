@@ -17,12 +17,12 @@ from evalharness.judge.draw import load_turns
 from evalharness.judge.judging import JudgementFolder, judges_of
 from evalharness.judge.labels import (
     LabelFolder,
-    guarded,
+    guard_cell,
     read_labels,
     read_labels_csv,
-    unguarded,
+    unguard_cell,
 )
-from evalharness.judge.verdict import Verdict, checked
+from evalharness.judge.verdict import Verdict, check_verdict
 from evalharness.models.asking import Answer
 from evalharness.records.answers import make_manifest
 
@@ -56,7 +56,7 @@ def test_no_label_is_written_where_a_link_leads(
 
 def test_labels_are_kept_as_they_are_made_and_the_last_one_counts(run: Path) -> None:
     loaded = load_turns(run)
-    keys = [turn.key for turn in loaded.drawn(4, 0)]
+    keys = [turn.key for turn in loaded.draw_turns(4, 0)]
     with LabelFolder(loaded, "ann") as store:
         store.open({"turns": 4, "seed": 0})
         store.add(keys[0], Verdict(True, "place", "too far"))
@@ -99,7 +99,7 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
 ) -> None:
     """The manifest is the same. A table without the column of hashes is taken by the turns' names."""
     loaded = load_turns(run)
-    drawn = loaded.drawn(None, 0)
+    drawn = loaded.draw_turns(None, 0)
     with LabelFolder(loaded, "ann") as store, JudgementFolder(run / "judgements" / "toy") as judge:
         store.open({"turns": None, "seed": 0})
         judge.resume(make_manifest({"kind": "judgements", "run_digest": loaded.digest}, "toy"))
@@ -124,7 +124,7 @@ def test_a_run_that_was_played_anew_takes_no_labels_and_judgements_of_the_run_be
         store.open({"turns": None, "seed": 0})
     with LabelFolder(load_turns(run), "bob") as store:
         store.open({"turns": None, "seed": 0})
-        for turn in load_turns(run).drawn(None, 0):
+        for turn in load_turns(run).draw_turns(None, 0):
             store.add(turn.key, Verdict(False))
     bob = shutil.copytree(run / "labels" / "bob", tmp_path / "bob")
     lines = [line.rpartition(",")[0] for line in table.read_text().splitlines()]
@@ -197,7 +197,7 @@ def test_a_note_that_no_file_can_hold_is_written_all_the_same(run: Path, tmp_pat
     key = "babyai/agentboard/000", 0, 1
     with LabelFolder(load_turns(run), "ann") as store:
         store.open({"turns": None, "seed": 0})
-        store.add(key, checked(True, "plan", json.loads('"half \\ud800"')))
+        store.add(key, check_verdict(True, "plan", json.loads('"half \\ud800"')))
     table = tmp_path / "t.csv"
     assert main(["judge", "label", str(run), "--rater", "ann", "--export", str(table)]) == 0
     assert read_labels_csv(table)[key].note == "half ?"
@@ -205,6 +205,6 @@ def test_a_note_that_no_file_can_hold_is_written_all_the_same(run: Path, tmp_pat
 
 @given(st.text())
 def test_a_guarded_cell_is_no_formula_and_comes_back(text: str) -> None:
-    cell = guarded(text)
-    assert unguarded(cell) == text
+    cell = guard_cell(text)
+    assert unguard_cell(cell) == text
     assert not cell.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n"))

@@ -45,10 +45,10 @@ def run(args: argparse.Namespace) -> int:
             )
     rows = []
     for name, other in zip(args.raters[1:], others, strict=True):
-        found = compare_raters(first, other)
-        if not found:
+        compared = compare_raters(first, other)
+        if not compared:
             raise UserError(f"{args.raters[0]} and {name} have no verdict on the same turn")
-        rows += found
+        rows += compared
     console = results_console(args)
     console.print(agreement_table(rows, titles()))
     everything = [*rows, *published_beside(rows)]

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         drawn = loaded.drawn_balanced(args.turns, args.seed, judges[0])
         how = {"balanced_turns": args.turns, "seed": args.seed}
     else:
-        drawn = loaded.drawn(args.turns, args.seed)
+        drawn = loaded.draw_turns(args.turns, args.seed)
     given = None
     if args.source is not None:
         given = read_labels_csv(args.source)

@@ -16,7 +16,7 @@ HELP = "let a judge grade answers to two-turn questions"
 _MAX_TOKENS = 1024
 _JUDGE_TOKENS = 512
 _FASTCHAT_TOKENS = 2048
-"""As FastChat lets its judge write."""
+"""The limit that FastChat gives its judge."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from evalharness.cli.parser import argument
 
 
 def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
-    """How a judge is asked."""
+    """Add the options of how a judge is asked."""
     from evalharness.cli.options import SERVING, add_fields
 
     how = parser.add_argument_group("how to do it")
