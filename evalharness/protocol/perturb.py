@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import EnvSpec, Perturbation
 from evalharness.envs.surface import Action, ActionSurface
-from evalharness.protocol.prompt import Example, PromptFile, Step
+from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile
 
 UNKNOWN_WORD = "qzxvkw"
 """A word of no language, sent in place of an action in its old form."""
@@ -197,7 +197,7 @@ class PlayedSurface:
 
     def _example(self, example: Example) -> Example:
         steps = tuple(
-            Step(
+            ExampleTurn(
                 thought=self.names(step.thought),
                 action=self.action(step.action),
                 observation=self.observation(step.observation),

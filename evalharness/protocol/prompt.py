@@ -39,21 +39,21 @@ class ImportedTexts:
     sha256: str
 
 
-class _Strict(BaseModel):
+class _FileModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Step(_Strict):
+class ExampleTurn(_FileModel):
     thought: str
     action: str
     """In the file in canonical words."""
     observation: str
 
 
-class Example(_Strict):
+class Example(_FileModel):
     goal: str
     observation: str
-    steps: tuple[Step, ...]
+    steps: tuple[ExampleTurn, ...]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Adaptation:
 AS_WRITTEN = Adaptation()
 
 
-class Variant(_Strict):
+class Variant(_FileModel):
     """What differs for one kind of task of the family (a PDDL domain, say); what is absent is the file's."""
 
     system: str | None = None
@@ -89,7 +89,7 @@ class Variant(_Strict):
     """Names of the actions that this kind has, of those the environment registers."""
 
 
-class PromptFile(_Strict):
+class PromptFile(_FileModel):
     """A file of `prompts/`. Keys are described in `prompts/README.md`."""
 
     _sha256: str = PrivateAttr("")

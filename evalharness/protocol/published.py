@@ -23,11 +23,11 @@ GROUP = "evalharness.protocols"
 """Entry points of modules that bring protocols."""
 
 
-class _Strict(BaseModel):
+class _FileModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-class Sampling(_Strict):
+class Sampling(_FileModel):
     """How replies are drawn; what is absent is the run's default."""
 
     temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -37,13 +37,13 @@ class Sampling(_Strict):
     seed: int | None = Field(default=None, ge=0)
 
 
-class RepeatedDraw(_Strict):
+class RepeatedDraw(_FileModel):
     """Games that a protocol draws with repetition."""
 
     games: int = Field(ge=1, le=1_000_000)
 
 
-class Protocol(_Strict):
+class Protocol(_FileModel):
     """A protocol's file: ours, an installed package's, or one of the user's own."""
 
     _sha256: str = PrivateAttr("")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalharness.envs import specs
 from evalharness.envs.surface import Action, ActionSurface
-from evalharness.protocol.prompt import Example, PromptFile, Step, load_prompt
+from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile, load_prompt
 
 PLAIN = ActionSurface(
     {"go": "go to {object}", "goal": "go to goal", "take": "take {object} from {place}", "look": "look"}
@@ -43,7 +43,7 @@ def test_a_surface_words_the_list_of_actions_and_leaves_the_example_as_it_is() -
         example=Example(
             goal="hold the pen",
             observation="A desk.",
-            steps=(Step(thought="t", action="take pen 1 from desk 2", observation="You have it."),),
+            steps=(ExampleTurn(thought="t", action="take pen 1 from desk 2", observation="You have it."),),
         ),
     )
     system, user = prompt.messages(OTHER, "hold the cup", "A shelf.")
