@@ -164,7 +164,7 @@ def over_trainings(d: Difference, first: ScoredRun, second: ScoredRun) -> Differ
         p=test.p(d.ci95),
         p_holm=test.p(d.ci95),
         test="trainings",
-        detectable=test.detectable,
+        detectable=test.detectable(d.ci95),
         ci95_by_kind=by_kind and test.interval(by_kind),
         p_by_kind=by_kind and test.p(by_kind),
         smallest_p_by_kind=None,

@@ -95,21 +95,24 @@ class TrainingsTest:
         low, high = self.widening.of(ends, self.difference)
         return max(-1.0, low), min(1.0, high)
 
-    def p(self, ends: Interval) -> float:
-        """Two-sided p, below 0.05 exactly if `interval` excludes 0."""
+    def standard_error(self, ends: Interval) -> float:
+        """From the end of the interval that is nearer to 0."""
         low, high = self.widening.of(ends, self.difference)
         reach = self.difference - low if self.difference > 0 else high - self.difference
-        if reach <= 0:
-            return 1.0 if self.difference == 0 else 0.0
-        ratio = abs(self.difference) / reach * self.widening.quantile
-        return float(2 * student.sf(ratio, self.widening.freedom))
+        return reach / self.widening.quantile
 
-    @property
-    def detectable(self) -> float | None:
-        """The smallest true difference that the test detects with 80 % power at 5 %, by its standard error: H. S.
-        Bloom, Evaluation Review 19 (1995) 547-556. None above 1."""
+    def p(self, ends: Interval) -> float:
+        """Two-sided; below 0.05 where `interval` excludes 0, and only there."""
+        error = self.standard_error(ends)
+        if error <= 0:
+            return 1.0 if self.difference == 0 else 0.0
+        return float(2 * student.sf(abs(self.difference) / error, self.widening.freedom))
+
+    def detectable(self, ends: Interval) -> float | None:
+        """The smallest true difference that the test finds with 80 % power at 5 %, by its standard error: H. S. Bloom,
+        Evaluation Review 19 (1995) 547-556. None above 1."""
         reach = self.widening.quantile + float(student.ppf(_POWER, self.widening.freedom))
-        smallest = reach * sqrt(max(self.widening.variance, self.widening.tasks))
+        smallest = reach * self.standard_error(ends)
         return smallest if smallest <= 1 else None
 
 
