@@ -32,13 +32,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--prompts DIR",
         "the folder that was given as `run --prompts DIR`; the page needs it to show the prompts",
     )
-    argument(parser, "--family NAME", "show only this family")
-    argument(
-        parser,
-        "--only-failures",
-        "leave out trajectories of successful episodes (a smaller page); the numbers stay those "
-        "of all episodes",
-    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         return draw_figures(args)
     from evalharness.base.extensions import find_hook
     from evalharness.records.data_set import open_as_runs
-    from evalharness.results.viewer.bundle import Chosen, load_bundle
+    from evalharness.results.viewer.bundle import load_bundle
     from evalharness.results.viewer.page import write_page
     from evalharness.runs.pictures import Pictures
     from evalharness.runs.study import some_run_folders
@@ -66,7 +59,6 @@ def run(args: argparse.Namespace) -> int:
             folders,
             prompts=args.prompts,
             judgements=find_hook("judgements") or (lambda folder: {}),
-            chosen=Chosen(args.family, args.only_failures),
             pictures=pictures,
         )
     if differing := sum(each.differing for each in drawn):

@@ -47,7 +47,6 @@ from evalharness.results.score import (
     held_out_score,
     pooled_score,
 )
-from evalharness.results.scored_run import part_of
 from evalharness.results.task_range import TaskRange, family_range, load_ranges, mark_changed
 
 
@@ -85,26 +84,22 @@ def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[st
 class Summing:
     """The summary of a run folder, made of its episodes as somebody reads them."""
 
-    def __init__(self, folder: Path, family: str | None = None) -> None:
-        """`family`: of that part alone. Raises UserError when `folder` holds no run."""
-        self.folder, self._family = folder, family
-        self.manifest = read_manifest(folder) if family is None else part_of(read_manifest(folder), family)
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError when `folder` holds no run."""
+        self.folder = folder
+        self.manifest = read_manifest(folder)
         self.scores: list[EpisodeScore] = []
         config = self.manifest.config
         self._outside: list[Outside] = []
         self._replies = Replies(config.max_tokens or 0, config.agent_name)
 
     def add(self, episode: Episode) -> None:
-        if self._family not in (None, episode.family):
-            return
         self.scores.append(EpisodeScore.of(self._replies.seen(episode)))
         if episode.outside is not None:
             self._outside.append(episode.outside)
 
     def summary(self, timing: Timing = NOT_TIMED) -> Summary:
         """Of all that were added. `timing`: what only the command that plays knows."""
-        if self._family is not None:  # nobody knows which family their turns were of
-            timing = timing.model_copy(update={"unfinished_tokens": None})
         found = summary_of(self.folder, self.manifest, self.scores, timing)
         more = {**self._replies.troubles(), "outside": outside_agent(self._outside)}
         return found.model_copy(update={name: value for name, value in more.items() if value})
@@ -129,9 +124,9 @@ def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
     )
 
 
-def summarize(folder: Path, timing: Timing = NOT_TIMED, family: str | None = None) -> Summary:
-    """Compute the summary of a run folder, or of a family in it. `timing`: what only the command that plays knows."""
-    summing = Summing(folder, family)
+def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:
+    """Compute the summary of a run folder. `timing`: what only the command that plays knows."""
+    summing = Summing(folder)
     for episode in read_episodes(folder):
         summing.add(episode)
     return summing.summary(timing)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError, nearest
+from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
@@ -21,7 +21,7 @@ from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.exports.conversation import Protocol
 from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.results.run_labels import labels_of, letter
-from evalharness.results.scored_run import ScoredRun, of_family, require_same, scored_run
+from evalharness.results.scored_run import ScoredRun, require_same, scored_run
 from evalharness.results.summary import Summing, earlier_timing
 from evalharness.results.tables import episodes_at, sorted_offsets
 from evalharness.results.viewer.prompts import Prompts
@@ -61,19 +61,6 @@ def gzip_text(text: str) -> bytes:
     return gzip.compress(text.encode(), compresslevel=6, mtime=0)
 
 
-LEFT_OUT = -1
-"""Block of an episode whose trajectory is not in the page (`--only-failures`); it counts in every number."""
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """What of the runs the page is about."""
-
-    family: str | None = None
-    only_failures: bool = False
-    """Trajectories of episodes without success alone."""
-
-
 @dataclass
 class TaskTable:
     """The tasks of all runs, each once."""
@@ -103,7 +90,6 @@ class RunRecords:
     tasks: TaskTable
     prompts: Prompts
     manifest: Manifest
-    chosen: Chosen
     judged: EpisodeJudgements = field(default_factory=dict)
     pictures: PicturesOf = lambda episode: ()
     rows: list[tuple[float, ...]] = field(default_factory=list)
@@ -117,12 +103,7 @@ class RunRecords:
         self._max_turns = max(self.manifest.turn_limits.values())
 
     def add(self, episode: Episode) -> None:
-        if self.chosen.family not in (None, episode.family):
-            return
         self._count_progress(episode)
-        if self.chosen.only_failures and episode.success:
-            self.rows.append(list_row(episode, self.tasks.position(episode), LEFT_OUT, LEFT_OUT))
-            return
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
         record = trajectory(
@@ -168,12 +149,9 @@ def run_entry(
     manifest: Manifest,
     summary: Summary,
     label: str,
-    family: str | None = None,
     behaviour: Sequence[BehaviourRow] = (),
 ) -> dict[str, Any]:
-    """What the page says about a run as a whole, its episodes excepted. `summary`: of `family` alone where that is
-    given; `label`: what tells the run from the others."""
-    rows = [list(row) for row in behaviour if family in (None, row[1])]
+    """What the page says about a run as a whole, its episodes excepted. `label`: what tells the run from the others."""
     titles = manifest.titles
     return {
         "name": manifest.model_name,
@@ -191,39 +169,37 @@ def run_entry(
         "notes": notes(summary, titles),
         "details": [*token_lines(summary, titles), *performance_lines(summary.performance)],
         "warnings": warnings(summary, titles),
-        "behaviour": rows,
+        "behaviour": [list(row) for row in behaviour],
     }
 
 
 class ReadRun:
     """A run folder read once, for all that the page says of the run as a whole."""
 
-    def __init__(self, folder: Path, family: str | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         """Raises UserError when `folder` holds no finished episode."""
-        whole = Summing(folder)
-        self.family, self._shown = family, whole if family is None else Summing(folder, family)
-        behaving = Behaving(folder, whole.manifest)
+        self._summing = Summing(folder)
+        behaving = Behaving(folder, self._summing.manifest)
 
         def seen(episode: Episode) -> None:
-            for summing in {whole, self._shown}:
-                summing.add(episode)
+            self._summing.add(episode)
             behaving.add(episode)
 
         self.offsets = sorted_offsets(folder, seen)
-        self.scored = scored_run(folder, whole.manifest, whole.scores)
+        self.scored = scored_run(folder, self._summing.manifest, self._summing.scores)
         self.behaviour = behaviour_figures(behaving.behaviour())
 
     def entry(self, label: str) -> dict[str, Any]:
         folder, manifest = self.scored.folder, self.scored.manifest
-        summary = self._shown.summary(earlier_timing(folder))
-        return run_entry(manifest, summary, label, self.family, self.behaviour)
+        summary = self._summing.summary(earlier_timing(folder))
+        return run_entry(manifest, summary, label, self.behaviour)
 
 
-def read_comparable(folders: Sequence[Path], family: str | None) -> list[ReadRun]:
+def read_comparable(folders: Sequence[Path]) -> list[ReadRun]:
     """Tables never mix suites. Raises UserError when these do, or when a folder holds no finished episode."""
     if len({real_path(folder) for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
-    read = [ReadRun(folder, family) for folder in folders]
+    read = [ReadRun(folder) for folder in folders]
     runs = [each.scored for each in read]
     require_same(runs, "suite", lambda run: run.suite, "make a report of each")
     return read
@@ -250,7 +226,6 @@ def make_index(
     tasks: TaskTable,
     titles: dict[str, str],
     compared: Comparisons,
-    chosen: Chosen,
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -264,8 +239,6 @@ def make_index(
         ],
         "comparisons": compared[0],
         "not_compared": compared[1],
-        "family": chosen.family,
-        "only_failures": chosen.only_failures,
     }
 
 
@@ -283,36 +256,24 @@ def load_bundle(
     *,
     prompts: Path | None = None,
     judgements: JudgementsOf = lambda folder: {},
-    chosen: Chosen | None = None,
     pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
 ) -> Bundle:
     """`pictures`: how the episodes of a run are drawn.
 
     Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
-    chosen = chosen or Chosen()
-    read = read_comparable(folders, chosen.family)
+    read = read_comparable(folders)
     runs = [each.scored for each in read]
-    if chosen.family is not None:
-        require_family(chosen.family, [run.manifest for run in runs])
-        runs = [of_family(run, chosen.family) for run in runs]
     tasks, worded = TaskTable(), Prompts(prompts)
     records: list[RunRecords] = []
     titles: dict[str, str] = {}
     for run, each in zip(runs, read, strict=True):
         titles |= dict(run.titles)
         said, drawn = judgements(run.folder), pictures(run.manifest)
-        record = RunRecords(tasks, worded, run.manifest, chosen, said, drawn)
+        record = RunRecords(tasks, worded, run.manifest, said, drawn)
         for episode in episodes_at(run.folder, each.offsets):
             record.add(episode)
         records.append(record)
     labels = labels_of(runs)
     entries = [each.entry(label) for each, label in zip(read, labels, strict=True)]
-    index = make_index(entries, records, tasks, titles, comparisons(runs), chosen)
+    index = make_index(entries, records, tasks, titles, comparisons(runs))
     return Bundle(index, records, worded)
-
-
-def require_family(family: str, manifests: Sequence[Manifest]) -> None:
-    """Raises UserError where a run has none of `--family`."""
-    known = sorted({name for manifest in manifests for name in manifest.counts})
-    if family not in known:
-        raise UserError(f"--family {family}: no such family here{nearest(family, known)}")

@@ -14,7 +14,6 @@ from made_runs import make_run
 from playwright.sync_api import Page, expect
 
 from evalharness.cli import main
-from evalharness.results.viewer.bundle import Chosen, load_bundle
 from evalharness.results.viewer.page import script
 
 from .pages import HALF, NOTHING, PHONE, SOLVED, edit_episodes
@@ -143,39 +142,3 @@ def test_nothing_is_wider_than_a_phone(page_of_all: Path, look: Callable[..., Pa
     for address in ("#", "#family=babyai&run=1", "#task=babyai/agentboard/001&run=1"):
         visit(page, page_of_all.resolve().as_uri() + address)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
-
-
-@pytest.mark.slow
-def test_a_page_of_failures_of_one_family(
-    runs: list[Path], tmp_path: Path, look: Callable[..., Page], capsys: pytest.CaptureFixture[str]
-) -> None:
-    target = tmp_path / "part.html"
-    command = ["report", str(runs[0]), str(runs[1]), "-o", str(target)]
-    assert main([*command, "--family", "nothing"]) == 2
-    assert "no such family" in capsys.readouterr().err
-    assert main([*command, "--family", "babyai", "--only-failures"]) == 0
-    page = look(target, "#family=babyai&run=1")
-    expect(page.locator(".count")).to_have_text("3 episodes")
-    visit(page, target.resolve().as_uri() + "#")
-    assert "babyai" in page.locator(".stack-of-runs").first.get_attribute("title")  # type: ignore[operator]
-    assert page.locator("div.grid").count() == 1
-    assert "4 of 4" in page.locator("div.grid").inner_text()  # the numbers are of all episodes
-    visit(page, target.resolve().as_uri() + "#task=babyai/agentboard/000")
-    assert "this page holds failures only" in page.locator("#main").inner_text()
-
-
-def test_the_numbers_of_a_page_of_one_family_are_of_that_family(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", {"babyai": [(True, 1.0)] * 2, "pddl": [(False, 0.0)] * 5})
-    [entry] = load_bundle([run], chosen=Chosen(family="babyai")).index["runs"]
-    summary = entry["summary"]
-    assert (summary["turns"], list(summary["families"])) == (6, ["babyai"])
-    assert "6 turns played" in entry["notes"][0]
-
-
-def test_failures_alone_leave_the_numbers_as_they_are(runs: list[Path]) -> None:
-    whole, part = (load_bundle(runs[:2], chosen=Chosen(only_failures=only)) for only in (False, True))
-    assert [r["curves"] for r in whole.index["runs"]] == [r["curves"] for r in part.index["runs"]]
-    assert [r["episodes"]["success"] for r in whole.index["runs"]] == [
-        r["episodes"]["success"] for r in part.index["runs"]
-    ]
-    assert sum(map(len, part.records[0].blocks())) < sum(map(len, whole.records[0].blocks()))

@@ -93,11 +93,6 @@ class Run {
     return listed ? listed.reduce((sum, i) => sum + this.column[column][i], 0) / listed.length : null;
   }
 
-  // Its trajectory is not in the page: made with --only-failures.
-  isLeftOut(episode) {
-    return this.column.block[episode] < 0;
-  }
-
   outcome(episode) {
     if (this.column.success[episode]) return 'success';
     return this.column.progress[episode] > 0 ? 'partial' : 'none';

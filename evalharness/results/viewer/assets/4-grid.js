@@ -31,7 +31,7 @@ function taskGrid(data, runs) {
       h('div.columns-of-tasks', {}, tasks.map(task => {
         const id = data.index.tasks[task].id, cells = mine.map(run => [run, ...gridCell(run, task)]);
         const title = `${id}: ` + cells.map(([run, , said]) => (several ? `${letter(run)} ${said}` : said)).join(', ');
-        const played = mine.filter(run => run.byTask.has(task) && !run.isLeftOut(run.byTask.get(task)[0]));
+        const played = mine.filter(run => run.byTask.has(task));
         const to = played.length > 1 ? address({ compare: id, a: `${played[0].number}.0`, b: `${played[1].number}.0` })
           : played.length ? played[0].address(played[0].byTask.get(task)[0]) : null;
         return h(to ? 'a.stack-of-runs' : 'span.stack-of-runs', { href: to, title, 'aria-label': title }, cells.map(([, cell]) => cell));

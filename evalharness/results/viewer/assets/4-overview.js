@@ -3,7 +3,6 @@
 function overview(app) {
   const { data } = app, runs = data.runs, several = runs.length > 1;
   return h('div.page', {},
-    data.index.only_failures && h('p.warning', {}, 'This page holds the trajectories of failures only (--only-failures); every number counts all episodes.'),
     heading(runs),
     section('Scores', scores(data, runs), kindTable(data, runs),
       h('p.soft.legend', {},

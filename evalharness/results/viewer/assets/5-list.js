@@ -95,7 +95,6 @@ function filtered(data, run, values, found) {
   const result = [];
   for (let i = 0; i < run.size; i++) {
     const task = run.task(i);
-    if (run.isLeftOut(i)) continue;
     if (values.family !== 'all' && task.family !== values.family) continue;
     if (values.level && task.difficulty !== values.level) continue;
     if (values.kind && task.kind !== values.kind) continue;
@@ -236,7 +235,6 @@ class List {
     this.inTurns.hidden = true;
     const blocks = new Map();
     for (let i = 0; i < run.size; i++) {
-      if (run.isLeftOut(i)) continue;
       if (!blocks.has(run.column.block[i])) blocks.set(run.column.block[i], []);
       blocks.get(run.column.block[i]).push(i);
     }

@@ -76,11 +76,7 @@ class Trajectory {
     this.episode = this.run.find(values.task, Number(values.sample || 0));
     this.turn = 0;
     this.element = h('div.page.trajectory', {});
-    if (this.episode !== undefined && this.run.isLeftOut(this.episode)) {
-      this.episode = undefined;
-      replace(this.element, h('p', {}, `${values.task} was solved; this page holds failures only (--only-failures).`),
-        h('p', {}, h('a', { href: '#' }, 'Overview')));
-    } else if (this.episode === undefined) {
+    if (this.episode === undefined) {
       replace(this.element, h('p.warning', {}, `${this.run.name} has no finished episode of ${values.task}, sample ${values.sample || 0}.`),
         h('p', {}, h('a', { href: '#' }, 'Overview')));
     }
@@ -137,7 +133,7 @@ class Trajectory {
 
   compareAddress() {
     const id = this.record.task_id, mine = [this.run.number, this.record.sample];
-    const others = this.app.data.runs.flatMap(run => run.samplesOf(id).filter(i => !run.isLeftOut(i)).map(i => [run.number, run.column.sample[i]]))
+    const others = this.app.data.runs.flatMap(run => run.samplesOf(id).map(i => [run.number, run.column.sample[i]]))
       .filter(([run, sample]) => run !== mine[0] || sample !== mine[1]);
     const other = others.find(([run, sample]) => run !== mine[0] && sample === mine[1]) || others[0];
     if (!other) return null;

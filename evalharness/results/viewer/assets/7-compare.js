@@ -27,7 +27,7 @@ class SideBySide {
 
   async start() {
     const id = this.values.compare, a = this.side(this.values.a, '0.0'), b = this.side(this.values.b, this.app.data.runs.length > 1 ? '1.0' : '0.1');
-    const sides = [a, b], missing = sides.find(side => side.episode === undefined || side.run.isLeftOut(side.episode));
+    const sides = [a, b], missing = sides.find(side => side.episode === undefined);
     if (missing) {
       replace(this.element, h('p.warning', {}, `There is no finished episode ${missing.value} of ${id}.`), h('p', {}, h('a', { href: '#' }, 'Overview')));
       return;
@@ -62,7 +62,7 @@ class SideBySide {
 
   head(side, i) {
     const outcome = side.run.outcome(side.episode), choices = this.app.data.runs.flatMap(run =>
-      run.samplesOf(this.values.compare).filter(episode => !run.isLeftOut(episode)).map(episode => [`${run.number}.${run.column.sample[episode]}`,
+      run.samplesOf(this.values.compare).map(episode => [`${run.number}.${run.column.sample[episode]}`,
         `${letter(run)} ${run.label}` + (run.samples > 1 ? ` #${run.column.sample[episode]}` : '')]));
     return h('div.half', {}, h('label', {}, this.chip(side),
       h('select', { 'aria-label': i ? 'right episode' : 'left episode', onchange: event => { location.hash = address({ ...this.values, [i ? 'b' : 'a']: event.target.value }); } },
