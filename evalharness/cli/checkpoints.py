@@ -68,7 +68,6 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.cli.options import config_of
     from evalharness.records.files import STUDY
     from evalharness.records.store import held_folder
-    from evalharness.results.training_log import keep_rewards
     from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_results import training_result
@@ -103,8 +102,6 @@ def run(args: argparse.Namespace) -> int:
             played = play_study(KIND, folder, runs, args, began=began)
             status = max(status, played.exit_status)
             known |= {checkpoint.name for checkpoint in new}
-            if found.checkpoints:
-                keep_rewards(folder, found.checkpoints[-1].path)
             training = training_result(folder, args.by, choose_elsewhere=bool(args.select_on))
             show_training(args, folder / KIND, training)
             if played.stopped or not watching:

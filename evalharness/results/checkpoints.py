@@ -14,7 +14,6 @@ from evalharness.results.comparison import require_comparable, subset_pairs
 from evalharness.results.difference import Difference, adjusted, difference_of, estimated_difference
 from evalharness.results.score import HELD_OUT, MEASURES, held_out_estimate, pooled_score
 from evalharness.results.scored_run import ScoredRun, TaskScore, common_tasks
-from evalharness.results.training_log import REWARD, Rewards
 
 SCHEMA = 1
 ALL = "all"
@@ -39,8 +38,6 @@ class Point:
     ci95: Mapping[str, Mapping[str, tuple[float, float]]]
     against_first: Mapping[str, Difference] = field(default_factory=dict)
     """Measure -> this checkpoint against the first, paired by task, of the `score` column."""
-    training_reward: float | None = None
-    """Mean of the rewards that the training logged since the point before; None if it logged none."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +64,6 @@ class Training:
     chance: stats.LeadByChance | None
     """Of the scores that it was chosen by; None where there are too few of them."""
     notes: tuple[str, ...]
-    rewards: Rewards = field(default_factory=dict)
-    """That the training logged."""
 
     @property
     def winner(self) -> Point:
@@ -91,7 +86,6 @@ class Training:
                 "ci95_high": point.ci95[column][measure][1],
                 **_tests(point.against_first.get(measure) if column == self.score else None),
                 "best": point.name == self.best,
-                "training_reward": point.training_reward,
             }
             for point in self.points
             for column in point.rates
@@ -111,10 +105,9 @@ def training_of(
     axis: str,
     by: str = "progress",
     select: Mapping[str, ScoredRun] | None = None,
-    rewards: Rewards | None = None,
 ) -> Training:
     """`runs`: checkpoint -> its place on the axis and its run; `select`: checkpoint -> its run on the suite that the
-    best is chosen on, where that is another; `rewards`: what the training logged.
+    best is chosen on, where that is another.
 
     Raises UserError where the runs are not of one protocol or not over the same tasks.
     """
@@ -131,8 +124,7 @@ def training_of(
     tested = _test_against_first(scored, score, stands_for)
     points: list[Point] = []
     for name, (x, run) in ordered.items():
-        reward = _mean_reward(rewards or {}, points[-1].x if points else -1, x)
-        points.append(_point(name, x, run, score, stands_for, tested.get(name, {}), reward))
+        points.append(_point(name, x, run, score, stands_for, tested.get(name, {})))
     return Training(
         model=model,
         axis=axis,
@@ -142,7 +134,6 @@ def training_of(
             **first.titles,
             HELD_OUT: "held-out",
             ALL: _title_of_all(list(scored.values())),
-            REWARD: "training reward",
         },
         score=score,
         by=by,
@@ -152,13 +143,7 @@ def training_of(
         chosen_among=len(choosing),
         chance=chance,
         notes=tuple(_notes(points, scored, choosing)),
-        rewards=rewards or {},
     )
-
-
-def _mean_reward(rewards: Rewards, after: float, until: float) -> float | None:
-    between = [reward for step, reward in rewards.items() if after < step <= until]
-    return fmean(between) if between else None
 
 
 def _title_of_all(runs: Sequence[ScoredRun]) -> str:
@@ -189,7 +174,6 @@ def _point(
     score: str,
     stands_for: Mapping[str, int],
     against_first: Mapping[str, Difference],
-    training_reward: float | None,
 ) -> Point:
     rates: dict[str, dict[str, float]] = {}
     intervals: dict[str, dict[str, tuple[float, float]]] = {}
@@ -216,7 +200,6 @@ def _point(
         rates=rates,
         ci95=intervals,
         against_first=against_first,
-        training_reward=training_reward,
     )
 
 

@@ -15,7 +15,6 @@ from evalharness.records.store import read_episodes
 from evalharness.results.checkpoints import Training
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
-from evalharness.results.training_log import REWARD
 
 Row = dict[str, Any]
 DIFFICULTIES = ("easy", "hard")
@@ -117,7 +116,7 @@ def curve_point(
 
 
 def by_checkpoint(training: Training) -> Iterator[Row]:
-    """Each family and the score of a training run's checkpoints, by step, and the training's own reward."""
+    """Each family and the score of a training run's checkpoints, by step."""
     for point in training.points:
         for column, rates in point.rates.items():
             for measure, rate in rates.items():
@@ -125,10 +124,6 @@ def by_checkpoint(training: Training) -> Iterator[Row]:
                 yield curve_point(
                     training.model, point.name, training.axis, point.x, column, measure, rate, ends
                 )
-    for step, reward in training.rewards.items():
-        yield curve_point(
-            training.model, "training", training.axis, step, REWARD, REWARD, reward, (None, None)
-        )
 
 
 UNPERTURBED = "unperturbed"

@@ -5,7 +5,6 @@
 | `study.json` | kind of study; its runs: name -> folder, below this one unless it lies elsewhere; names left to play |
 | NAME/ | a run folder (docs/run-folder.md) |
 | `server.log` | what the model server printed |
-| `training.jsonl` | of a training: the rewards that it logged (`results/training_log.py`) |
 """
 
 from __future__ import annotations

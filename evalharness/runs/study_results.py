@@ -19,7 +19,6 @@ from evalharness.results.report.studies import print_study_runs, put_agents_toge
 from evalharness.results.report.sweep import print_sweep
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
-from evalharness.results.training_log import read_rewards
 from evalharness.runs.checkpoints import KIND as CHECKPOINTS
 from evalharness.runs.checkpoints import axis_and_number
 from evalharness.runs.study import BEST_OF_N, SELECT, read_study
@@ -86,7 +85,7 @@ def training_result(
 ) -> Training | None:
     """The curve of a study of checkpoints. `choose_elsewhere`: choose the best by its runs on another suite;
     None: if there are such runs. None if there is nothing to show yet. Raises UserError."""
-    rewards, runs = read_rewards(folder), played_runs(folder)
+    runs = played_runs(folder)
     shown = {name: run for name, run in runs.items() if not name.endswith(SELECT)}
     select = {name.removesuffix(SELECT): run for name, run in runs.items() if name.endswith(SELECT)}
     if not shown or (choose_elsewhere and not select.keys() & shown.keys()):
@@ -99,7 +98,6 @@ def training_result(
         axis=axis,
         by=by,
         select=None if choose_elsewhere is False else select or None,
-        rewards=rewards,
     )
 
 

@@ -138,14 +138,6 @@ def _serve() -> int:
     return 0
 
 
-def _trainers_log() -> int:
-    """What `checkpoints` reads of a trainer's own files."""
-    from evalharness.results.training_log import keep_rewards
-
-    keep_rewards(Path("kept"), Path("checkpoint-1"))
-    return 0
-
-
 def _continued() -> int:
     """What `judge` and `label` do with a folder that they go on with."""
     from evalharness.judge.labels import LabelFolder
@@ -169,12 +161,8 @@ READERS: Mapping[str, Reader] = {
     "show task": _command("show", "run", "babyai/open/000", files=_RUN),
     "show seeds": _command("show", "seeds", files="seeds/study.json seeds/seed-1/manifest.json"),
     "show training": _command(
-        "show", "trained", files="trained/training.jsonl trained/study.json trained/step-5/*.json*"
+        "show", "trained", files="trained/study.json trained/step-5/*.json*"
     ),
-    "report training": _command(
-        "report", "trained", "-o", "t.html", files="trained/training.jsonl trained/step-5/manifest.json"
-    ),
-    "trainer's log": _stand_in(_trainers_log, "checkpoints", files="checkpoint-1/trainer_state.json"),
     "plot study": _command(
         "report", "study", "--figure", "plots", files="study/study.json study/one/*.json*", slow=True
     ),
@@ -382,19 +370,6 @@ def _make_runs(folder: Path) -> None:
     make_run(folder / "trained" / "step-5", OUTCOMES, suite="open", samples=2, temperature=1.0)
     _lines(
         folder / "trained" / "study.json", {"schema": 1, "kind": "checkpoints", "runs": {"step-5": "step-5"}}
-    )
-    sums = {"episodes": 4, "turns": 9, "reward": 1.0, "success": 1, "progress": 1.5}
-    _lines(
-        folder / "trained" / "training.jsonl",
-        {"time": 1.0, "started": 1.0, "step": 5, "counts": {"pddl": sums}},
-        {"run": "step-5", "began": 5, "ended": 6},
-        {"step": 5, "reward": 0.25},
-    )
-    (folder / "kept").mkdir()
-    (folder / "checkpoint-1").mkdir()
-    _lines(
-        folder / "checkpoint-1" / "trainer_state.json",
-        {"global_step": 1, "log_history": [{"step": 1, "reward": 0.5}]},
     )
     failure = {"time": 1.0, "task_id": "pddl/open/000", "sample": 1, "attempt": 1, "kind": "K", "error": "e"}
     _lines(folder / "run" / "errors.jsonl", {**failure, "final": True})

@@ -26,7 +26,6 @@ from evalharness.results.comparison import compare_runs
 from evalharness.results.report.checkpoints import winner_lines
 from evalharness.results.score import pooled_score
 from evalharness.results.scored_run import load_scored_run
-from evalharness.results.training_log import TRAINING_LOG, keep_rewards, read_rewards
 from evalharness.runs.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
 from evalharness.runs.study import run_folders
 
@@ -284,16 +283,3 @@ def test_checkpoints_of_scripts_and_empty_folders_are_refused(
 def test_a_watch_of_no_length_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["checkpoints", str(tmp_path), "--watch", "-1"]) == 2
     assert "no number of minutes" in capsys.readouterr().err
-
-
-def test_a_trainers_rewards_are_kept_once_and_lines_of_earlier_versions_are_skipped(tmp_path: Path) -> None:
-    (tmp_path / TRAINING_LOG).write_text('{"run": "step-5", "began": 5, "ended": 6}\n')
-    checkpoint = tmp_path / "checkpoint-2"
-    checkpoint.mkdir()
-    history = [{"step": 1, "reward": 0.25}, {"step": 1, "loss": 1.0}, {"step": 2, "reward": 0.5}]
-    (checkpoint / "trainer_state.json").write_text(json.dumps({"log_history": history}))
-    for _ in range(2):
-        keep_rewards(tmp_path, checkpoint)
-    assert read_rewards(tmp_path) == {1: 0.25, 2: 0.5}
-    assert len((tmp_path / TRAINING_LOG).read_text().splitlines()) == 3
-    keep_rewards(tmp_path, tmp_path / "checkpoint-3")

@@ -19,15 +19,10 @@ def scores_table(training: Training) -> Table:
     table = plain_table("", training.axis, "n")
     for measure in MEASURES:
         table.add_column(f"{measure} % [95 % CI]", no_wrap=True)
-    rewards = any(point.training_reward is not None for point in training.points)
-    if rewards:
-        table.add_column("training reward", no_wrap=True)
     for point in training.points:
         cells = [_with_interval(point, training.score, measure) for measure in MEASURES]
         style = "bold" if point.name == training.best else None
         mark = " *" if point.name == training.best else ""
-        if rewards:
-            cells.append("" if point.training_reward is None else f"{point.training_reward:.3f}")
         table.add_row(_name(point) + mark, f"{point.x:.15g}", str(point.n), *cells, style=style)
     return table
 

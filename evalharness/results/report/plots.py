@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.text import printable
 from evalharness.results.curves import CURVE_NAMES, DIFFICULTIES, Row
 from evalharness.results.report.looks import COLOURS
-from evalharness.results.training_log import REWARD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,22 +204,15 @@ def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     axis = str(rows[0]["axis"])
     figure, panels = _family_panels(rows, titles, f"By {short_label(axis)} (bars: 95 %)", "rate (%)")
     series, measures = values_of(rows, "series"), values_of(rows, "measure")
-    xs = sorted({float(row["x"]) for row in rows if row["measure"] != REWARD})
+    xs = sorted({float(row["x"]) for row in rows})
     for family, axes in panels.items():
         for i, name in enumerate(series):
             for j, measure in enumerate(measures):
                 own = select_rows(rows, family=family, series=name, measure=measure)
-                if measure == REWARD:  # of the training: no rate, and no interval
-                    if own:
-                        axes.plot([row["x"] for row in own], [row["rate"] for row in own], color=colour(2))
-                        axes.set_ylim(auto=True)
-                        axes.autoscale_view()
-                        axes.set_ylabel("mean reward")
-                    continue
                 label = f"{short_label(name)}: {measure}" if len(series) > 1 else measure
                 _points(axes, own, [float(row["x"]) for row in own], len(measures) * i + j, label)
         axes.set_xlabel(short_label(axis))
-        if REWARD not in measures and xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # sizes of data double; steps do not
+        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # sizes of data double
             axes.set_xscale("log", base=2)
             axes.set_xticks(xs, [f"{x:g}" for x in xs], rotation=45 if len(xs) > 5 else 0)
             axes.minorticks_off()
