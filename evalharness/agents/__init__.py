@@ -1,1 +1,1 @@
-"""Ways of acting: what a model reads at each turn, and how its reply is read. Pure state machines."""
+"""Agents: the messages that a model reads at each turn, and the reading of its reply. Pure state machines."""

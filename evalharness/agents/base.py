@@ -1,8 +1,8 @@
-"""What an agent is: from task and observations to messages, from a reply to an action.
+"""The interface of an agent: from task and observations to messages, from a reply to an action.
 
-The loop asks the agent what to send, asks the model, gives the agent the reply, carries the action out and gives the
-agent what was observed. An agent does no I/O and draws no random numbers: fed with the recorded replies and
-observations, it sends the same messages again. `verify`, the report and the exports depend on that.
+The loop asks the agent for messages, asks the model, gives the reply to the agent, carries the action out, and gives
+the observation to the agent. An agent does no I/O and draws no random numbers: with the recorded replies and
+observations it sends the same messages again. `verify`, the report and the exports depend on that.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ACT = "act"
 
 
 class ContextFullError(Exception):
-    """What the agent has to send does not fit the model's context, and nothing more can be left out."""
+    """The agent's messages exceed the model's context, and nothing more can be left out."""
 
 
 @dataclass(frozen=True)
@@ -37,43 +37,43 @@ class EpisodeStart:
     observation: str
     max_turns: int
     prompt: PromptFile
-    """Of this kind of task."""
+    """Prompt of this kind of task."""
     actions: ActionSurface
     """Words the list of actions."""
     valid_actions: tuple[str, ...] | None = None
-    """Where the agent asks for them (`needs_valid_actions`)."""
+    """Given if the agent needs them (`needs_valid_actions`)."""
     keep_thinking: bool = False
-    """A reply's reasoning stays in what the model reads later."""
+    """Keep a reply's reasoning in later messages."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to send to the model now."""
+    """The next request to the model."""
 
     messages: list[Message]
     purpose: str = ACT
-    """`act`, or what a further call of the turn is for: `think`, ..."""
+    """`act`, or the purpose of a further call in the turn: `think`, ..."""
     stop: tuple[str, ...] = ()
     tools: bool = False
     """Send the tool `act(command)`."""
     max_tokens: int | None = None
-    """None: as the run's sampling says."""
+    """None: the run's sampling decides."""
     temperature: float | None = None
-    """None: as the run's sampling says."""
+    """None: the run's sampling decides."""
 
 
 @dataclass(frozen=True)
 class ModelReply:
-    """A reply as an agent may read it: no tokens, no times."""
+    """A reply as an agent may read it, without tokens and times."""
 
     text: str
     reasoning: str = ""
-    """What the server sent beside the text."""
+    """Reasoning that the server sent separately from the text."""
     calls: tuple[ToolCall, ...] = ()
     stopped_by: str | None = None
-    """The stop sequence that ended generation, where the server tells."""
+    """The stop sequence that ended generation, if the server reports it."""
     truncated: bool = False
-    """The token limit ended it."""
+    """The token limit ended the reply."""
 
 
 class AgentOptions(BaseModel):
@@ -87,12 +87,12 @@ class Agent(ABC):
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    """Raised whenever the same record would make other messages or other actions: runs of two versions differ."""
+    """Raised whenever the same record would give other messages or actions: runs of two versions are not comparable."""
     Options: ClassVar[type[AgentOptions]] = AgentOptions
     needs_valid_actions: ClassVar[bool] = False
-    """It is given the environment's list of valid actions with every observation."""
+    """The agent gets the environment's list of valid actions with every observation."""
     calls_tools: ClassVar[bool] = False
-    """Its model acts by calls of the tool `act(command)`; its server must read these."""
+    """The model acts by calls of the tool `act(command)`; its server must parse tool calls."""
     appends: ClassVar[bool] = False
     """Each request of an episode begins with the whole request before it, until the context is full."""
 
@@ -100,37 +100,37 @@ class Agent(ABC):
         self.options = options if options is not None else self.Options()
 
     def wants_valid_actions(self) -> bool:
-        """Whether these options need the list of valid actions."""
+        """Return whether these options need the list of valid actions."""
         return self.needs_valid_actions
 
     @abstractmethod
     def start(self, episode: EpisodeStart) -> None:
-        """The episode begins."""
+        """Begin the episode."""
 
     @abstractmethod
     def request(self) -> Request:
-        """What to send now. Asked twice without anything between, it returns the same."""
+        """Return the next request. Repeated calls return the same request."""
 
     @abstractmethod
     def read(self, said: ModelReply) -> ParsedReply | None:
-        """The reply to the last request: an action, or none (which costs the turn, and `correction` says why). None:
-        that was a further call; `request` says what to send next."""
+        """Read the reply to the last request. Return an action, or a parsed reply without one: it costs the turn, and
+        `correction` says why. Return None if the turn needs another request (`request`)."""
 
     @abstractmethod
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
-        """What came of the reply that was read last: the environment's answer, or the correction."""
+        """Take the answer to the reply that was read last: the environment's observation, or the correction."""
 
     @abstractmethod
     def correction(self, parsed: ParsedReply) -> str:
-        """The observation for a reply without an action."""
+        """Return the observation for a reply without an action."""
 
     def shorten(self) -> int:
-        """The last request did not fit the model's context: leave older turns out, and say how many. Raises
-        ContextFullError where nothing can go."""
+        """Drop older turns because the last request did not fit the model's context, and return their number. Raises
+        ContextFullError if nothing can be dropped."""
         raise ContextFullError
 
     def turn_messages(self, parsed: ParsedReply, said: ModelReply, observation: str) -> list[Message]:
-        """The turn as one model message and what answered it, for exports that want a chat."""
+        """Return the turn as one model message and the answer to it, for exports that need a chat."""
         return [
             {"role": "assistant", "content": said.text or "(no reply)"},
             {"role": "user", "content": f"Observation: {observation}"},

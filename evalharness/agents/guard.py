@@ -1,4 +1,4 @@
-"""An agent behind a guard: what it does wrong is said to be its fault, and what it sends is checked and hashed."""
+"""A guard around an agent: it reports the agent's errors as the agent's fault, and checks and hashes its messages."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
 
 MOST_CHARACTERS = 16_000_000
-"""Of one request: no model reads as much."""
+"""Characters of one request: no model reads as many."""
 _ROLES = ("system", "user", "assistant", "tool")
 
 
 class AgentFaultError(UserError):
-    """The agent's own code is wrong. Nothing is counted for the model: the run ends."""
+    """The agent's own code failed. Nothing is counted for the model: the run ends."""
 
 
 class Guarded:
-    """The same methods as the agent's. Raises AgentFaultError for whatever the agent raises, but ContextFullError."""
+    """Has the agent's methods. Raises AgentFaultError for every exception of the agent except ContextFullError."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -36,12 +36,12 @@ class Guarded:
         self.size = 0
         """Characters of the last request."""
         self.extends = False
-        """The last request is the one before it and more."""
+        """The last request begins with the whole request before it."""
         self._hash = hashlib.blake2b(digest_size=8)
 
     @property
     def sent(self) -> str:
-        """Hash of the messages of the last request."""
+        """Return the hash of the messages of the last request."""
         return self._hash.hexdigest()
 
     def start(self, episode: EpisodeStart) -> None:
@@ -101,7 +101,7 @@ class Guarded:
         return AgentFaultError(f"agent {self.agent.name}, {self._place}: {what}")
 
     def _check(self, request: Any) -> None:
-        """Only what is new since the last request is looked at: a chat that grows is not read whole at every turn."""
+        """Check only what is new since the last request: rereading a growing chat at every turn would be slow."""
         if not isinstance(request, Request):
             raise self.fault(f"request() returned {type(request).__name__}, not Request")
         messages = request.messages

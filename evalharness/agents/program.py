@@ -1,7 +1,7 @@
-"""The files of an agent's program, hashed: a changed program is another agent.
+"""Hash the files of an agent's program: a changed program is another agent.
 
-A Python file stands for itself, the whole package that it is in, and the modules that it imports from its own folder
-or from another folder outside the installed packages.
+A Python file stands for itself, the package that contains it, and the modules that it imports from its own folder or
+from another folder outside the installed packages.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pathlib import Path
 from evalharness.base.reading import read_bytes, sha256_of
 
 OF_PROGRAMS = ("code_sha256", "command_sha256", "not_checked")
-"""Keys of an agent's identity that say which files it is made of."""
+"""Keys of an agent's identity that describe its files."""
 MOST_FILES = 10_000
-"""Of one folder. A folder with more files is no program; it is not hashed."""
+"""Files in one folder. A folder with more files is no program; it is not hashed."""
 _PRODUCTS = (".pyc", ".log", ".jsonl", ".lock", ".pid", ".tmp")
 """Suffixes of files that programs write."""
 
@@ -30,13 +30,13 @@ class Program:
     files: dict[Path, str] = field(default_factory=dict)
     """File -> SHA-256; "" if it cannot be read."""
     not_checked: list[str] = field(default_factory=list)
-    """Files and folders that cannot be hashed, and programs that no file of the command's folder is."""
+    """Files and folders that cannot be hashed, and programs outside the command's folder."""
     sha256: str | None = None
     """None: no file can be hashed."""
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> Program:
-        """Of the programs that start in these files or folders."""
+        """Hash the programs that start in these files or folders."""
         program = cls()
         for path in paths:
             program._add(path.resolve())
@@ -44,7 +44,7 @@ class Program:
         if len(program.files) == 1:
             [program.sha256] = program.files.values()
         elif program.files:
-            # Names from the folder that holds all files: a program may be moved.
+            # Names are relative to the folder that holds all files: a program may be moved.
             top = os.path.commonpath([file.parent for file in program.files])
             lines = [f"{os.path.relpath(file, top)} {sha256}\n" for file, sha256 in program.files.items()]
             whole = "".join(sorted(lines)).encode(errors="surrogateescape")
@@ -52,7 +52,7 @@ class Program:
         return program
 
     def edited(self) -> list[Path]:
-        """The Python files that hold something else now. Other files may be what the program remembers."""
+        """Return the Python files whose content has changed. Other files may be the program's memory."""
         return [file for file, sha256 in self.files.items() if file.suffix == ".py" and _hash(file) != sha256]
 
     def _add(self, path: Path) -> None:
@@ -84,14 +84,14 @@ def _hash(file: Path) -> str:
 
 
 def hash_command(words: Sequence[str]) -> tuple[dict[str, str], Program]:
-    """(word -> SHA-256 of what it names, all of it). A word names a file, a folder, `OPTION=FILE`, or after `-m` a
-    module. A folder that is empty is for what the program writes."""
+    """Return (word -> SHA-256 of what it names, the whole program). A word names a file, a folder, `OPTION=FILE`, or
+    after `-m` a module. The program writes to empty folders, so they are not hashed."""
     hashes, whole = dict[str, str](), Program()
     for number, word in enumerate(words):
         is_module = number > 0 and words[number - 1] == "-m"
-        path = find_module(word, [Path.cwd()]) if is_module else _named_by(word)
+        path = find_module(word, [Path.cwd()]) if is_module else _path_of_word(word)
         if number == 0 and os.sep not in word:
-            whole.not_checked.append(word)  # the PATH says where it is
+            whole.not_checked.append(word)  # found on the PATH
         elif path is not None:
             program = Program.of([path])
             whole.files |= program.files
@@ -103,18 +103,18 @@ def hash_command(words: Sequence[str]) -> tuple[dict[str, str], Program]:
     return hashes, whole
 
 
-def _named_by(word: str) -> Path | None:
+def _path_of_word(word: str) -> Path | None:
     for text in filter(None, (word, word.partition("=")[2])):
         try:
             if (path := Path(text)).is_file() or path.is_dir():
                 return path
-        except (OSError, ValueError):  # no name of a file: too long, say
+        except (OSError, ValueError):  # not a valid file name, for example too long
             continue
     return None
 
 
 def find_module(name: str, roots: Iterable[Path]) -> Path | None:
-    """The file or folder of a module, in the first of the folders that has it."""
+    """Return the file or folder of a module, in the first of the folders that has it."""
     for root in roots:
         path = root.joinpath(*name.split("."))
         if path.is_dir() and any(path.glob("*.py")):
@@ -125,7 +125,7 @@ def find_module(name: str, roots: Iterable[Path]) -> Path | None:
 
 
 def _package_of(path: Path) -> Path | None:
-    """The outermost package that a file or folder is in; else the folder itself."""
+    """Return the outermost package that contains a file or folder; else the folder itself."""
     package = path if path.is_dir() else None
     for folder in path.parents:
         if not (folder / "__init__.py").is_file():
@@ -135,7 +135,7 @@ def _package_of(path: Path) -> Path | None:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """All but hidden files, what programs write, and folders of runs. Raises OSError for too many."""
+    """Yield all files except hidden ones, products of programs, and folders of runs. Raises OSError for too many."""
     count = 0
     for place, folders, names in os.walk(folder):
         if "manifest.json" in names:
@@ -150,7 +150,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _own_paths() -> list[Path]:
-    """Where Python looks for modules, without what is installed."""
+    """Return Python's module paths, without installed packages."""
     installed = {"site-packages", "dist-packages"}
     standard = {Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     paths = (Path(entry).resolve() for entry in sys.path)
@@ -158,7 +158,7 @@ def _own_paths() -> list[Path]:
 
 
 def _imports(file: Path) -> set[str]:
-    """The modules that a Python file imports, but not the harness: a manifest has its version."""
+    """Return the modules that a Python file imports, except the harness, whose version is in the manifest."""
     if file.suffix != ".py":
         return set()
     try:

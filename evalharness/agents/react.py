@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.protocol import react, tools
-from evalharness.protocol.marks import bare
+from evalharness.protocol.marks import strip_marks
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.protocol.react import FormatError, ParsedReply
 
@@ -32,10 +32,11 @@ class Conversation(Agent):
             episode.actions, episode.goal, episode.observation, max_turns=episode.max_turns
         )
         self.head = len(self.messages)
-        """How many messages at the front are never dropped: system, instruction, example, goal, first observation."""
+        """Number of messages at the front that are never dropped: system, instruction, example, goal, first
+        observation."""
 
     def shown(self, prompt: PromptFile) -> PromptFile:
-        """The prompt as this agent shows it."""
+        """Return the prompt in this agent's format."""
         return prompt
 
     def read(self, said: ModelReply) -> ParsedReply | None:
@@ -49,8 +50,8 @@ class Conversation(Agent):
         self.messages += self.turn_messages(self._parsed, self._said, observation)
 
     def shorten(self) -> int:
-        """Half of the turns at once, oldest first: the prefix cache is lost once, not at every turn from here on. The
-        newest turn stays: without its observation the model would not know what its action did."""
+        """Drop the older half of the turns at once: the prefix cache is lost once instead of at every turn. The newest
+        turn stays: its observation shows the result of the model's action."""
         turns = (len(self.messages) - self.head) // 2
         if turns < 2:
             raise ContextFullError
@@ -80,7 +81,7 @@ class ReactAgent(Conversation):
 
 
 class ActAgent(ReactAgent):
-    """The chat of `react` without thoughts. A first line without the label `Action:` is taken for the action, too."""
+    """The chat of `react` without thoughts. A first line without the label `Action:` also counts as the action."""
 
     name: ClassVar[str] = "act"
 
@@ -91,7 +92,7 @@ class ActAgent(ReactAgent):
         parsed = super().parse(said)
         if parsed.action is not None or parsed.errors[-1:] != (FormatError.NO_ACTION,):
             return parsed
-        line = bare(next(filter(None, map(str.strip, parsed.kept.splitlines())), ""))
+        line = strip_marks(next(filter(None, map(str.strip, parsed.kept.splitlines())), ""))
         return (
             replace(parsed, thought="", action=line, kept=line, errors=parsed.errors[:-1]) if line else parsed
         )
@@ -103,7 +104,7 @@ class ActAgent(ReactAgent):
 
 
 class ToolsAgent(Conversation):
-    """The same chat; the action is a call of the tool `act(command)`. Its server must read tool calls."""
+    """The chat of `react` with actions as calls of the tool `act(command)`. The server must parse tool calls."""
 
     name: ClassVar[str] = "tools"
     calls_tools: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Agents by name, and `--agent`: from a name, `module:Class` or `FILE.py:Class` to an agent with its options."""
+"""Agents by name, and `--agent`: a name, `module:Class` or `FILE.py:Class` becomes an agent with its options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.base.extensions import is_there
 
 GROUP = "evalharness.agents"
-"""Entry points of agents that other packages bring along."""
+"""Entry points of agents from other packages."""
 _STANDARD = ("abc", "builtins", "typing")
 DEFAULT = "react"
 OURS: Mapping[str, str] = {
@@ -35,12 +35,12 @@ OURS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class ChosenAgent:
-    """A class of agents, its options, and what tells it from another one."""
+    """A class of agents with its options and its identity."""
 
     kind: type[Agent]
     options: AgentOptions
     code: Program | None = None
-    """The files that its class comes from; None for ours, whose `version` says what changed."""
+    """The files of its class; None for our agents, whose `version` marks changes."""
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class ChosenAgent:
         return self.kind(self.options)
 
     def identity(self) -> dict[str, Any]:
-        """What results depend on."""
+        """Return what results depend on."""
         known = {
             "name": self.name,
             "version": self.kind.version,
@@ -67,24 +67,24 @@ class ChosenAgent:
 
 
 def agent_named(name: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
-    """The agent of that name: built in, or an entry point of an installed package.
+    """Return the agent of that name: built in, or an entry point of an installed package.
 
-    What a file says, a record's or a protocol's, is resolved here: no name in it reaches a file or another import.
-    Raises UserError naming what is wrong, and the agents or options that there are.
+    Names from files (a record's or a protocol's) are resolved here: they cannot name a file or another import. Raises
+    UserError naming the error and the available agents or options.
     """
-    return _chosen(name, _installed(name), options)
+    return _choose_agent(name, _find_installed(name), options)
 
 
 def agent_typed(said: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
-    """`agent_named`, or the class that `module:Class` or `FILE.py:Class` leads to, whose code is run: only for what the
-    user typed. Raises UserError as `agent_named`."""
-    return _chosen(said, said if ":" in said else _installed(said), options)
+    """Return `agent_named`, or run the code of `module:Class` or `FILE.py:Class`: only for text that the user typed.
+    Raises UserError as `agent_named`."""
+    return _choose_agent(said, said if ":" in said else _find_installed(said), options)
 
 
-def _chosen(said: str, place: str, options: Mapping[str, Any] | None) -> ChosenAgent:
+def _choose_agent(said: str, place: str, options: Mapping[str, Any] | None) -> ChosenAgent:
     kind, code = _class_at(place)
     try:
-        # Through text: `--agent-option history=2` and a YAML file's `history: 2` are the same.
+        # Validate as text: `--agent-option history=2` and a YAML file's `history: 2` mean the same.
         chosen = kind.Options.model_validate(dict(options or {}))
     except ValidationError as error:
         raise UserError(_wrong_options(said, kind, error)) from None
@@ -94,7 +94,7 @@ def _chosen(said: str, place: str, options: Mapping[str, Any] | None) -> ChosenA
 def agent_recorded(
     name: str, version: int, options: Mapping[str, Any], code: str | None
 ) -> ChosenAgent | None:
-    """The agent that a record names, if that very one is installed here."""
+    """Return the agent that a record names, if exactly that agent is installed here."""
     try:
         chosen = agent_named(name, options)
     except UserError:
@@ -104,13 +104,13 @@ def agent_recorded(
 
 
 def names() -> list[str]:
-    """Of every agent: ours, and those that installed packages bring."""
-    return [*OURS, *sorted(_brought())]
+    """Return the names of all agents: ours, and those of installed packages."""
+    return [*OURS, *sorted(_entry_points())]
 
 
 @cache
-def _brought() -> dict[str, str]:
-    """Name -> `module:Class`, of entry points whose module is there."""
+def _entry_points() -> dict[str, str]:
+    """Map names to `module:Class`, for entry points whose module exists."""
     points = entry_points(group=GROUP)
     return {point.name: point.value for point in points if point.name not in OURS and is_there(point)}
 
@@ -127,8 +127,8 @@ def _class_at(said: str) -> tuple[type[Agent], Program | None]:
         raise UserError(f"--agent {said}: cannot be imported: {type(error).__name__}: {error}") from None
     kind = getattr(module, name, None)
     if kind is None:
-        found = [n for n, value in vars(module).items() if _is_agent(value)]
-        raise UserError(f"--agent {said}: no {name} in {place}; it has {', '.join(found) or 'no agent'}")
+        available = [n for n, value in vars(module).items() if _is_agent(value)]
+        raise UserError(f"--agent {said}: no {name} in {place}; it has {', '.join(available) or 'no agent'}")
     if not _is_agent(kind):
         raise UserError(f"--agent {said}: {name} is no class derived from evalharness.agents.base.Agent")
     if missing := sorted(kind.__abstractmethods__):
@@ -141,9 +141,9 @@ def _class_at(said: str) -> tuple[type[Agent], Program | None]:
     return kind, Program.of({Path(inspect.getfile(base)) for base in theirs}) if theirs else None
 
 
-def _installed(name: str) -> str:
-    """`module:Class` of an agent that is built in or an entry point."""
-    if (place := OURS.get(name) or _brought().get(name)) is not None:
+def _find_installed(name: str) -> str:
+    """Return `module:Class` of an agent that is built in or an entry point."""
+    if (place := OURS.get(name) or _entry_points().get(name)) is not None:
         return place
     known = names()
     raise UserError(
@@ -159,7 +159,7 @@ def _is_agent(value: object) -> bool:
 def _from_file(path: Path) -> Any:
     if not path.is_file():
         raise UserError(f"--agent {path}: no such file")
-    # Two files of one name are two modules.
+    # Two files of the same name are two modules.
     name = f"evalharness_agent_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None

@@ -1,4 +1,4 @@
-"""`window`: one message a turn with the last few observations and actions, and nothing before them."""
+"""`window`: one message per turn with the last few observations and actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import Agent, AgentOptions, ContextFullError, EpisodeStart, ModelReply, Request
-from evalharness.protocol.marks import bare, cut_template_tokens, plain_spaces
+from evalharness.protocol.marks import cut_template_tokens, plain_spaces, strip_marks
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
 
@@ -28,7 +28,7 @@ class WindowOptions(AgentOptions):
 
 
 class WindowAgent(Agent):
-    """Rules, goal, the last `history` pairs and the present observation, in one user message. Thought and action come
+    """Rules, goal, the last `history` pairs and the present observation, in one user message. Thought and action are
     in tags; a reply without an action in tags costs the turn."""
 
     name: ClassVar[str] = "window"
@@ -43,7 +43,7 @@ class WindowAgent(Agent):
         self.episode = episode
         self._shown = self.options.history
         self._past: list[tuple[str, str]] = []
-        """(observation, the action taken then, or the reply that had none)"""
+        """(observation, the action, or the reply without an action)"""
         self._observation, self._valid = episode.observation, episode.valid_actions
         self._said = ""
 
@@ -73,13 +73,13 @@ class WindowAgent(Agent):
             text.count("<action>") > text.count("</action>") and not said.truncated
         ):
             text += "</action>"
-        found = _ACTION.findall(text)
+        actions = _ACTION.findall(text)
         thoughts = "\n".join(part.strip() for part in _THOUGHT.findall(text))
-        action = bare(" ".join(found[0].split())) if found else ""
+        action = strip_marks(" ".join(actions[0].split())) if actions else ""
         errors: tuple[FormatError, ...] = ()
         if not action:
             errors = (_kind_of(said),)
-        elif len(found) > 1:
+        elif len(actions) > 1:
             errors = (FormatError.SEVERAL_ACTIONS,)
         self._said = action or "(none)"
         return ParsedReply(thoughts, action or None, text.strip(), errors, said.reasoning)

@@ -1,1 +1,1 @@
-"""What a policy sees and says: prompt, reply, action surface, perturbation. Pure."""
+"""What a policy reads and writes: prompt, reply, action surface, perturbation. Pure."""

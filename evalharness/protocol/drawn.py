@@ -1,8 +1,8 @@
-"""Words drawn anew for each episode of training: one of the environment's perturbations or none, for every other
-action any wording that the environment knows, and an order of the listed actions. Pure.
+"""A random wording for each episode of training. Pure.
 
-A draw has a name, `random:` and 16 hexadecimal digits, from which it is made again. Evaluations refuse these names
-(`perturb.normal_name`).
+A draw consists of one of the environment's perturbations or none, a wording for every other action among those that
+the environment knows, and an order of the listed actions. Its name is `random:` and 16 hexadecimal digits, from which
+the draw can be repeated. Evaluations refuse these names (`perturb.normal_name`).
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from evalharness.protocol.perturb import RANDOM, UNKNOWN_WORD, PlayedSurface, no
 
 _NAME = re.compile(rf"{RANDOM}:[0-9a-f]{{16}}")
 _ATTEMPTS = 200
-"""Draws whose words could be mistaken for each other are drawn again, so often at most."""
+"""Largest number of draws until no two actions can be confused."""
 
 
 def training_name(name: str | None) -> str | None:
-    """What `--perturb` of a command for training means: `random`, too. Raises UserError."""
+    """Return the perturbation of `--perturb` for training, which also allows `random`. Raises UserError."""
     return name if name in (None, RANDOM) else normal_name(name)
 
 
 def fixed_name(name: str | None) -> str | None:
-    """The perturbation that all episodes share; None where each draws its own."""
+    """Return the perturbation that all episodes share; None if each episode draws its own."""
     return None if name == RANDOM else name
 
 
 def draw_name(seed: int, episode: str) -> str:
-    """The same for the same seed and episode."""
+    """Return the draw's name: the same for the same seed and episode."""
     return f"{RANDOM}:{hashlib.sha256(f'{seed}/{episode}'.encode()).hexdigest()[:16]}"
 
 
 def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
-    """The surface that an episode's record names: plain, perturbed or drawn. Raises UserError."""
+    """Return the surface that an episode's record names: plain, perturbed or drawn. Raises UserError."""
     if name is None or not _NAME.fullmatch(name):
         return PlayedSurface(spec, name)
     random = Random(f"words/{spec.family}/{name}")
@@ -52,7 +52,7 @@ def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
 
 
 def words_of(surface: PlayedSurface) -> dict[str, Any] | None:
-    """What was drawn, for the record; None where nothing was."""
+    """Return the drawn wording for the record; None if nothing was drawn."""
     how = surface.perturbation
     if surface.name is None or not _NAME.fullmatch(surface.name):
         return None
@@ -86,7 +86,7 @@ def _draw(spec: EnvSpec, random: Random) -> Perturbation:
 
 
 def _keeps_meanings(surface: PlayedSurface) -> bool:
-    """Every action is read back as it is worded, and not in its old form."""
+    """Return whether every action is read back from its wording, and not from its old wording."""
     for name, template in surface.canonical.templates.items():
         slots = [slot for _, slot, _, _ in Formatter().parse(template) if slot is not None]
         meant = Action(

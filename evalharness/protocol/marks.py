@@ -1,5 +1,4 @@
-"""What stands around a thought or an action and is no part of it: markdown, quotes, tags, a chat template's tokens.
-Pure."""
+"""Marks around a thought or an action: markdown, quotes, tags, a chat template's tokens. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +18,8 @@ _TOKEN = (
     r"|</?s>|<(?:start|end)_of_(?:turn|utterance|text|image)>|(?i:<(?:bos|eos|eot|eod|eom|eoa|eoh|pad|unk|sep|sop|eop)(?:_token)?>)|<0x[0-9A-F]{2}>"
     r"|<(?:extra_id|reserved|unused|SPECIAL)_?\d{1,5}>|</?<?/?SYS>>|\[/?INST\]|\[(?:BOS|EOS|PAD|gMASK|end of text)\])"
 )
-"""Of the chat templates of Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and their kind."""
+"""Tokens of the chat templates of Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and similar models.
+"""
 _TOKENS = re.compile(_TOKEN)
 _TOKENS_AHEAD = re.compile(rf"\s*+(?:{_TOKEN}\s*+(?:(?:assistant|model)\b\s*+)?)+")
 _TAG = r"<[A-Za-z][\w-]{0,30}>"
@@ -35,7 +35,7 @@ _PAIRS = (
     ("<", ">"),
 )  # fmt: skip
 _NO_WORDS = ("**", "__", "~~", "``", "`")
-"""No word of an action begins or ends with one of them alone."""
+"""Marks that never begin or end the words of an action alone."""
 _APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _EMPHASIS = re.compile(r"(?<!\w)(\*\*|`)(?=[^\s*`])(.+?)(?<=[^\s*`])\1(?!\w)")
 _LATEX = re.compile(r"\\text(?:tt|bf|it)?\{([^{}]*)\}")
@@ -43,26 +43,26 @@ _BULLET = re.compile(r"(?:[>#•→:-]+[ \t]+)*")
 _JSON_ACTIONS = ("action", "command")
 _JSON_INSIDE = ("arguments", "parameters", "function")
 _BEHIND = ".,;! "
-"""May follow a closing mark."""
+"""Characters that may follow a closing mark."""
 _MOST = 16
-"""Marks one in the other."""
+"""Deepest nesting of marks."""
 _LONGEST = 1000
-"""Characters of an action: in a longer line no marks are looked for."""
+"""Characters of an action: no marks are removed from a longer line."""
 
 
 MARKS_ALONE = re.compile(
     rf"[ \t]*+(?:(?:`{{3,}}|~{{3,}})[ \t]*+[\w+-]*+|(?:(?:{_TAG}|{_CLOSING_TAG})[ \t]*+)+)[ \t]*+"
 )
-"""A line of them: a code fence, tags."""
+"""A line that holds only marks: a code fence, tags."""
 
 
 def plain_spaces(text: str) -> str:
-    """Every space as the usual one, and no characters without width."""
+    """Replace every kind of space by the usual one, and remove characters of zero width."""
     return _OTHER_SPACES.sub(" ", text.translate(_PLAIN))
 
 
 def cut_template_tokens(text: str) -> tuple[str, str]:
-    """(text, the first token or ""): the text after tokens at its head, up to the next one."""
+    """Return (text, the first token or ""): skip tokens at the beginning, and cut before the next token."""
     first = _TOKENS.search(text)
     if first is None:
         return text, ""
@@ -73,7 +73,7 @@ def cut_template_tokens(text: str) -> tuple[str, str]:
 
 
 def without_closing(text: str, openings: Iterable[str]) -> str:
-    """Take off the closing marks at the end that opened in one of `openings`, the texts before this one."""
+    """Remove closing marks at the end whose opening mark is in one of `openings`, the texts before this one."""
     openings = tuple(openings)
     text = text.strip()
     for _ in range(_MOST):
@@ -84,19 +84,19 @@ def without_closing(text: str, openings: Iterable[str]) -> str:
     return text
 
 
-def bare(text: str, openings: Iterable[str] = ()) -> str:
-    """An action without the marks around it, or around words of it. What has no partner stays, if it may be meant."""
+def strip_marks(text: str, openings: Iterable[str] = ()) -> str:
+    """Remove the marks around an action, or around words of it. An unpaired mark stays if it may be meant."""
     openings = tuple(openings)
     text = text.strip()
     if len(text) > _LONGEST:
         return text
-    text = _enclosed(_BULLET.sub("", text, count=1), openings)
+    text = _cut_at_closing(_BULLET.sub("", text, count=1), openings)
     if '"' in text and (action := _json_action(text.strip("` "))):
         return action
     ended = text.rstrip(_BEHIND)
     text = _EMPHASIS.sub(r"\2", _LATEX.sub(r"\1", ended if ended.endswith(("**", "`")) else text))
     for _ in range(_MOST):
-        shorter = _unwrapped(text) or _unwrapped(text.rstrip(_BEHIND)) or _one_closing_less(text, openings)
+        shorter = _unwrap(text) or _unwrap(text.rstrip(_BEHIND)) or _one_closing_less(text, openings)
         if shorter is None:
             break
         text = shorter
@@ -104,7 +104,7 @@ def bare(text: str, openings: Iterable[str] = ()) -> str:
 
 
 def _json_action(text: str) -> str | None:
-    """The action in `{"action": ...}` or in a call of `act`; None in JSON of another form."""
+    """Return the action in `{"action": ...}` or in a call of `act`; None for JSON of another form."""
     try:
         value = json.loads(text)
         for _ in range(_MOST):
@@ -115,34 +115,34 @@ def _json_action(text: str) -> str | None:
             if (action := next((value[key] for key in _JSON_ACTIONS if key in value), None)) is not None:
                 return " ".join(action.split()) or None
             value = next(value[key] for key in _JSON_INSIDE if key in value)
-    # RecursionError: brackets nested some thousand deep.
+    # RecursionError: several thousand nested brackets.
     except (ValueError, LookupError, AttributeError, StopIteration, RecursionError):
         pass
     return None
 
 
 def _open(opening: str, closing: str, text: str) -> int:
-    """How many marks opened in `text` and did not close; less than 0: closed and did not open."""
+    """Return the number of marks in `text` that opened without closing; negative if marks closed without opening."""
     if opening == closing:
         return _APOSTROPHE.sub("", text).count(opening) % 2
     return text.count(opening) - text.count(closing)
 
 
-def _opened(opening: str, closing: str, openings: Iterable[str]) -> bool:
+def _has_open_mark(opening: str, closing: str, openings: Iterable[str]) -> bool:
     return any(_open(opening, closing, text) > 0 for text in openings)
 
 
-def _enclosed(text: str, openings: Iterable[str]) -> str:
-    """Up to the mark that closes what opened before: `**Action: look** around here` is `look`."""
+def _cut_at_closing(text: str, openings: Iterable[str]) -> str:
+    """Cut at the mark that closes one opened before: `**Action: look** around here` gives `look`."""
     for mark in ("**", "`"):
         ends = text.rstrip(_BEHIND).endswith(mark)
-        if not ends and _opened(mark, mark, openings) and _open(mark, mark, text):
+        if not ends and _has_open_mark(mark, mark, openings) and _open(mark, mark, text):
             return text[: text.index(mark)].strip() or text
     return text
 
 
 def _one_closing_less(text: str, openings: Iterable[str]) -> str | None:
-    """None where no closing mark without its opening one is at the end. A full stop behind it goes, too."""
+    """Remove one unpaired closing mark at the end, and a full stop behind it; None if there is none."""
     ended = text.rstrip(_BEHIND)
     if tag := re.search(rf"{_CLOSING_TAG}\Z", ended):
         return ended[: tag.start()].rstrip()
@@ -153,12 +153,12 @@ def _one_closing_less(text: str, openings: Iterable[str]) -> str | None:
             continue
         rest = ended[: -len(closing)]
         glued = closing in _NO_WORDS and rest[-1:].strip()
-        if glued or _opened(opening, closing, openings):
+        if glued or _has_open_mark(opening, closing, openings):
             return rest.rstrip()
     return None
 
 
-def _unwrapped(text: str) -> str | None:
+def _unwrap(text: str) -> str | None:
     if tag := re.match(rf"{_TAG}|{_CLOSING_TAG}", text):
         rest = text[tag.end() :].strip()
         if rest:
@@ -177,7 +177,7 @@ def _unwrapped(text: str) -> str | None:
 
 
 def _is_whole(opening: str, closing: str, inner: str) -> bool:
-    """Whether the marks around `inner` are one pair: those of `"a" or "b"` are two."""
+    """Return whether the marks around `inner` are one pair: in `"a" or "b"` they are two."""
     if inner.startswith(opening) and inner.endswith(closing):
         return True
     if opening == closing:

@@ -1,12 +1,11 @@
 """Perturbations: an environment in other words. Pure.
 
-Everything that a policy sees or says goes through a `PlayedSurface`: the prompt, the observations, the lists of valid
-actions, and its replies, which the surface turns back into the environment's own words. The environment itself is
-unchanged, and so is its scoring. What a perturbation changes is data that the environment brings along
-(`evalharness.envs.base.Perturbation`).
+Everything that a policy reads or writes goes through a `PlayedSurface`: the prompt, the observations, the lists of
+valid actions, and its replies, which the surface translates to the environment's own words. The environment itself and
+its scoring do not change. The environment supplies a perturbation as data (`evalharness.envs.base.Perturbation`).
 
-An action whose wording was changed is no longer understood in its old form: the environment then gets a word that it
-cannot know, and its own refusal is the answer.
+The old wording of a changed action is no longer understood: the surface sends the environment an unknown word instead,
+and the environment's refusal is the answer.
 """
 
 from __future__ import annotations
@@ -23,13 +22,14 @@ from evalharness.envs.surface import Action, ActionSurface
 from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile
 
 UNKNOWN_WORD = "qzxvkw"
-"""A word of no language, sent in place of an action in its old form."""
+"""A word of no language, sent in place of an action in its old wording."""
 RANDOM = "random"
-"""Words drawn anew for each episode, `random:` and the draw (`evalharness.protocol.drawn`). Only training has them."""
+"""A new wording for each episode, named `random:` and the draw (`evalharness.protocol.drawn`). Only for training."""
 
 
 def normal_name(name: str) -> str:
-    """`P4+P1` and `P1+P4` are the same thing. Raises UserError for a name given twice or left out, and for `random`."""
+    """Sort the names: `P4+P1` and `P1+P4` are the same. Raises UserError for a repeated or missing name, and for
+    `random`."""
     parts = [part.strip() for part in name.split("+")]
     if "" in parts or len(set(parts)) < len(parts):
         raise UserError(f"--perturb {name!r}: join different names with +, as in P1+P4")
@@ -42,7 +42,7 @@ def normal_name(name: str) -> str:
 
 
 def compose(spec: EnvSpec, name: str) -> Perturbation:
-    """The perturbation that `name` (`P1`, `P1+P4`) means in this environment.
+    """Return the perturbation that `name` (`P1`, `P1+P4`) means in this environment.
 
     Raises UserError for a name that the environment does not have, and for two that reword the same action.
     """
@@ -76,7 +76,7 @@ def _both(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
 
 
 def _in_capitals(template: str) -> str:
-    """The template with its literal words in capitals."""
+    """Write the template's literal words in capitals."""
     return "".join(
         literal.upper() + ("" if slot is None else f"{{{slot}}}")
         for literal, slot, _, _ in Formatter().parse(template)
@@ -88,10 +88,10 @@ def _opening(template: str) -> str:
 
 
 class PlayedSurface:
-    """An environment's words, as canonical as it has them or perturbed. The plain surface changes nothing."""
+    """An environment's wording, canonical or perturbed. The plain surface changes nothing."""
 
     def __init__(self, spec: EnvSpec, name: str | None = None, *, drawn: Perturbation | None = None) -> None:
-        """`drawn`: what `name` stands for, where that was drawn and is none of the environment's own."""
+        """`drawn`: the perturbation behind `name` if it was drawn and is not the environment's own."""
         if drawn is None:
             self.name = None if name is None else normal_name(name)
             self.perturbation = Perturbation("") if name is None else compose(spec, name)
@@ -107,10 +107,10 @@ class PlayedSurface:
         self.changed = [
             action for action, template in spec.actions.templates.items() if templates[action] != template
         ]
-        # What is said in capitals must be said in capitals; else a reply may be as careless as in the original.
+        # Words shown in capitals must be typed in capitals; otherwise case matters as little as in the original.
         strict = self.wording.case_matters or self.perturbation.upper_case
-        self._heard = _Hearing({a: templates[a] for a in self.changed}, ignore_case=not strict)
-        self._old = _Hearing({a: spec.actions.templates[a] for a in self.changed}, ignore_case=True)
+        self._parser = _ActionParser({a: templates[a] for a in self.changed}, ignore_case=not strict)
+        self._old = _ActionParser({a: spec.actions.templates[a] for a in self.changed}, ignore_case=True)
         self._also = {
             action: re.compile(pattern, re.IGNORECASE | re.DOTALL)
             for action, pattern in self.wording.also.items()
@@ -123,12 +123,12 @@ class PlayedSurface:
         self._quoted = re.compile(self.wording.quoted, re.DOTALL) if self.wording.quoted else None
 
     def is_listing(self, observation: str) -> bool:
-        """Whether it lists the valid actions, which a policy may ask for: such an observation shows no state."""
+        """Return whether an observation lists the valid actions, which a policy may ask for: it shows no state."""
         return bool(self.wording.listing) and observation.startswith(self.wording.listing)
 
     def to_world(self, text: str) -> str:
-        """What the environment is given for a policy's action: the same in its own words; for the old form of an
-        action that is worded otherwise now, a word that it cannot know; anything else as it is."""
+        """Translate a policy's action to the environment's own words. The old wording of a changed action becomes an
+        unknown word; any other text stays as it is."""
         if self._spaced is not None and self._joined is not None:
             if self._spaced.search(text):
                 return UNKNOWN_WORD
@@ -136,13 +136,13 @@ class PlayedSurface:
         if not self.changed:
             return text
         said = self._read_part(text)
-        heard = self._heard.parse(said.words)
+        heard = self._parser.parse(said.words)
         if heard is not None:
             return said.before + self.canonical.render(heard.action) + said.after_its_own(heard.period)
         return UNKNOWN_WORD if self._is_old(said.words) else text
 
     def action(self, text: str) -> str:
-        """An action in the environment's own words, reworded for the policy; unchanged where no template fits."""
+        """Reword an action of the environment for the policy; unchanged if no template fits."""
         action = self.canonical.parse(text.strip())
         if action is None or action.name not in self.changed:
             action = self._read_otherwise(text.strip()) or action
@@ -152,25 +152,25 @@ class PlayedSurface:
         return self.names(text)
 
     def names(self, text: str) -> str:
-        """Any text with the numbered names as this surface writes them."""
+        """Rewrite the numbered names in any text for this surface."""
         return text if self._spaced is None else self._spaced.sub(r"\1\2", text)
 
     def observation(self, text: str, said: str = "") -> str:
-        """An observation in this surface; `said` is the policy's action that it answers."""
+        """Reword an observation for this surface; `said` is the policy's action before it."""
         if UNKNOWN_WORD in text:
-            # Some games repeat the word that they do not know: let it be the policy's own.
+            # Some games repeat an unknown word: show the policy's own word instead of ours.
             word = (said.split() or [""])[0]
             text = re.sub(UNKNOWN_WORD, lambda _: word, text)
         listing = self.wording.listing
         if self.is_listing(text) and self.name is not None:
-            return listing + ", ".join(self._listed(text.removeprefix(listing).split(", ")))
+            return listing + ", ".join(self._reorder(text.removeprefix(listing).split(", ")))
         if self.changed and self._quoted is not None and (quote := self._quoted.search(text)):
             start, end = quote.span("action")
             text = text[:start] + self.action(quote["action"]) + text[end:]
         return self.names(text)
 
     def prompt(self, prompt: PromptFile) -> PromptFile:
-        """The prompt of one kind of task in this surface."""
+        """Return the prompt of one kind of task in this surface."""
         if self.name is None:
             return prompt
         how = self.perturbation
@@ -178,11 +178,11 @@ class PlayedSurface:
         if how.drop_format_rules:
             rules = ""
         if how.reorder_instruction:
-            instruction = _bullets_reversed(instruction)
+            instruction = _reverse_bullets(instruction)
             instruction, rules = f"{rules.strip()}\n\n{instruction.strip()}".strip(), ""
         listed = list(prompt.actions or self.canonical.templates)
         if how.reverse_actions:
-            listed = _reversed_but_last(listed, lambda name: name == self.help_action)
+            listed = _reverse_but_last(listed, lambda name: name == self.help_action)
         if how.listed:
             listed.sort(key=how.listed.index)
         update: dict[str, Any] = {
@@ -207,14 +207,14 @@ class PlayedSurface:
         observation = self.observation(example.observation)
         return Example(goal=self.names(example.goal), observation=observation, steps=steps)
 
-    def _read_part(self, text: str) -> _Said:
-        """The words between what environments may forgive: white space before; white space, final periods and what an
-        environment does not read after. All of it goes on to the environment, whose business it is."""
+    def _read_part(self, text: str) -> _SplitReply:
+        """Split off what environments may ignore: white space before, and white space, final periods and ignored text
+        after. All of it is sent on to the environment, which decides."""
         unread = self._unread_from.search(text) if self._unread_from else None
         read = text[: unread.start()] if unread else text
         words = read.strip().rstrip(_FINAL)
         start = len(read) - len(read.lstrip())
-        return _Said(text[:start], words, text[start + len(words) :])
+        return _SplitReply(text[:start], words, text[start + len(words) :])
 
     def _is_old(self, words: str) -> bool:
         return self._old.parse(words) is not None or any(
@@ -222,32 +222,32 @@ class PlayedSurface:
         )
 
     def _read_otherwise(self, text: str) -> Action | None:
-        """The changed action that the environment itself words in another way than its template."""
+        """Return the changed action if the environment itself words it differently from its template."""
         for name, pattern in self._also.items():
             if (match := pattern.fullmatch(text)) and match.groupdict():
                 return Action(name, match.groupdict())
         return None
 
-    def _listed(self, items: list[str]) -> list[str]:
+    def _reorder(self, items: list[str]) -> list[str]:
         if self.perturbation.reverse_actions:
 
             def asks_for_help(item: str) -> bool:
-                found = self.canonical.parse(item.strip())
-                return found is not None and found.name == self.help_action
+                action = self.canonical.parse(item.strip())
+                return action is not None and action.name == self.help_action
 
-            items = _reversed_but_last(items, asks_for_help)
+            items = _reverse_but_last(items, asks_for_help)
         if self.perturbation.listed:
             items.sort(key=self._place)
         return [self.action(item) for item in items]
 
     def _place(self, item: str) -> int:
-        """Where the environment lists an action; what no template fits comes last."""
+        """Return the position at which the environment lists an action; actions without template come last."""
         action = self.canonical.parse(item.strip()) or self._read_otherwise(item.strip())
         listed = self.perturbation.listed
         return len(listed) if action is None else listed.index(action.name)
 
     def _prose(self, text: str) -> str:
-        """Prose that mentions actions: quoted ones follow their templates, the rest is the perturbation's data."""
+        """Reword prose about actions: quoted actions by their templates, the rest by the perturbation's data."""
         for old, new in self.perturbation.prose.items():
             text = re.sub(rf"(?<![\w-]){re.escape(old)}(?![\w-])", lambda _, new=new: new, text)  # type: ignore[misc]
         for name in self.changed:
@@ -257,7 +257,7 @@ class PlayedSurface:
         return text
 
 
-def _reversed_but_last(items: Sequence[str], stays_last: Callable[[str], bool]) -> list[str]:
+def _reverse_but_last(items: Sequence[str], stays_last: Callable[[str], bool]) -> list[str]:
     return [i for i in reversed(items) if not stays_last(i)] + [i for i in items if stays_last(i)]
 
 
@@ -265,15 +265,15 @@ _FINAL = ". \t\r\n\v\f"
 
 
 @dataclass(frozen=True)
-class _Said:
-    """A policy's text: an action's words, and what stands around them."""
+class _SplitReply:
+    """A policy's text: the words of an action, and the text around them."""
 
     before: str
     words: str
     after: str
 
     def after_its_own(self, period: bool) -> str:
-        """What stands after the words, without the period that belongs to the action's own template."""
+        """Return the text after the words, without the period that belongs to the action's own template."""
         rest = self.after.lstrip()
         return rest[1:] if period and rest.startswith(".") else self.after
 
@@ -281,12 +281,11 @@ class _Said:
 class _Heard(NamedTuple):
     action: Action
     period: bool
-    """The template ends with a period."""
+    """Whether the template ends with a period."""
 
 
-class _Hearing:
-    """Reads words by templates, those without their final periods; on request as careless about case as most
-    environments are."""
+class _ActionParser:
+    """Parses actions by templates without final periods; on request it ignores case, as most environments do."""
 
     def __init__(self, templates: Mapping[str, str], *, ignore_case: bool) -> None:
         bare = ActionSurface({name: template.rstrip(_FINAL) for name, template in templates.items()})
@@ -303,8 +302,8 @@ class _Hearing:
         return None
 
 
-def _bullets_reversed(text: str) -> str:
-    """Each run of `- ` bullets (with their indented continuations) from its end; `{actions}` keeps its place."""
+def _reverse_bullets(text: str) -> str:
+    """Reverse each run of `- ` bullets (with their indented continuations); `{actions}` keeps its position."""
     lines, out, bullets = text.split("\n"), list[str](), list[list[str]]()
 
     def flush() -> Iterable[str]:
@@ -325,5 +324,5 @@ def _bullets_reversed(text: str) -> str:
 def surfaces(
     specs: Mapping[str, EnvSpec], families: Iterable[str], name: str | None
 ) -> dict[str, PlayedSurface]:
-    """Family -> its surface. Raises UserError when a family does not have the perturbation."""
+    """Map each family to its surface. Raises UserError if a family does not have the perturbation."""
     return {family: PlayedSurface(specs[family], name) for family in families}

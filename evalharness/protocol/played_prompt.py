@@ -1,4 +1,4 @@
-"""The prompt that a stored episode was played with: a run keeps its hash, the text is in the prompt file."""
+"""The prompt of a stored episode: a run keeps the prompt's hash, and the prompt file holds the text."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def played_prompt(
     folder: Path | None = None,
     adaptation: Adaptation = AS_WRITTEN,
 ) -> tuple[PromptFile, PlayedSurface] | None:
-    """The prompt in the episode's words, and its surface; None where no usable prompt file with that hash is at hand.
+    """Return the prompt in the episode's words, and its surface; None if no usable prompt file with that hash exists.
 
-    `folder` holds prompt files of the user's own, as `run --prompts` takes it. Kept: YAML is read in 10 ms, and a run
-    has thousands of episodes.
+    `folder` holds the user's own prompt files, as `run --prompts` takes it. Cached: reading YAML takes 10 ms, and a
+    run has thousands of episodes.
     """
     spec = specs().get(family)
     if spec is None:

@@ -27,7 +27,7 @@ SLOT = re.compile(r"\{(\w+)\}")
 
 
 def filled(template: str, **values: object) -> str:
-    """`template` with each `{name}` of `values` in its place, in one pass: a value may hold braces of its own."""
+    """Fill each `{name}` of `values` into `template` in one pass: a value may contain braces."""
     return SLOT.sub(lambda slot: str(values[slot[1]]) if slot[1] in values else slot[0], template)
 
 
@@ -46,7 +46,7 @@ class _FileModel(BaseModel):
 class ExampleTurn(_FileModel):
     thought: str
     action: str
-    """In the file in canonical words."""
+    """The example's action in canonical words."""
     observation: str
 
 
@@ -58,17 +58,17 @@ class Example(_FileModel):
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What a run changes about the prompt files that it plays with (`system`, `--shots`)."""
+    """A run's changes to its prompt files (`system`, `--shots`)."""
 
     system: str | None = None
     shots: int | None = None
-    """Worked examples; None: as the file has them."""
+    """Number of worked examples; None: as in the file."""
     texts: str | None = None
-    """The protocol whose imported texts an agent reads beside the file (`--protocol`)."""
+    """The protocol whose imported texts an agent reads besides the file (`--protocol`)."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Adaptation:
-        """Of a configuration as a run's identity holds it."""
+        """Return the adaptation of a configuration as stored in a run's identity."""
         protocol = config.get("protocol")
         texts = protocol.get("texts") if isinstance(protocol, Mapping) else None
         return cls(config.get("system"), config.get("shots"), texts)
@@ -78,7 +78,7 @@ AS_WRITTEN = Adaptation()
 
 
 class Variant(_FileModel):
-    """What differs for one kind of task of the family (a PDDL domain, say); what is absent is the file's."""
+    """Changes for one kind of task of the family (such as a PDDL domain); missing fields are the file's."""
 
     system: str | None = None
     instruction: str | None = None
@@ -86,7 +86,7 @@ class Variant(_FileModel):
     example: Example | None = None
     more_examples: tuple[Example, ...] | None = None
     actions: tuple[str, ...] | None = None
-    """Names of the actions that this kind has, of those the environment registers."""
+    """Names of this kind's actions, among those that the environment registers."""
 
 
 class PromptFile(_FileModel):
@@ -94,7 +94,7 @@ class PromptFile(_FileModel):
 
     _sha256: str = PrivateAttr("")
     _step: str = PrivateAttr("Thought: {thought}\nAction: {action}")
-    """How a worked example writes a turn."""
+    """The format of a turn in a worked example."""
     _shots: int | None = PrivateAttr(None)
     _of_protocol: Mapping[str, Any] | None = PrivateAttr(None)
 
@@ -104,24 +104,24 @@ class PromptFile(_FileModel):
     format_rules: str
     example: Example | None = None
     more_examples: tuple[Example, ...] = ()
-    """Shown only where a run asks for more than one."""
+    """Shown only if a run asks for more than one example."""
     actions: tuple[str, ...] | None = None
     variants: Mapping[str, Variant] = {}
 
     @property
     def sha256(self) -> str:
-        """Of the file, whichever of its kinds and in whatever words, and of what a run changed about it; '' where it
-        comes from no file."""
+        """Return the hash of the file and of the run's changes to it, independent of kind and wording; '' without a
+        file."""
         return self._sha256
 
     @property
     def texts(self) -> Mapping[str, Any] | None:
-        """What another group's protocol words, imported from its authors; None: our wording."""
+        """Another group's protocol texts, imported from its authors; None: our wording."""
         return self._of_protocol
 
     def adapted(self, how: Adaptation, texts: ImportedTexts | None = None) -> PromptFile:
-        """With another system message, another number of worked examples, and with a protocol's `texts` beside it. It
-        is another prompt then: its hash says so."""
+        """Replace the system message or the number of worked examples, and add a protocol's `texts`. The result has
+        another hash: it is another prompt."""
         if how == AS_WRITTEN:
             return self
         update: dict[str, Any] = {}
@@ -137,36 +137,39 @@ class PromptFile(_FileModel):
         return prompt
 
     def examples(self, kind: str) -> list[Example]:
-        """Every worked example that a prompt for tasks of this kind can show, the one that is always shown first. Those
-        of other kinds come last, where they have the same actions."""
-        own = self._merged(kind)
-        others = [self, *(self._merged(other) for other in self.variants if other != kind)]
-        found: list[Example] = []
+        """Return every worked example that a prompt for this kind can show; the first is always shown. Examples of
+        other kinds come last, if they have the same actions."""
+        own = self._merge_variant(kind)
+        others = [self, *(self._merge_variant(other) for other in self.variants if other != kind)]
+        examples: list[Example] = []
         for each in [own, *(other for other in others if other.actions == own.actions)]:
-            found += [e for e in (each.example, *each.more_examples) if e is not None and e not in found]
-        return found
+            examples += [
+                e for e in (each.example, *each.more_examples) if e is not None and e not in examples
+            ]
+        return examples
 
     def fewer_examples(self, kinds: Iterable[str]) -> str | None:
-        """A line for people where tasks of these kinds have fewer worked examples than `--shots` asks for."""
+        """Return a line for people if tasks of these kinds have fewer worked examples than `--shots` asks for."""
         has = min(len(self.examples(kind)) for kind in kinds)
         if self._shots is None or has >= self._shots:
             return None
         return f"--shots {self._shots}: {self.environment} has {has} worked example{'s' * (has != 1)}, and shows that"
 
     def for_format(self, format_rules: str, step: str) -> PromptFile:
-        """With other rules, where it has any, and examples that keep them: `step` has {thought} and {action}."""
+        """Replace the format rules, if there are any, and write the examples in `step`, which has {thought} and
+        {action}."""
         prompt = self.model_copy(update={"format_rules": format_rules if self.format_rules.strip() else ""})
         prompt._step = step
         return prompt
 
     def action_names(self) -> set[str]:
-        """Every action name that the file mentions by its key."""
+        """Return every action name that the file mentions by its key."""
         listed = [self.actions, *(variant.actions for variant in self.variants.values())]
         return {name for names in listed for name in names or ()}
 
     def for_kind(self, kind: str) -> PromptFile:
-        """The prompt of one kind of task, variants applied, with the worked examples that are shown."""
-        merged = self._merged(kind)
+        """Return the prompt of one kind of task, with its variant and the worked examples that are shown."""
+        merged = self._merge_variant(kind)
         shown: Sequence[Example | None] = [merged.example]
         if self._shots is not None:
             shown = self.examples(kind)[: self._shots]
@@ -175,21 +178,21 @@ class PromptFile(_FileModel):
             return merged
         return merged.model_copy(update={"example": first, "more_examples": more})
 
-    def _merged(self, kind: str) -> PromptFile:
+    def _merge_variant(self, kind: str) -> PromptFile:
         variant = self.variants.get(kind)
         if variant is None:
             return self
         return self.model_copy(update={name: value for name, value in variant if value is not None})
 
     def instruction_text(self, surface: ActionSurface, max_turns: int = MAX_TURNS) -> str:
-        """The instruction with its placeholders filled in."""
+        """Return the instruction with its placeholders filled in."""
         text = self.instruction.replace("{max_turns}", str(max_turns))
         return text.replace("{actions}", surface.listing(list(self.actions or ()))).strip()
 
     def messages(
         self, surface: ActionSurface, goal: str, observation: str, *, max_turns: int = MAX_TURNS
     ) -> list[Message]:
-        """System and first user message; `surface` words the list of actions."""
+        """Return the system and first user message; `surface` words the list of actions."""
         parts = [self.instruction_text(surface, max_turns), self.format_rules.strip()]
         if shown := self.worked_examples():
             if len(shown) == 1:
@@ -204,10 +207,14 @@ class PromptFile(_FileModel):
         ]
 
     def worked_examples(self) -> list[str]:
-        """Those that are shown, as text."""
-        return [] if self.example is None else [self._worded(e) for e in (self.example, *self.more_examples)]
+        """Return the shown examples as text."""
+        return (
+            []
+            if self.example is None
+            else [self._format_example(e) for e in (self.example, *self.more_examples)]
+        )
 
-    def _worded(self, example: Example) -> str:
+    def _format_example(self, example: Example) -> str:
         lines = [f"Goal: {example.goal}", f"Observation: {example.observation}"]
         for step in example.steps:
             written = self._step.replace("{thought}", step.thought).replace("{action}", step.action)
@@ -215,21 +222,21 @@ class PromptFile(_FileModel):
         return "\n".join(lines)
 
     def wrong_placeholders(self, slots: Collection[str]) -> list[str]:
-        """What is wrong about the placeholders in braces, a phrase each. `slots` are those of the action templates,
-        which prose may mention."""
-        found = []
+        """Return one phrase for each wrong placeholder in braces. `slots` are those of the action templates, which
+        prose may mention."""
+        problems = []
         for place, text in self._texts():
             known = {"actions", "max_turns"} if place.endswith("instruction") else set()
             names = set(SLOT.findall(text))
-            found += [
+            problems += [
                 f"{{{name}}} in {place} stands for nothing" for name in sorted(names - known - set(slots))
             ]
             if known and "actions" not in names:
-                found.append(f"{place} lacks {{actions}}, which stands for the list of actions")
-        return found
+                problems.append(f"{place} lacks {{actions}}, which stands for the list of actions")
+        return problems
 
     def _texts(self) -> Iterator[tuple[str, str]]:
-        """(where it stands, text) for all prose, that of the variants included."""
+        """Yield (place, text) for all prose, including that of the variants."""
         parts: list[tuple[str, PromptFile | Variant]] = [("", self)]
         parts += [(f"variants.{kind}.", variant) for kind, variant in self.variants.items()]
         for where, part in parts:
@@ -241,8 +248,8 @@ class PromptFile(_FileModel):
 def load_prompts(
     specs: Sequence[EnvSpec], folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN
 ) -> dict[str, PromptFile]:
-    """Family -> prompt file, of all families that are played. In `folder` each must have its own: a file
-    that is missing or misnamed would put our prompt in its place, and the scores would not say so."""
+    """Return family -> prompt file for all families that are played. `folder` must have a file for each family: if a
+    file were missing or misnamed, our prompt would be used instead without notice."""
     if folder is not None:
         _require_files(folder, [f"{spec.family}.yaml" for spec in specs])
     return {spec.family: load_prompt(spec, folder, adaptation) for spec in specs}
@@ -250,14 +257,16 @@ def load_prompts(
 
 def _require_files(folder: Path, names: Sequence[str]) -> None:
     try:
-        # Listed, not asked for one by one: some file systems would take BabyAI.yaml for babyai.yaml.
-        found = sorted(entry.name for entry in folder.iterdir())
+        # List the folder: some file systems would open BabyAI.yaml as babyai.yaml.
+        entries = sorted(entry.name for entry in folder.iterdir())
     except FileNotFoundError:
         raise UserError(f"--prompts {folder}: no such folder") from None
     except OSError as error:
         raise UserError(f"--prompts {folder}: cannot be read: {error.strerror}") from None
-    if missing := [name for name in names if name not in found]:
-        shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+    if missing := [name for name in names if name not in entries]:
+        shown = ", ".join(map(repr, entries[:5])) + (
+            f" and {len(entries) - 5} more" if len(entries) > 5 else ""
+        )
         raise UserError(
             f"--prompts {folder}: no {', '.join(missing)} there; found: {shown or 'nothing'}. Every family that is "
             f"played needs its file: write it, copy ours from {prompts_folder()}, or leave the family out with --tasks"
@@ -265,13 +274,13 @@ def _require_files(folder: Path, names: Sequence[str]) -> None:
 
 
 def prompt_path(spec: EnvSpec) -> Path:
-    """The file that the environment brings along, else ours."""
+    """Return the environment's own prompt file, else ours."""
     return spec.prompt_file or prompts_folder() / f"{spec.family}.yaml"
 
 
 def read_prompt_file(ours: Path, kind: type[M], folder: Path | None) -> tuple[Path, M, str]:
-    """The file of that name in `folder` where there is one, else ours: (path, what it says, SHA-256). Raises UserError
-    naming the file and what is wrong in it."""
+    """Read the file of that name in `folder`, else ours: (path, content, SHA-256). Raises UserError naming the file
+    and the error in it."""
     if folder is not None and not folder.is_dir():
         raise UserError(f"--prompts {folder}: no such folder")
     path = folder / ours.name if folder is not None and (folder / ours.name).exists() else ours
@@ -281,10 +290,10 @@ def read_prompt_file(ours: Path, kind: type[M], folder: Path | None) -> tuple[Pa
 
 
 def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN) -> PromptFile:
-    """The prompt file of a family.
+    """Load the prompt file of a family.
 
-    `<family>.yaml` in `folder` where that holds one, else the one that the environment brings along, else ours.
-    Raises UserError naming the file and what is wrong in it.
+    It is `<family>.yaml` in `folder` if that exists, else the environment's own file, else ours. Raises UserError
+    naming the file and the error in it.
     """
     path, prompt, sha256 = read_prompt_file(prompt_path(spec), PromptFile, folder)
     prompt._sha256 = sha256
@@ -308,7 +317,7 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptatio
 
 
 def _texts_of(protocol: str, family: str) -> ImportedTexts:
-    """Raises UserError if they are not here."""
+    """Raises UserError if the texts were not imported."""
     if (module := module_of(protocol)) is None:
         raise UserError(f"--protocol {protocol}: the package that reads its prompt texts is not installed")
     texts: ImportedTexts = module.imported_texts(protocol, family)

@@ -1,4 +1,4 @@
-"""A protocol: how a group asks, reads, samples, scores and averages, as a file says. Installed packages bring more."""
+"""A protocol file: how a group prompts, reads, samples, scores and averages. Installed packages can add protocols."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from evalharness.base.paths import prompts_folder
 from evalharness.base.yaml_lines import load_model
 
 DEFAULT = "agentrefine"
-"""What a run without `--protocol` follows."""
+"""The protocol of a run without `--protocol`."""
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""Of a protocol, and of the folder with its texts."""
+"""Pattern for the name of a protocol and of the folder with its texts."""
 GROUP = "evalharness.protocols"
-"""Entry points of modules that bring protocols."""
+"""Entry points of modules with protocols."""
 
 
 class _FileModel(BaseModel):
@@ -28,7 +28,7 @@ class _FileModel(BaseModel):
 
 
 class Sampling(_FileModel):
-    """How replies are drawn; what is absent is the run's default."""
+    """Sampling of replies; missing fields have the run's default."""
 
     temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     top_p: float | None = Field(default=None, gt=0, le=1)
@@ -52,27 +52,27 @@ class Protocol(_FileModel):
     title: str
     source: str = ""
     licence: str = ""
-    """Of its prompt texts."""
+    """Licence of its prompt texts."""
     texts: str | None = None
     """The protocol whose texts the user imports; None: the agent reads our wording."""
     agent: str
     options: dict[str, Any] = {}
-    """Of the agent."""
+    """Options of the agent."""
     turns: int = Field(ge=1, le=10_000)
     suite: str | None = None
     tasks: str | None = None
     sampling: Sampling = Sampling()
     score: Literal["success", "progress", "none"] = "success"
-    """Which rate is the protocol's own number; none: no rate of ours is."""
+    """The rate that the protocol reports; none: it reports no rate of ours."""
     averaging: str = ""
-    """How it averages, for people to read; tables average over games, each once."""
+    """The protocol's averaging, for people; tables average over games, each counted once."""
     draw: RepeatedDraw | None = None
     imports: dict[str, Any] | None = None
-    """Where its texts stand in a checkout of its authors, for the package that brings the protocol."""
+    """Places of its texts in a checkout of the authors' code, for the package that supplies the protocol."""
     oddities: list[str] = []
-    """What it does that nobody would expect, done here, too."""
+    """Unexpected properties of the protocol that are reproduced here."""
     differs: list[str] = []
-    """What is not as there."""
+    """Differences from the authors' implementation."""
 
     @model_validator(mode="after")
     def _is_possible(self) -> Protocol:
@@ -88,7 +88,7 @@ class Protocol(_FileModel):
         return self._sha256
 
     def run_options(self) -> dict[str, Any]:
-        """The options of a run that it stands for, by their names."""
+        """Return the options of a run that the protocol sets, by name."""
         stated = {
             "agent": self.agent,
             "agent_option": dict(self.options),
@@ -101,12 +101,12 @@ class Protocol(_FileModel):
 
 
 def protocol_names() -> list[str]:
-    """The default first, then those of installed packages."""
+    """Return the names: the default first, then those of installed packages."""
     return [DEFAULT, *sorted(_brought())]
 
 
 def load_protocol(said: str) -> Protocol:
-    """`NAME` or `FILE.yaml`. Raises UserError."""
+    """Load `NAME` or `FILE.yaml`. Raises UserError."""
     if said.endswith((".yaml", ".yml")):
         return _read(Path(said).expanduser(), said)
     if said == DEFAULT:
@@ -121,14 +121,15 @@ def load_protocol(said: str) -> Protocol:
 
 
 def module_of(name: str) -> ModuleType | None:
-    """The installed module that brings this protocol. It has `import_texts(name, checkout)`, which reads the authors'
-    texts, and for what was read `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)`."""
+    """Return the installed module that supplies this protocol. Its `import_texts(name, checkout)` reads the authors'
+    texts; `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)` return what was read."""
     return _brought().get(name, (None, None))[1]
 
 
 @cache
 def _brought() -> dict[str, tuple[Path, ModuleType]]:
-    """Name -> the file and the module that brings it, whose `folder()` holds a file NAME.yaml for each protocol."""
+    """Map names to the file and the module that supplies it, whose `folder()` holds a file NAME.yaml for each
+    protocol."""
     brought: dict[str, tuple[Path, ModuleType]] = {}
     for module in load_extensions(GROUP).values():
         brought.update((file.stem, (file, module)) for file in module.folder().glob("*.yaml"))

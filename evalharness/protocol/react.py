@@ -1,4 +1,4 @@
-"""A model's reply -> thought and action, or a named format error. Pure."""
+"""Parse a model's reply into thought and action, or a named format error. Pure."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from evalharness.protocol.marks import (
     MARKS_ALONE,
     OPENING,
-    bare,
     cut_template_tokens,
     plain_spaces,
+    strip_marks,
     without_closing,
 )
 from evalharness.protocol.reasoning import split_reasoning
 
 
 class FormatError(StrEnum):
-    """What was wrong with a reply's form. An action the world does not know is not among them: the world refuses it."""
+    """Errors in a reply's form. An unknown action is not one of them: the environment refuses it."""
 
     EMPTY = "empty"
     """Nothing but white space."""
     NO_ACTION = "no_action"
-    """Text without an `Action:` line that says anything, and without a `Thought:` label."""
+    """Text without a non-empty `Action:` line and without a `Thought:` label."""
     THOUGHT_ONLY = "thought_only"
     """A thought and no action."""
     TRUNCATED = "truncated"
@@ -35,35 +35,36 @@ class FormatError(StrEnum):
     SEVERAL_ACTIONS = "several_actions"
     """More than one action; the agent carries out the first, or none."""
     INVENTED_OBSERVATION = "invented_observation"
-    """The model went on to write the world's answer itself; all from there on is cut off."""
+    """The model also wrote the environment's answer; the reply is cut there."""
     BAD_CALL = "bad_call"
     """A call of another tool than `act`, or without a command (`--agent tools`)."""
     ECHOED_OBSERVATION = "echoed_observation"
-    """The reply begins with an observation, before its thought and action; that part is passed over."""
+    """The reply begins with an observation before its thought and action; that part is skipped."""
     PROTOCOL_INVALID = "protocol_invalid"
-    """What another group's protocol calls invalid by its own rule, and carries out all the same (`--protocol`)."""
+    """Another group's protocol (`--protocol`) calls the reply invalid, but carries it out."""
 
 
 @dataclass(frozen=True)
 class ParsedReply:
     thought: str
     action: str | None
-    """None when the reply holds no action: the turn is spent and the model reads why."""
+    """None if the reply holds no action: the turn is lost and the model is told why."""
     kept: str
     """The part of the reply that goes into the conversation: no reasoning block, nothing after the first action."""
     errors: tuple[FormatError, ...]
     reasoning: str = ""
-    """What the model reasoned before it answered. Nothing in it is ever carried out."""
+    """The model's reasoning before its answer. Nothing in it is ever carried out."""
 
     def spoken(self, *, keep_thinking: bool = False) -> str:
-        """The reply as the conversation goes on with it; never empty, which some templates and servers refuse."""
+        """Return the reply for the conversation; never empty, because some templates and servers refuse an empty
+        message."""
         if keep_thinking and self.reasoning:
             return f"<think>\n{self.reasoning}\n</think>\n\n{self.kept}".rstrip()
         return self.kept or "(no reply)"
 
 
-# A model can repeat one character for ten thousand tokens: every search below takes time that grows with the reply's
-# length and no faster. So quantifiers are possessive (`*+`) or bounded, and what comes before is looked at in part.
+# A model can repeat one character for ten thousand tokens, so the time of every search below must grow only linearly
+# with the reply. Therefore quantifiers are possessive (`*+`) or bounded, and look-back is limited.
 _LABEL_END = r"[ \t]*+\d*+[ \t]*+[*_`]*+[ \t]*+[:：][*_`]*+"
 _LABEL = re.compile(
     rf"^(?:[ \t>#\-]|{OPENING})*+(?P<label>thought|action|observation){_LABEL_END}",
@@ -73,7 +74,7 @@ _INLINE_LABEL = re.compile(
     rf"(?<!\w)(?P<marks>{OPENING}{{0,8}}+)(?P<label>thought|action|observation){_LABEL_END}", re.IGNORECASE
 )
 _LOOK_BACK = 200
-"""Characters before an `Action:` inside a line that say whether it begins an action."""
+"""Characters before an `Action:` inside a line that decide whether it begins an action."""
 _SENTENCE_END = re.compile(r"[.!?;:。！？；：…)\]\"'”’*_`\n][ \t]*\Z")
 _NAMES_AN_ACTION = re.compile(
     r"\b(?:an?|the|this|that|my|your|its|our|each|every|any|same|one|other|first|second|third|last|latest|final|"
@@ -82,19 +83,19 @@ _NAMES_AN_ACTION = re.compile(
 )
 _NEXT = re.compile(r"(?:\A|\n)[ \t>*_#`\-]*(?:(?:my|the)[ \t]+)?(?:next|final)[ \t]*\Z", re.IGNORECASE)
 _MOST_LABELS = 4
-"""Of one action: `Action: Action: look` has two."""
+"""Labels of one action: `Action: Action: look` has two."""
 _MARKS = "*_`\"'~ \t"
-"""Alone they are no action."""
+"""Characters that are no action by themselves."""
 _BETWEEN = ",;|→-> \t"
-"""May stand between an action and the next label on its line."""
+"""Characters that may separate an action from the next label on its line."""
 STOP_SEQUENCES = ("\nObservation:",)
-"""Sent with every request, so that a model does not spend tokens on the world's side of the conversation."""
+"""Sent with every request, so that a model does not spend tokens on the environment's side of the conversation."""
 
 
 def _begins_action(text: str, match: re.Match[str]) -> bool:
-    """Whether an `Action:` inside a line begins the action, and is not prose that speaks of one: it follows the end of
-    a sentence, or `next` at the head of a line, or is written with a capital or in marks and is no noun ("the previous
-    Action: go north failed")."""
+    """Return whether an `Action:` inside a line begins the action, or is only mentioned in prose. It begins the action
+    after the end of a sentence, after `next` at the beginning of a line, or if it has a capital or marks and is no
+    noun ("the previous Action: go north failed")."""
     if match["label"].lower() != "action":
         return False
     end = match.start()
@@ -106,22 +107,22 @@ def _begins_action(text: str, match: re.Match[str]) -> bool:
 
 
 def reasoning_in(reply: str) -> str:
-    """In the reply itself; "" without any."""
+    """Return the reasoning inside the reply itself, or ""."""
     return split_reasoning(reply)[0]
 
 
 def answer_in(reply: str) -> str:
-    """The reply without reasoning and tokens of a chat template."""
+    """Return the reply without reasoning and tokens of a chat template."""
     return cut_template_tokens(split_reasoning(reply)[1])[0].strip()
 
 
 def template_token_in(reply: str) -> str:
-    """The first token of a chat template that the server left in the answer, or ""."""
+    """Return the first token of a chat template that the server left in the answer, or ""."""
     return cut_template_tokens(split_reasoning(reply)[1])[1]
 
 
 def _without_echo(text: str) -> tuple[str, bool]:
-    """A reply that begins with an observation and then thinks and acts: from there on."""
+    """Skip an observation at the beginning of a reply that then thinks and acts."""
     labels = list(_LABEL.finditer(text))
     if not labels or labels[0]["label"].lower() != "observation" or text[: labels[0].start()].strip():
         return text, False
@@ -132,18 +133,17 @@ def _without_echo(text: str) -> tuple[str, bool]:
 def parse(
     reply: str, *, reasoning: str = "", stopped_by: str | None = None, truncated: bool = False
 ) -> ParsedReply:
-    """Read one reply.
+    """Parse one reply.
 
-    `reasoning` is what the server sent beside the reply; what is in the reply is found here (`reasoning`).
-    `stopped_by` is the stop sequence that ended generation, if the server said so; `truncated` says that the
-    token limit did.
+    `reasoning` is what the server sent separately; reasoning inside the reply is found here. `stopped_by` is the stop
+    sequence that ended generation, if the server reported it; `truncated` says that the token limit ended it.
     """
     errors: list[FormatError] = []
     thinking, text = split_reasoning(reply)
     reasoning = "\n".join(filter(None, (reasoning.strip(), thinking)))
     whole = plain_spaces(text)
     text, _ = cut_template_tokens(whole)
-    truncated = truncated and whole.endswith(text)  # what a token ends is whole
+    truncated = truncated and whole.endswith(text)  # text that ends in a template token is complete
     text, echoed = _without_echo(text)
     if echoed:
         errors.append(FormatError.ECHOED_OBSERVATION)
@@ -159,7 +159,7 @@ def parse(
     thought_label = next((m for m in labels if m["label"].lower() == "thought"), None)
     ends = [*(m.start() for m in labels[1:]), len(text)]
     sections = [(m, end) for m, end in zip(labels, ends, strict=False) if m["label"].lower() == "action"]
-    # `Action:` alone in its line before another one is a label written twice.
+    # `Action:` alone on its line before another one is a repeated label.
     starts = [(m, end) for m, end in sections if text[m.end() : end].strip()] or sections[:1]
     if not starts:
         inline = (m for m in _INLINE_LABEL.finditer(text) if _begins_action(text, m))
@@ -196,12 +196,12 @@ def parse(
     if inner and inner["label"].lower() == "observation" and FormatError.INVENTED_OBSERVATION not in errors:
         errors.append(FormatError.INVENTED_OBSERVATION)
     line = text[line_start:line_end]
-    action = bare(line.rstrip(_BETWEEN) if inner else line, openings)
+    action = strip_marks(line.rstrip(_BETWEEN) if inner else line, openings)
     if not action.strip(_MARKS):
         kind = FormatError.TRUNCATED if truncated else FormatError.NO_ACTION
         return ParsedReply(thought, None, text.strip(), (*errors, kind), reasoning)
     if truncated and not inner and line_end == len(text):
-        # The limit fell inside the action itself: half an action is not what the model meant.
+        # The limit cut the action itself: half an action is not what the model meant.
         errors.append(FormatError.TRUNCATED)
         return ParsedReply(thought, None, text.strip(), tuple(errors), reasoning)
     if len(starts) > 1 or (inner and inner["label"].lower() == "action"):
@@ -210,7 +210,7 @@ def parse(
 
 
 def _first_line(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where the first line that says something begins and ends; (end, end) without one."""
+    """Return the beginning and end of the first line that is not empty; (end, end) without one."""
     for part in text[start:end].splitlines(keepends=True):
         line = part.splitlines()[0]
         if line.strip() and not MARKS_ALONE.fullmatch(line):
@@ -230,7 +230,7 @@ _REASONS = {
 
 
 def correction(parsed: ParsedReply) -> str:
-    """The observation that a reply without an action gets. It costs the turn."""
+    """Return the observation for a reply without an action. The reply costs the turn."""
     reason = next((_REASONS[e] for e in reversed(parsed.errors) if e in _REASONS), "it has no action")
     return (
         f"Your reply was not understood: {reason}. "
@@ -241,7 +241,7 @@ def correction(parsed: ParsedReply) -> str:
 def turn_messages(
     parsed: ParsedReply, observation: str, *, keep_thinking: bool = False
 ) -> list[dict[str, Any]]:
-    """A turn as the conversation goes on with it."""
+    """Return a turn's messages for the conversation."""
     return [
         {"role": "assistant", "content": parsed.spoken(keep_thinking=keep_thinking)},
         {"role": "user", "content": f"Observation: {observation}"},

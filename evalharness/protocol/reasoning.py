@@ -1,7 +1,7 @@
-"""Where a reply's text is reasoning and where it is the answer. Pure.
+"""Split a reply's text into reasoning and answer. Pure.
 
-Servers without a reasoning parser leave a model's reasoning in the text, between marks of the model's own. Nothing
-inside is carried out, whether the marks are closed or the token limit cut them off.
+Servers without a reasoning parser leave a model's reasoning in the text, between the model's own marks. Nothing inside
+is carried out, whether the marks are closed or the token limit cut them off.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPENED = re.compile(
     r"\A\s*here (?:is my thought process|are my reasoning steps):",
     re.IGNORECASE | re.MULTILINE,
 )
-"""In this order: tags (DeepSeek, Qwen, Seed, EXAONE, MiniMax, and prompts that ask for some), Mistral, Kimi, tokens of
+"""In this order: tags (DeepSeek, Qwen, Seed, EXAONE, MiniMax, and prompts that ask for tags), Mistral, Kimi, tokens of
 Sky-T1 and Cohere, channels of harmony (gpt-oss) and Gemma, MedGemma, s1, harmony without its tokens, Granite and
 Apriel."""
 _CLOSED = re.compile(
@@ -39,7 +39,7 @@ _IN_WORDS = re.compile(
 _WORDED_END = re.compile(r"(?:here is my response:|assistant\s?final)\Z", re.IGNORECASE)
 _ANSWER = r"<\|{0}_(?:RESPONSE|TEXT)\|>|<\|{0}_of_solution\|>|\[{0} FINAL RESPONSE\]"
 _ANSWER_MARKS = re.compile("|".join(_ANSWER.format(end) for end in ("START", "BEGIN", "END")), re.IGNORECASE)
-"""Around the answer, beside marks of reasoning."""
+"""Marks around the answer, used together with marks of reasoning."""
 
 _MARK = re.compile(
     r"[<＜⟨〈«](?P<end1> ?/? ?)(?P<angle>[^\W\d_][\w:|-]{1,30})(?: [^<>\n]{0,80})?[ ]?[>＞⟩〉»]|"
@@ -60,8 +60,7 @@ _LABEL_AHEAD = re.compile(r"[^\w<\[◁]*+(?:thought|action)[ \t]*+\d*+[*_`]*+[ \
 
 
 def split_reasoning(reply: str) -> tuple[str, str]:
-    """(reasoning, answer) as `split_known`; blocks in marks of unknown names, in which actions are weighed, are
-    reasoning, too."""
+    """Split as `split_known`; blocks in unknown marks that discuss actions also count as reasoning."""
     reasoning, text = split_known(reply)
     parts = [reasoning]
     for _, start, end in reversed([*_unknown(text)]):
@@ -71,8 +70,8 @@ def split_reasoning(reply: str) -> tuple[str, str]:
 
 
 def split_known(reply: str) -> tuple[str, str]:
-    """(reasoning, answer). The answer is what follows the last closing mark, up to an opening one that nothing
-    closes."""
+    """Return (reasoning, answer). The answer follows the last closing mark, and ends at an opening mark that is never
+    closed."""
     head, text = "", reply
     if worded := _IN_WORDS.match(text):
         head, text = text[: worded.end()], text[worded.end() :]
@@ -89,7 +88,7 @@ def split_known(reply: str) -> tuple[str, str]:
 
 
 def opens_reasoning(prompt: str) -> bool:
-    """Whether a prompt ends by opening the reasoning: the reply then has no mark where it starts."""
+    """Return whether a prompt ends by opening the reasoning: the reply then has no opening mark."""
     return any(not prompt[match.end() :].strip() for match in _OPENED.finditer(prompt))
 
 
@@ -98,13 +97,13 @@ def closes_reasoning(reply: str) -> bool:
 
 
 def unknown_marks(reply: str) -> list[str]:
-    """Marks that are neither of reasoning nor of answers, and around an action that is therefore not played."""
+    """Return marks that are neither of reasoning nor of answers, and contain an action that is therefore not played."""
     return [mark for mark, _, _ in _unknown(split_known(reply)[1])]
 
 
 def _unknown(text: str) -> Iterator[tuple[str, int, int]]:
-    """(mark, start, end) of each block, the first one first. A block that is the whole reply and begins with a label is
-    only wrapped."""
+    """Yield (mark, start, end) of each block in order. A block that is the whole reply and begins with a label is only
+    a wrapper and not yielded."""
     actions = [match.start() for match in _ACTION.finditer(text)]
     first, last = len(text) - len(text.lstrip()), len(text.rstrip())
     closing: dict[tuple[str, str], int] = {}

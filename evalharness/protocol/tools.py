@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from pydantic import ConfigDict
 
-from evalharness.protocol.marks import bare, cut_template_tokens, plain_spaces
+from evalharness.protocol.marks import cut_template_tokens, plain_spaces, strip_marks
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply, answer_in, parse
 
@@ -32,7 +32,7 @@ FORMAT_RULES = (
 )
 
 STEP = 'Thought: {thought}\nact(command="{action}")'
-"""A turn of a worked example."""
+"""The format of a turn in a worked example."""
 
 
 @dataclass(frozen=True)
@@ -44,22 +44,22 @@ class ToolCall:
     id: str
     name: str
     arguments: str
-    """JSON as the model wrote it; it may be anything."""
+    """JSON as the model wrote it, possibly invalid."""
 
     def command(self) -> str | None:
-        """The command, where this is a call of `act` as it should be."""
+        """Return the command if this is a valid call of `act`."""
         try:
             value = json.loads(self.arguments)[ARGUMENT] if self.name == NAME else None
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
         text = cut_template_tokens(plain_spaces(value))[0] if isinstance(value, str) else ""
-        return bare(next(iter(text.strip().splitlines()), "")) or None
+        return strip_marks(next(iter(text.strip().splitlines()), "")) or None
 
 
 def parse_calls(
     text: str, calls: Sequence[ToolCall], *, reasoning: str = "", truncated: bool = False
 ) -> ParsedReply:
-    """The first call is the action. What stands in the text is thought, an `Action:` line in it included."""
+    """Parse the calls: the first is the action. The text is thought, even an `Action:` line in it."""
     spoken = parse(text, reasoning=reasoning)
     thought = answer_in(text)
     command = calls[0].command() if calls else None
@@ -88,7 +88,7 @@ _REASONS = {
 
 
 def correction(parsed: ParsedReply) -> str:
-    """The observation that a reply without a usable call gets. It costs the turn."""
+    """Return the observation for a reply without a valid call. The reply costs the turn."""
     return (
         f"Your reply was not understood: {_REASONS[parsed.errors[-1]]}. "
         f'Call the tool `{NAME}` once, with {{"{ARGUMENT}": one command}}.'
@@ -98,7 +98,7 @@ def correction(parsed: ParsedReply) -> str:
 def turn_messages(
     parsed: ParsedReply, calls: Sequence[ToolCall], observation: str, *, keep_thinking: bool = False
 ) -> list[Message]:
-    """A turn as the conversation goes on with it: the call and its result, or what was said and the correction."""
+    """Return a turn's messages for the conversation: the call and its result, or the text and the correction."""
     said = parsed.spoken(keep_thinking=keep_thinking)
     if parsed.action is None:
         return [

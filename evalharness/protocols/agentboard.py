@@ -1,8 +1,8 @@
 """`agentboard`: AgentBoard's act-only agent (VanillaAgent). One user message holds everything, history included.
 
-Facts from agentboard/agents/vanilla_agent.py at commit bb7255e: `make_prompt` (messages), and
-`action_parser_for_special_llms` (reading a reply), which is always on. Compared to the letter by
-`python -m tests.conform --protocol`.
+Source: agentboard/agents/vanilla_agent.py at commit bb7255e: `make_prompt` (messages), and
+`action_parser_for_special_llms` (reading a reply), which is always on. `python -m tests.conform --protocol` compares
+every character.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class AgentBoardOptions(AgentOptions):
 
 
 class AgentBoardAgent(Agent):
-    """System text and one user message a turn: instruction, examples, goal, two lines of help, and the last entries of
-    the history. Any reply has an action, maybe an empty one."""
+    """One system message and one user message per turn: instruction, examples, goal, two help lines, and the last
+    entries of the history. Every reply has an action, possibly an empty one."""
 
     name: ClassVar[str] = "agentboard"
     Options: ClassVar[type[AgentOptions]] = AgentBoardOptions
@@ -51,7 +51,7 @@ class AgentBoardAgent(Agent):
         return Request(messages, stop=("\n",) if self.options.stop else ())
 
     def read(self, said: ModelReply) -> ParsedReply | None:
-        self._action = action_in(said.text)
+        self._action = read_action(said.text)
         return ParsedReply("", self._action, said.text.strip(), (), said.reasoning)
 
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
@@ -61,44 +61,44 @@ class AgentBoardAgent(Agent):
         return ""  # every reply has an action
 
     def shorten(self) -> int:
-        """The oldest entry goes, so that the history may begin with an action."""
+        """Drop the oldest entry, so the history may begin with an action."""
         first = max(self._left_out, len(self._entries) - self.options.memory)
-        # The original drops entries without end where the rest is still too long.
+        # The original would drop entries forever if the rest is still too long.
         if first >= len(self._entries):
             raise ContextFullError
         self._left_out = first + 1
         return 1
 
 
-def action_in(reply: str) -> str:
-    """As the original reads it: what follows a colon in the first line that speaks of an action, else the reply; of
-    that the first line, without outer white space, quotes and slashes."""
-    found = reply
+def read_action(reply: str) -> str:
+    """Return the action as the original reads it: the text after a colon in the first line that mentions an action,
+    else the reply. Of that text the first line counts, without outer white space, quotes and slashes."""
+    action = reply
     if "action" in reply.lower():
         lines = reply.split("\n")
         for number, line in enumerate(lines):
             if "next action" in line and ":" in line:
-                found = next((later for later in lines[number + 1 :] if later), found)
+                action = next((later for later in lines[number + 1 :] if later), action)
             if line.split(":")[0].lower().endswith("with action input"):
-                found = line
+                action = line
                 break
             if "action" in line.lower() and ":" in line:
                 rest = line.split(":", 1)[1]
                 if rest:
-                    found = rest
+                    action = rest
                     break
             if "action" in line.lower() and "is to" in line:
                 rest = line.split("is to")[1]
                 if rest:
-                    found = rest
+                    action = rest
                     break
-    if not found.strip():
-        found = reply.split("\n")[0]
-    return found.strip().strip("'/").split("\n")[0]
+    if not action.strip():
+        action = reply.split("\n")[0]
+    return action.strip().strip("'/").split("\n")[0]
 
 
 def _with_put(action: str) -> str:
-    """ALFWorld: `put X in Y` as `put X in/on Y`, no final period."""
+    """ALFWorld: rewrite `put X in Y` to `put X in/on Y`, and remove a final period."""
     action = action.strip()
     if "put" in action:
         if " in " in action:
@@ -109,7 +109,7 @@ def _with_put(action: str) -> str:
 
 
 def _cut(action: str) -> str:
-    """Interactive fiction: up to the first comma or period, at most twenty words."""
+    """Interactive fiction: cut at the first comma or period, and after twenty words."""
     return " ".join(action.split(",")[0].split(".")[0].split()[:20])
 
 
@@ -118,11 +118,11 @@ _NOTED: Mapping[str, Callable[[str], str]] = {
     "put": _with_put,
     "cut": _cut,
 }
-"""What its task loops make of an action before they carry it out and write it into the history."""
+"""Family -> the change that its task loop makes to an action before it runs it and writes it into the history."""
 
 
 def _fixed_part(episode: EpisodeStart) -> tuple[str, str]:
-    """System text, and the user message before its history."""
+    """Return the system text, and the user message before its history."""
     prompt, texts = episode.prompt, episode.prompt.texts
     examples: list[str]
     if texts is None:
@@ -135,7 +135,7 @@ def _fixed_part(episode: EpisodeStart) -> tuple[str, str]:
         system, instruction = str(own["system_msg"]), str(own["instruction"])
         listed = own["examples"]
         if isinstance(listed, dict):
-            listed = "".join(listed.get(episode.kind, []))  # ALFWorld's are in pieces
+            listed = "".join(listed.get(episode.kind, []))  # ALFWorld's are split into pieces
         examples = [listed] if isinstance(listed, str) else list(listed)
         inventory = bool(texts.get("inventory", True))
     parts = [instruction]

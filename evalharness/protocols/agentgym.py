@@ -1,7 +1,7 @@
 """`agentgym`: AgentGym's formats, a chat that only grows, opened by an instruction and the model's "OK".
 
-Facts from agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a
-reply). Compared to the letter by `python -m tests.conform --protocol`.
+Source: agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a
+reply). `python -m tests.conform --protocol` compares every character.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
 
 _WITHOUT_BLANK, _ARGUMENT_ALONE = "wait", "choose"
-"""Functions whose words and argument are joined otherwise."""
+"""Functions that join their words and argument in another way."""
 _COMMENT = re.compile(r"#.*")
 _LONGEST = 10_000
-"""Characters of Python that are looked at: Python's own parser may fail on deeper nesting."""
+"""Characters of Python that are parsed: Python's own parser may fail on deep nesting."""
 
 
 class NoCallError(ValueError):
-    """The original makes no action of this reply."""
+    """The original reads no action from this reply."""
 
 
-def said_in_json(reply: str, functions: Mapping[str, Any], *, strict: bool) -> tuple[str, str]:
-    """(thought, action). `strict`: more arguments than the function has are refused. Raises NoCallError."""
+def parse_json_call(reply: str, functions: Mapping[str, Any], *, strict: bool) -> tuple[str, str]:
+    """Return (thought, action). `strict`: refuse more arguments than the function has. Raises NoCallError."""
     try:
         call = json.loads("{" + reply.split("{", 1)[-1].rsplit("}", 1)[0] + "}", strict=False)
         thought, name, given = call["thought"], call["function_name"].strip(), call["arguments"]
@@ -44,15 +44,15 @@ def said_in_json(reply: str, functions: Mapping[str, Any], *, strict: bool) -> t
     return f"{thought}", _words(name, function, arguments)
 
 
-def said_in_code(reply: str, functions: Mapping[str, Any]) -> tuple[str, str]:
-    """(thought, action). Raises NoCallError."""
+def parse_code_call(reply: str, functions: Mapping[str, Any]) -> tuple[str, str]:
+    """Return (thought, action). Raises NoCallError."""
     code = reply.strip()
     if code.startswith("```"):
         code = code.split("\n", 1)[-1]
     if code.endswith("```"):
         code = code.rsplit("\n", 1)[0]
     try:
-        call = _parsed(code)
+        call = _parse_code(code)
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             raise NoCallError
         name, function = call.func.id, functions[call.func.id]
@@ -60,30 +60,30 @@ def said_in_code(reply: str, functions: Mapping[str, Any]) -> tuple[str, str]:
         named = {str(each.arg): ast.literal_eval(each.value) for each in call.keywords if each.arg}
         if len(named) < len(call.keywords):
             raise NoCallError
-        arguments = _bound(function["parameters"], given, named)
+        arguments = _bind_arguments(function["parameters"], given, named)
     except (ValueError, SyntaxError, LookupError, TypeError, RecursionError, MemoryError):
         raise NoCallError from None
     return " ".join(each.strip() for each in _COMMENT.findall(code)), _words(name, function, arguments)
 
 
-def _parsed(code: str) -> ast.expr:
+def _parse_code(code: str) -> ast.expr:
     if len(code) > _LONGEST:
         raise NoCallError
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of odd escapes in a model's strings
+        warnings.simplefilter("ignore")  # about wrong escapes in a model's strings
         return ast.parse(code.lstrip(" \t"), mode="eval").body
 
 
-def _bound(parameters: Mapping[str, bool], given: list[Any], named: Mapping[str, Any]) -> list[Any]:
-    """Arguments in the order of the parameters (name -> whether it is needed), as a call of Python binds them; an
-    optional one that is empty is left out."""
+def _bind_arguments(parameters: Mapping[str, bool], given: list[Any], named: Mapping[str, Any]) -> list[Any]:
+    """Return the arguments in the order of the parameters (name -> required or not), bound as in a Python call; empty
+    optional arguments are left out."""
     names = list(parameters)
     if len(given) > len(names) or not named.keys() <= set(names[len(given) :]):
         raise NoCallError
-    found = {**dict(zip(names, given, strict=False)), **named}
-    if any(needed and name not in found for name, needed in parameters.items()):
+    values = {**dict(zip(names, given, strict=False)), **named}
+    if any(needed and name not in values for name, needed in parameters.items()):
         raise NoCallError
-    return [found[name] for name in names if parameters[name] or found.get(name)]
+    return [values[name] for name in names if parameters[name] or values.get(name)]
 
 
 def _words(name: str, function: Mapping[str, Any], arguments: list[Any]) -> str:
@@ -122,14 +122,14 @@ class AgentGymOptions(AgentOptions):
 
 
 class AgentGymAgent(Agent):
-    """Instruction, "OK", first observation, then every reply and observation. Any reply has an action, maybe an empty
-    one."""
+    """Instruction, "OK", first observation, then every reply and observation. Every reply has an action, possibly an
+    empty one."""
 
     name: ClassVar[str] = "agentgym"
     Options: ClassVar[type[AgentOptions]] = AgentGymOptions
     options: AgentGymOptions
-    # It does append. But its first message lists actions of the very game, which the report could not show as a
-    # conversation that every episode of a kind begins with.
+    # It does append, but its first message lists the actions of its game. The report could not show that message as
+    # one that every episode of a kind begins with.
     appends: ClassVar[bool] = False
 
     def wants_valid_actions(self) -> bool:
@@ -182,7 +182,7 @@ class AgentGymAgent(Agent):
     def read(self, said: ModelReply) -> ParsedReply | None:
         self._reply = said.text
         if self.options.format != "react":
-            parsed = self._called(said)
+            parsed = self._parse_call(said)
             self._answered = parsed.action is not None
             return parsed
         thought = said.text.partition(_LABEL)[0].strip().removeprefix("Thought:").strip()
@@ -190,24 +190,24 @@ class AgentGymAgent(Agent):
         errors = (FormatError.SEVERAL_ACTIONS,) if action is None else ()
         return ParsedReply(thought, action, said.text.strip(), errors, said.reasoning)
 
-    def _called(self, said: ModelReply) -> ParsedReply:
+    def _parse_call(self, said: ModelReply) -> ParsedReply:
         text, functions = _without_end(said.text), self._texts["functions"]
         try:
             if self.options.format == "json":
                 strict = bool(self._texts.get("strict_arguments"))
-                thought, action = said_in_json(text, functions, strict=strict)
+                thought, action = parse_json_call(text, functions, strict=strict)
             else:
-                thought, action = said_in_code(text, functions)
+                thought, action = parse_code_call(text, functions)
         except NoCallError:
             return ParsedReply("", None, said.text.strip(), (FormatError.NO_ACTION,), said.reasoning)
         return ParsedReply(thought, action, said.text.strip(), (), said.reasoning)
 
     def _action(self, reply: str) -> str | None:
         if self.options.reading == "line":
-            found = _LINE.findall(reply)
-            if len(found) > 1:
+            lines = _LINE.findall(reply)
+            if len(lines) > 1:
                 return None
-            return " ".join(re.sub(r"[^A-Za-z0-9, ]+", "", found[0] if found else "").split())
+            return " ".join(re.sub(r"[^A-Za-z0-9, ]+", "", lines[0] if lines else "").split())
         reply = _without_end(reply)
         return reply.rpartition(_LABEL)[2].strip() if _LABEL in reply else ""
 
@@ -236,5 +236,5 @@ def _without_end(reply: str) -> str:
 
 
 def without_arrival(observation: str) -> str:
-    """ALFWorld's "You arrive at loc 3." is left out, as its server does."""
+    """Remove ALFWorld's "You arrive at loc 3.", as AgentGym's server does."""
     return observation[observation.find(". ") + 2 :] if observation.startswith(_ARRIVAL) else observation

@@ -1,5 +1,5 @@
-"""Read the prompt texts of another group's protocol out of a checkout of its authors, as the protocol's file says where
-they stand. Files of the checkout are parsed as data: nothing of them is run or imported."""
+"""Read the prompt texts of another group's protocol from a checkout of their code; the protocol's file says where each
+text is. Files of the checkout are parsed as data: none of them is run or imported."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from evalharness.protocols.texts import (
 __all__ = ["all_imported", "folder", "how_to_import", "import_texts", "imported_texts"]
 
 _LARGEST = 1 << 20
-"""Bytes of one of their files; the largest has 33 kB."""
+"""Bytes of one file; the largest has 33 kB."""
 _LONGEST = 100_000
 """Characters of one text."""
 _LISTING = "format_function_call_prompt"
-"""AgentGym's function that words a list of functions."""
+"""AgentGym's function that turns a list of functions into text."""
 
 
 class _Read(BaseModel):
@@ -43,74 +43,74 @@ class _Read(BaseModel):
 
 
 class TextSource(_Read):
-    """Where a text stands in a checkout: in one of the ways below."""
+    """The place of a text in a checkout, given in one of the ways below."""
 
     file: str
     constant: str | None = None
-    """Name that it is assigned to."""
+    """Name of the constant that holds it."""
     opening: int | None = None
-    """Number of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
+    """Index of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
     entry: str = "REACT"
-    """That entry."""
+    """Name of that entry."""
     worded_by: str | None = None
     """The file with `format_function_call_prompt`, which an opening calls with the list of its functions."""
     functions: bool = False
-    """All functions that a model may call, each with its words, instead of a text."""
+    """Read, instead of a text, all functions that a model may call, each with its words."""
     optional: bool = False
-    """Left out where its file is not there."""
+    """Leave the text out if its file is missing."""
     containing: str | None = None
-    """Words of a text that is assigned to nothing."""
+    """Words of a text that is assigned to no name."""
     slots: list[str] = []
-    """The names in braces that it has to have."""
+    """Names in braces that the text must contain."""
 
 
 class FamilyImport(_Read):
     """A family's texts in a checkout."""
 
     texts: dict[str, TextSource] = {}
-    """Name, with a dot between a group and a name of it -> where it stands."""
+    """Name (with a dot between a group and a name in it) -> the place of the text."""
     json_: str | None = Field(default=None, alias="json")
-    """A file whose prompts (`system_msg`, `instruction`, `examples`, maybe by kind) are taken whole."""
+    """A JSON file whose prompts (`system_msg`, `instruction`, `examples`, possibly by kind) are taken whole."""
     facts: dict[str, str | bool] = {}
-    """What the agent has to know beside the texts."""
+    """What the agent must know besides the texts."""
 
 
 class Imports(_Read):
-    """What `data protocols import` reads."""
+    """The places that `data protocols import` reads."""
 
     repository: str
     families: dict[str, FamilyImport]
 
 
 class _NotThereError(ValueError):
-    """A file of the checkout does not hold what it should."""
+    """A file of the checkout does not contain the expected text."""
 
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import brought."""
+    """The result of an import."""
 
     path: Path
     families: Mapping[str, Any]
     sources: Mapping[str, str]
     """File of the checkout -> SHA-256."""
     licence: str | None
-    """First line of the licence; None where the checkout has none."""
+    """First line of the licence; None if the checkout has no licence."""
 
 
 def folder() -> Path:
-    """A file NAME.yaml for each protocol."""
+    """Return the folder with one file NAME.yaml per protocol."""
     return prompts_folder() / "protocols"
 
 
 def importable() -> dict[str, Imports]:
-    """The wing's protocols whose texts are others' -> where these stand."""
+    """Return the wing's protocols whose texts must be imported -> the places of the texts."""
     stated = {file.stem: load_protocol(file.stem).imports for file in folder().glob("*.yaml")}
     return {name: Imports.model_validate(imports) for name, imports in stated.items() if imports is not None}
 
 
 def import_texts(protocol: str, checkout: Path) -> Imported:
-    """Into the user's data folder. Raises UserError."""
+    """Import the texts into the user's data folder. Raises UserError."""
     known = importable()
     if protocol not in known:
         raise UserError(f"protocol import {protocol}: no texts to import{nearest(protocol, sorted(known))}")
@@ -171,7 +171,7 @@ def import_texts(protocol: str, checkout: Path) -> Imported:
 
 
 def _licence(checkout: Path) -> str | None:
-    """The licence file, else what the README says of a licence."""
+    """Return the licence file, else the README's sentences about a licence."""
     for name in ("LICENSE", "README.md"):
         try:
             text = read_bytes(checkout / name, _LARGEST).decode("utf-8", "replace").strip()
@@ -184,7 +184,7 @@ def _licence(checkout: Path) -> str | None:
 
 
 def _require_texts(value: Any) -> None:
-    """Only texts, and none longer than a prompt."""
+    """Require texts of at most the length of a prompt."""
     if isinstance(value, Mapping):
         for each in value.values():
             _require_texts(each)
@@ -194,13 +194,13 @@ def _require_texts(value: Any) -> None:
     elif isinstance(value, str):
         if len(value) > _LONGEST:
             raise _NotThereError(f"a text of {len(value)} characters")
-        value.encode()  # half a surrogate pair is no text
+        value.encode()  # an unpaired surrogate is not valid text
     elif not isinstance(value, bool):
         raise _NotThereError(f"{type(value).__name__} where a text should be")
 
 
-def _assigned(tree: ast.AST, name: str) -> Iterator[ast.expr]:
-    """What `name` is assigned, wherever that stands."""
+def _find_assignments(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Yield the values assigned to `name` anywhere in the file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == name for target in node.targets
@@ -209,10 +209,10 @@ def _assigned(tree: ast.AST, name: str) -> Iterator[ast.expr]:
 
 
 def _constant(tree: ast.AST, name: str) -> str:
-    """The text that `name` is assigned; `{name}` for each part of an f-string."""
-    for value in _assigned(tree, name):
-        if (found := _text(value)) is not None:
-            return found
+    """Return the text assigned to `name`, with `{name}` for each part of an f-string."""
+    for value in _find_assignments(tree, name):
+        if (text := _text(value)) is not None:
+            return text
     raise _NotThereError(f"no text {name}")
 
 
@@ -231,10 +231,10 @@ def _text(node: ast.expr) -> str | None:
 
 
 def _family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    texts: dict[str, Any] = {}
     if wanted.json_ is not None:
-        found = parse_json(read(wanted.json_))
-        kinds = [found] if "instruction" in found else list(found.values())
+        texts = parse_json(read(wanted.json_))
+        kinds = [texts] if "instruction" in texts else list(texts.values())
         if not kinds or any(each.keys() != {"system_msg", "instruction", "examples"} for each in kinds):
             raise _NotThereError("other keys than system_msg, instruction, examples")
     for name, source in wanted.texts.items():
@@ -246,9 +246,9 @@ def _family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any
             if not source.optional:
                 raise
             continue
-        place = found.setdefault(group, {}) if group else found
+        place = texts.setdefault(group, {}) if group else texts
         place[own] = _function_table(tree) if source.functions else _text_at(source, tree, worded)
-    return {**found, **wanted.facts}
+    return {**texts, **wanted.facts}
 
 
 def _text_at(source: TextSource, tree: ast.AST, worded: ast.AST | None) -> str:
@@ -264,7 +264,7 @@ def _text_at(source: TextSource, tree: ast.AST, worded: ast.AST | None) -> str:
 
 
 def _opening(tree: ast.AST, entry: str, worded: ast.AST | None) -> list[str]:
-    """The messages that a conversation begins with."""
+    """Return the messages that a conversation begins with."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
@@ -273,14 +273,16 @@ def _opening(tree: ast.AST, entry: str, worded: ast.AST | None) -> list[str]:
             pairs = zip(node.value.keys, node.value.values, strict=True)
             value = next((v for k, v in pairs if isinstance(k, ast.Attribute) and k.attr == entry), None)
         if isinstance(value, ast.Tuple):
-            said = [_said(call.args[0], tree, worded) for call in value.elts if isinstance(call, ast.Call)]
+            said = [
+                _message_text(call.args[0], tree, worded) for call in value.elts if isinstance(call, ast.Call)
+            ]
             if len(said) == 2:
                 return said
     raise _NotThereError("no opening of a conversation")
 
 
-def _said(message: ast.expr, tree: ast.AST, worded: ast.AST | None) -> str:
-    """The value of a message, a literal mapping."""
+def _message_text(message: ast.expr, tree: ast.AST, worded: ast.AST | None) -> str:
+    """Return the value of a message, a literal mapping."""
     assert isinstance(message, ast.Dict)
     pairs = zip(message.keys, message.values, strict=True)
     value = next(v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "value")
@@ -290,7 +292,7 @@ def _said(message: ast.expr, tree: ast.AST, worded: ast.AST | None) -> str:
 
 
 def _part(part: ast.expr, tree: ast.AST, worded: ast.AST) -> str:
-    """Of an f-string: a text, or the listing of functions."""
+    """Return a part of an f-string: a text, or the list of functions."""
     if isinstance(part, ast.Constant):
         return str(part.value)
     call = part.value if isinstance(part, ast.FormattedValue) else part
@@ -310,14 +312,15 @@ def _containing(tree: ast.AST, words: str) -> str:
 
 
 def _literal(tree: ast.AST, name: str) -> Any:
-    """What `name` is assigned, as a literal."""
-    for value in _assigned(tree, name):
+    """Return the literal assigned to `name`."""
+    for value in _find_assignments(tree, name):
         return ast.literal_eval(value)
     raise _NotThereError(f"no {name}")
 
 
 def _function_table(tree: ast.AST) -> dict[str, Any]:
-    """Function -> its words, what joins two arguments, their keys in JSON, parameters in Python (name -> needed)."""
+    """Map each function to its words, the separator of two arguments, their keys in JSON, and parameters (name ->
+    required)."""
     keys, words = _literal(tree, "valid_functions_args"), _literal(tree, "function_to_name")
     joints = _literal(tree, "conjunction_words")
     defined = {

@@ -1,7 +1,7 @@
 """`tales`: the agents of TALES, `zero-shot` and `react`.
 
-Facts from tale-suite at commit fdbdf2b: agents/llm.py and agents/react.py (messages), benchmark.py (more than one
-line). Compared to the letter by `python -m tests.conform --protocol`.
+Source: tale-suite at commit fdbdf2b: agents/llm.py and agents/react.py (messages), benchmark.py (replies of several
+lines). `python -m tests.conform --protocol` compares every character.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class TalesOptions(AgentOptions):
 
 
 class TalesAgent(Agent):
-    """System text, then a chat of observations and bare commands. A reply of more than one line costs a step, and the
-    game does not see it."""
+    """System text, then a chat of observations and bare commands. A reply of several lines costs a step and is not
+    sent to the game."""
 
     name: ClassVar[str] = "tales"
     Options: ClassVar[type[AgentOptions]] = TalesOptions
@@ -76,7 +76,7 @@ class TalesAgent(Agent):
         return Request(self._messages(answered, f"{self._thought}\n"), purpose=ACT)
 
     def _messages(self, now: Sequence[str | None], thought: str = "") -> list[Message]:
-        """`now`: the user's parts of this step, None where the thought goes."""
+        """`now`: the user's parts of this step; None marks the place of the thought."""
         parts = [("system", self._texts["system"])]
         limit = self._limit or len(self._past) + 1
         for number, (seen, did) in enumerate(self._past[-limit:]):
@@ -114,7 +114,7 @@ class TalesAgent(Agent):
         return _ONE_ACTION
 
     def shorten(self) -> int:
-        """Half of the steps, as its `--context-limit` would leave them out."""
+        """Drop half of the steps, as its `--context-limit` would."""
         kept = min(self._limit or len(self._past), len(self._past))
         if kept < 2:
             raise ContextFullError
@@ -123,5 +123,5 @@ class TalesAgent(Agent):
 
 
 def _tells_goal(episode: EpisodeStart) -> bool:
-    """Whether the world says itself what to do, or has nothing to say but its score."""
+    """Return whether the game itself states the goal, or has only its score as goal."""
     return not episode.goal or episode.goal in episode.observation

@@ -1,7 +1,7 @@
-"""Prompt texts of other groups' protocols, as the user has imported them into the data folder.
+"""Prompt texts of other groups' protocols that the user has imported into the data folder.
 
-`DATA/protocols/NAME/texts.json` holds them by family, with the hash of each file that they were read from, beside a
-copy of the licence. `importer` writes it.
+`DATA/protocols/NAME/texts.json` holds them by family, with the hash of each source file, beside a copy of the licence.
+`importer` writes it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from evalharness.protocol.published import NAME
 
 FILE = "texts.json"
 _LARGEST = 4 << 20
-"""Bytes: the longest is 60 kB."""
+"""Bytes; the longest file has 60 kB."""
 
 
 def texts_folder(protocol: str) -> Path:
-    """Raises UserError if `protocol`, which a record of somebody else may say, is no name of a folder."""
+    """Raises UserError if `protocol`, which may come from another person's record, is not valid as a folder's name."""
     if not re.fullmatch(NAME, protocol):
         raise UserError(f"--protocol: {protocol!a} is no name of a protocol's texts")
     return data_folder() / "protocols" / protocol
@@ -43,7 +43,7 @@ def how_to_import(protocol: str) -> str:
 
 
 def all_imported(protocol: str) -> Mapping[str, Any] | None:
-    """The whole file; None where nothing was imported. Raises UserError for one that was changed since."""
+    """Return the whole file; None if nothing was imported. Raises UserError if the file was changed since."""
     path = texts_folder(protocol) / FILE
     try:
         kept = read_json(path, _LARGEST)
@@ -54,12 +54,12 @@ def all_imported(protocol: str) -> Mapping[str, Any] | None:
     families = kept.get("families") if isinstance(kept, dict) else None
     if not isinstance(families, dict) or kept.get("sha256") != texts_sha256(families):
         raise UserError(f"{path} is not as it was imported; {how_to_import(protocol)}")
-    found: Mapping[str, Any] = kept
-    return found
+    imported: Mapping[str, Any] = kept
+    return imported
 
 
 def imported_texts(protocol: str, family: str) -> ImportedTexts:
-    """Raises UserError with the command that brings them."""
+    """Raises UserError with the command that imports them."""
     kept = all_imported(protocol)
     if kept is None:
         raise UserError(f"--protocol {protocol}: its prompt texts are not here; {how_to_import(protocol)}")

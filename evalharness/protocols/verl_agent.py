@@ -1,7 +1,7 @@
-"""`verl-agent`: how verl-agent (GiGPO) asks a model at validation on ALFWorld.
+"""`verl-agent`: verl-agent's (GiGPO) prompts for a model at validation on ALFWorld.
 
-Facts from agent_system/environments at commit 8ca3a46: env_manager.py (messages), memory.py (history), projection.py
-(reading a reply). Compared to the letter by `python -m tests.conform --protocol`.
+Source: agent_system/environments at commit 8ca3a46: env_manager.py (messages), memory.py (history), projection.py
+(reading a reply). `python -m tests.conform --protocol` compares every character.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CHINESE = re.compile("[\u4e00-\u9fff]")
 _THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
 _OPEN, _CLOSE = "<action>", "</action>"
 _WITHOUT_TAGS = 30
-"""Characters at the end of a reply without tags that are carried out."""
+"""Characters at the end of a reply without tags that become the action."""
 _RULES = (
     "First think, inside <think> and </think>. Then choose one of the possible actions and write it inside <action> "
     "and </action>."
@@ -40,9 +40,9 @@ class VerlAgentOptions(AgentOptions):
 
 
 class VerlAgent(Agent):
-    """One user message a step: the last observations and actions, the present observation, all admissible actions. A
-    reply without tags is carried out, too: its last 30 characters. A reply that this protocol calls invalid
-    (`protocol_invalid`) is carried out all the same."""
+    """One user message per step: the last observations and actions, the present observation, all admissible actions. A
+    reply without tags is carried out too: its last 30 characters. So is a reply that this protocol calls invalid
+    (`protocol_invalid`)."""
 
     name: ClassVar[str] = "verl-agent"
     Options: ClassVar[type[AgentOptions]] = VerlAgentOptions
@@ -52,7 +52,7 @@ class VerlAgent(Agent):
     def start(self, episode: EpisodeStart) -> None:
         self.episode = episode
         self._past: list[tuple[str, str]] = []
-        """(observation, the action that was read then)"""
+        """(observation, the action read from the reply)"""
         self._observation, self._valid = episode.observation, episode.valid_actions or ()
         self._action = ""
 
@@ -81,7 +81,7 @@ class VerlAgent(Agent):
         lower = text.lower()
         start, end = lower.find(_OPEN), lower.find(_CLOSE)
         tagged = start >= 0 and end >= 0
-        # Tags in the other order leave an empty action, which counts as valid.
+        # Tags in the wrong order give an empty action, which counts as valid.
         self._action = lower[start + len(_OPEN) : end].strip() if tagged else lower[-_WITHOUT_TAGS:]
         valid = tagged and "<think>" in text and "</think>" in text and not _CHINESE.search(text)
         thought = "\n".join(part.strip() for part in _THOUGHT.findall(said.text))

@@ -15,7 +15,7 @@ from evalharness.agents.registry import agent_named
 from evalharness.base.errors import UserError
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.react import FormatError
-from evalharness.protocols.agentgym import NoCallError, said_in_code, said_in_json
+from evalharness.protocols.agentgym import NoCallError, parse_code_call, parse_json_call
 from evalharness.records.format_trouble import Replies
 
 
@@ -152,7 +152,7 @@ FUNCTIONS = {
 )  # fmt: skip
 def test_python_of_a_model_is_read_and_never_run(code: str, action: str | None) -> None:
     try:
-        assert said_in_code(code, FUNCTIONS)[1] == action
+        assert parse_code_call(code, FUNCTIONS)[1] == action
     except NoCallError:
         assert action is None
 
@@ -174,11 +174,11 @@ def test_python_of_a_model_is_read_and_never_run(code: str, action: str | None) 
 def test_a_call_in_json_is_worded_or_refused(call: dict[str, Any], action: str | None) -> None:
     for text in (json.dumps(call), f"Here it is:\n```json\n{json.dumps(call)}\n```"):
         try:
-            assert said_in_json(text, FUNCTIONS, strict=False)[1] == action
+            assert parse_json_call(text, FUNCTIONS, strict=False)[1] == action
         except NoCallError:
             assert action is None
     with pytest.raises(NoCallError):
-        said_in_json("{" * 100_000, FUNCTIONS, strict=True)
+        parse_json_call("{" * 100_000, FUNCTIONS, strict=True)
 
 
 def test_a_format_whose_texts_are_not_there_is_named() -> None:
