@@ -1,4 +1,4 @@
-"""How alike texts are: thoughts of runs and training files, instructions of environments. Numbers; `report` draws them.
+"""How alike texts are: thoughts of runs and training files. Numbers; `report` draws them.
 
 Embeddings come from all-MiniLM-L6-v2 where the package that carries its weights is installed, else from TF-IDF; every
 figure names which, because similarities of the two are not comparable.
@@ -101,20 +101,6 @@ def told_apart(sources: Sequence[Source], paths: Sequence[Path]) -> list[Source]
     ]
 
 
-def read_instructions(path: Path, limit: int) -> Source:
-    """What the conversations of a training file begin with, up to the first reply; each text once."""
-    found: dict[str, None] = {}
-    for conversation in read_conversations(path):
-        opening = []
-        for role, text in conversation:
-            if role == "assistant":
-                break
-            opening.append(text.strip())
-        if text := "\n".join(filter(None, opening)):
-            found[text] = None
-    return _drawn(path.name, list(found), limit, path, "instruction")
-
-
 def pooled(sources: Sequence[Source], most: int = POOLED, seed: int = 0) -> list[Source]:
     """At most `most` of all texts together, drawn by seed; equal texts are as likely as others and all stay."""
     places = [(number, text) for number, source in enumerate(sources) for text in source.texts]
@@ -164,25 +150,6 @@ def _message(message: Mapping[str, Any]) -> tuple[str, str]:
     role = str(message.get("role", message.get("from", "")))
     text = message.get("content", message.get("value", ""))
     return _ROLES.get(role, role), text if isinstance(text, str) else ""
-
-
-def family_instructions() -> dict[str, str]:
-    """Name -> the instruction of each family of `all`; of each kind where kinds have instructions of their own."""
-    from evalharness.envs import specs
-    from evalharness.envs.surface import ActionSurface
-    from evalharness.protocol.prompt import load_prompt
-
-    found = {}
-    for spec in specs().values():
-        if not spec.own.in_all:
-            continue
-        prompt = load_prompt(spec)
-        surface = ActionSurface(spec.actions.templates)
-        kinds = [kind for kind, variant in prompt.variants.items() if variant.instruction is not None]
-        for kind in kinds or [""]:
-            text = prompt.for_kind(kind).instruction_text(surface)
-            found[f"{spec.title} {kind}".strip() if kind else spec.title] = text
-    return found
 
 
 def embed(texts: Sequence[str], which: str = "auto") -> tuple[Matrix, str]:
@@ -305,15 +272,3 @@ def thought_map(
             x, y = points[index[text]]
             rows.append({"source": source.name, "x": float(x), "y": float(y), "count": count, "text": text})
     return rows, mapped, name
-
-
-def similarity_table(texts: Mapping[str, str], which: str = "auto") -> tuple[list[dict[str, Any]], str]:
-    """(a row a pair of names with their cosine similarity, name of the embedding)."""
-    vectors, name = embed(list(texts.values()), which)
-    values = np.clip(vectors @ vectors.T, -1.0, 1.0)
-    names = list(texts)
-    return [
-        {"first": a, "second": b, "similarity": float(values[i, j])}
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
-    ], name

@@ -1,4 +1,4 @@
-"""Maps of thoughts and heatmaps of instructions. Needs matplotlib (the extra `diversity`)."""
+"""Maps of thoughts and heatmaps of similarity. Needs matplotlib (the extra `diversity`)."""
 
 from __future__ import annotations
 
@@ -69,5 +69,5 @@ def draw_similarity(rows: Sequence[Mapping[str, Any]], embedding: str) -> Figure
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
     figure.colorbar(image, shrink=0.7, label="cosine similarity")
-    axes.set_title(f"Similarity of instructions\n({embedding})")
+    axes.set_title(f"Similarity of data and environments\n({embedding})")
     return figure

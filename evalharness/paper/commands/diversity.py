@@ -1,5 +1,4 @@
 """thoughts      a t-SNE map of the thoughts of runs and training files; the mean similarity within each
-instructions  a heatmap of the similarity between the instructions of installed families and training files
 environments  how similar training data is to the test environments
 
 A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}.
@@ -16,17 +15,17 @@ from evalharness.cli.common import add_plots_option
 from evalharness.cli.output import say, write_picture
 from evalharness.cli.parser import argument
 
-HELP = "draw maps of thoughts, and the similarity of instructions"
+HELP = "draw maps of thoughts, and the similarity of data to environments"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "what {thoughts,instructions,environments}", "see above")
-    argument(parser, "sources SOURCE", "run folders or training files (instructions: files)", nargs="*")
+    argument(parser, "what {thoughts,environments}", "see above")
+    argument(parser, "sources SOURCE", "run folders or training files", nargs="*")
     add_plots_option(parser)
     argument(
         parser,
         "--limit N",
-        "at most N thoughts of each source, drawn evenly (default: all); for instructions at most 20",
+        "at most N thoughts of each source, drawn evenly (default: all)",
     )
     argument(parser, "--pool N", "at most N thoughts in total, drawn by --seed", default=8100)
     argument(parser, "--seed N", "seed of the draw", default=0)
@@ -45,28 +44,19 @@ def run(args: argparse.Namespace) -> int:
 
     at_least(1, limit=args.limit, pool=args.pool)
     looks.style()
-    if args.what == "thoughts":
-        if not args.sources:
-            raise UserError("diversity thoughts needs a run folder or training file")
-        read = [diversity.read_thoughts(path, args.limit) for path in args.sources]
-        sources = diversity.told_apart(read, args.sources)
-        drawn = [source for source in diversity.pooled(sources, args.pool, args.seed) if source.texts]
-        rows, mapped, name = diversity.thought_map(drawn, args.embedding)
-        lines = [str(source) for source in mapped]
-        for line in lines:
-            say(pictures.shown(line, 200))
-        with looks.style():
-            write_picture(args.output / "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
-        return 0
     if args.what == "environments":
         return _environments(args)
-    texts = diversity.family_instructions()
-    read = [diversity.read_instructions(path, min(args.limit or 20, 20)) for path in args.sources]
-    for found in diversity.told_apart(read, args.sources):
-        texts |= {f"{found.name} {i}": text for i, text in enumerate(found.texts, 1)}
-    rows, name = diversity.similarity_table(texts, args.embedding)
+    if not args.sources:
+        raise UserError("diversity thoughts needs a run folder or training file")
+    read = [diversity.read_thoughts(path, args.limit) for path in args.sources]
+    sources = diversity.told_apart(read, args.sources)
+    drawn = [source for source in diversity.pooled(sources, args.pool, args.seed) if source.texts]
+    rows, mapped, name = diversity.thought_map(drawn, args.embedding)
+    lines = [str(source) for source in mapped]
+    for line in lines:
+        say(pictures.shown(line, 200))
     with looks.style():
-        write_picture(args.output / "instructions", rows, pictures.draw_similarity(rows, name))
+        write_picture(args.output / "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
     return 0
 
 
