@@ -279,9 +279,10 @@ class ChatEndpoint:
             try:
                 async with self._looking:
                     if self._looked < asked:
+                        looked = time.monotonic()  # after waiting for others' looks
                         if self._served is not None:
                             await require_still(self._transport, self.base_url, self._served)
-                        self._looked = began
+                        self._looked = looked
             except TryFailedError as failure:
                 await self._wait_after(failure, failed, asked, began)
             else:

@@ -103,7 +103,7 @@ def test_the_leaderboard_and_plots_use_the_same_labels(
     assert main(["leaderboard", *three, "--no-published"]) == 0
     out = capsys.readouterr().out
     assert main(["report", *three, "--figure", "plots"]) == 0
-    with Path("plots/families.csv").open() as file:
+    with Path("plots/difficulty.csv").open() as file:
         drawn = list(dict.fromkeys(row["run"] for row in csv.DictReader(file)))
     assert drawn == [f"mine (seed {i})" for i in range(3)]
     assert all(label in out for label in drawn)
