@@ -33,7 +33,7 @@ _OURS = frozenset(
     {
         *SAMPLING,
         *("model", "messages", "max_tokens", "max_completion_tokens", "stop", "seed", "n", "stream", "tools"),
-        *("tool_choice", "response_format", "chat_template_kwargs", "return_token_ids", "logprobs"),
+        *("tool_choice", "response_format", "chat_template_kwargs"),
     }
 )
 """Fields of a request that options say, or that the harness needs as they are."""
@@ -108,8 +108,6 @@ class PolicyConfig(Part):
     """maximum number of requests in flight (default: 256 for each server, less if the server refuses)"""
     session_header: Annotated[str, Option(no_flag=True, operational=True)] = "X-Session-ID"
     """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
-    record_tokens: Annotated[bool, Option(no_flag=True, operational=True)] = False
-    """keep every token id of prompts and replies, with log probabilities, in tokens.parquet (vLLM)"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
     """environment variable that holds the endpoint's key"""
     header: Annotated[tuple[str, ...], Option("'NAME: VALUE'", operational=True)] = ()

@@ -12,7 +12,6 @@ from evalharness.envs.base import Task
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.tools import ToolCall
 from evalharness.records.episode import Episode, FailedTry
-from evalharness.records.tokens import TurnTokens
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,6 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
     source: Mapping[str, str | None] = field(default_factory=dict)
     """What it says of the model and the server that made it, by the keys of `records.identity.SOURCE`."""
-    tokens: TurnTokens | None = None
-    """Where they were asked for."""
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()

@@ -13,7 +13,6 @@ from evalharness.models.base import ContextOverflowError
 from evalharness.models.server_error import ServerError, filtered
 from evalharness.protocol.tools import ToolCall
 from evalharness.records.identity import ANSWERED_BY
-from evalharness.records.tokens import TurnTokens
 
 _TOKENS_LIMIT = 2**31
 """No conversation has as many tokens: a count above it is noise, and would not fit a table's column."""
@@ -173,7 +172,6 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             "completion_tokens": _count(usage.get("completion_tokens")),
             "reasoning_tokens": _detail(usage, "completion_tokens_details", "reasoning_tokens"),
             "cached_tokens": _detail(usage, "prompt_tokens_details", "cached_tokens"),
-            "tokens": _tokens(body, choice),
             "calls": _calls(message.get("tool_calls")),
         }
     # RecursionError: brackets nested some thousand deep.
@@ -285,19 +283,6 @@ def _calls(listed: Any) -> tuple[ToolCall, ...]:
         )
         for call in listed or ()
     )
-
-
-def _tokens(body: Mapping[str, Any], choice: Mapping[str, Any]) -> TurnTokens | None:
-    """None where the answer does not hold all of it. Raises what `read_completion` catches."""
-    prompt, completion = body.get("prompt_token_ids"), choice.get("token_ids")
-    listed = (choice.get("logprobs") or {}).get("content")
-    if not (isinstance(prompt, list) and isinstance(completion, list) and isinstance(listed, list)):
-        return None
-    logprobs = [float(one["logprob"]) for one in listed]
-    ids = [*prompt, *completion]
-    if len(logprobs) != len(completion) or any(_count(one) is None for one in ids):
-        return None
-    return TurnTokens(tuple(prompt), tuple(completion), tuple(logprobs))
 
 
 def _detail(usage: Mapping[str, Any], details: str, name: str) -> int | None:

@@ -55,7 +55,6 @@ def client_of(
         extra_fields=config.extra_fields,
         headers=config.headers,
         session_header=config.session_header,
-        record_tokens=config.record_tokens,
         # How turns of such an agent are asked for, as far as servers must know it beforehand.
         turn_form=RequestForm(tools=True) if agent.chosen.kind.calls_tools else TURN_FORM,
         reports=reports,

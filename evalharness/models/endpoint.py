@@ -113,7 +113,6 @@ class ChatEndpoint:
         extra_fields: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
         session_header: str = "",
-        record_tokens: bool = False,
         turn_form: RequestForm = TURN_FORM,
         reports: Reports = SILENT,
     ) -> None:
@@ -138,7 +137,6 @@ class ChatEndpoint:
         self._limit_field = "max_tokens"
         self._streams = False
         """The server answers only with streams."""
-        self._record_tokens = record_tokens
         self._turn_form = turn_form
         self._template_kwargs = dict(template_kwargs or {})
         self._extra_fields = dict(extra_fields or {})
@@ -242,10 +240,6 @@ class ChatEndpoint:
         ]
         reply = await self.chat(probe, seed=0, form=replace(self._turn_form, max_tokens=4))
         self._tells_stop = reply.tells_stop
-        if self._record_tokens and reply.tokens is None:
-            raise UserError(
-                f"{self.base_url} returns no token ids: record_tokens needs a vLLM (0.10.2 or later); leave it out"
-            )
 
     def facts(self) -> dict[str, Any]:
         """How this server is asked, as far as only the start has shown it."""
@@ -330,7 +324,6 @@ class ChatEndpoint:
             **({"stream": True, "stream_options": {"include_usage": True}} if self._streams else {}),
             **({"tools": [TOOL], "tool_choice": "auto"} if form.tools else {"stop": list(form.stop)}),
             "seed": seed,
-            **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
             **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),
         }
         if form.response_format is not None:

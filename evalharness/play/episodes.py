@@ -24,7 +24,6 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.format_trouble import ENOUGH, Replies, cut_prompts
-from evalharness.records.tokens import TurnTokens
 
 
 @dataclass
@@ -93,8 +92,6 @@ class Episodes:
     opened: Opened
     slots: Slots
     progress: Progress
-    on_tokens: Callable[[str, int, list[TurnTokens | None]], None]
-    """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
     on_notice: Callable[[str], None] = lambda text: None
     """Gets what the scores have to be read with, once."""
     longest_s: float = 0.0
@@ -139,7 +136,6 @@ class Episodes:
                 self.on_notice(f"{task.id}: {cut_prompts(1, turn.turn)}")
             self._look_at_form(turn)
 
-        tokens: list[TurnTokens | None] = []
         if budget:
             budget.begin(key)
         self.progress.begin_episode(task.family, key)
@@ -156,14 +152,12 @@ class Episodes:
                 max_turns=work.agent.turn_limit(work.specs[task.family]),
                 keep_thinking=work.agent.keeps_thinking,
                 on_turn=on_turn,
-                on_reply=lambda reply: tokens.append(reply.tokens),
             )
             for own in players:
                 await own.confirm()
             for own in players:
                 episode = own.finished(episode)
             whole = True
-            tokens = tokens[len(tokens) - len(episode.turns) :]  # of the last trial, as `episode.turns`
         finally:
             if not whole:
                 for own in players:
@@ -173,8 +167,6 @@ class Episodes:
                 budget.end(key, whole=whole)
             self.progress.end_episode(task.family)
             times.wall_s += time.perf_counter() - began
-        if any(tokens):
-            self.on_tokens(task.id, job.sample, tokens)
         times.episodes += 1
         times.turns += len(episode.turns)
         quickest = self._latencies.quantile(0.1) or 0.0

@@ -12,7 +12,7 @@ from evalharness.agents.guard import Guarded
 from evalharness.agents.react import ReactAgent
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import MAX_TURNS, Task
-from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply
+from evalharness.models.base import Environment, Player, PolicyStoppedError
 from evalharness.models.completion import ContentFilteredError
 from evalharness.play.dialogue import Dialogue, TurnReply
 from evalharness.protocol.perturb import PlayedSurface
@@ -97,10 +97,8 @@ async def play(
     max_turns: int = MAX_TURNS,
     keep_thinking: bool = False,
     on_turn: Callable[[Turn], None] = lambda turn: None,
-    on_reply: Callable[[Reply], None] = lambda reply: None,
 ) -> Episode:
-    """Play `task` to its end. `agent` is a new one (None: `react`);
-    `keep_thinking`: reasoning stays in the conversation; `on_reply` gets each reply that was read for an action.
+    """Play `task` to its end with a new `agent` (None: `react`). `keep_thinking`: reasoning stays in the conversation.
 
     Infrastructure errors pass through: the caller starts the episode over. Raises AgentFaultError."""
     started, clock = time.time(), time.perf_counter()
@@ -115,7 +113,7 @@ async def play(
     )  # fmt: skip
     guarded.start(start)
     dialogue = Dialogue(guarded, open_player(world))
-    turns, ended_by = await _play_turns(world, dialogue, max_turns, on_turn, on_reply)
+    turns, ended_by = await _play_turns(world, dialogue, max_turns, on_turn)
     outcome: dict[str, Any] = {key: world.info[key] for key in ("progress", "success", "solved")}
     return Episode(
         task_id=task.id,
@@ -152,7 +150,6 @@ async def _play_turns(
     dialogue: Dialogue,
     max_turns: int,
     on_turn: Callable[[Turn], None],
-    on_reply: Callable[[Reply], None],
 ) -> tuple[list[Turn], EndedBy]:
     """Turns until the environment, the limit, the context, the server's filter or the policy ends them."""
     agent, turns = dialogue.agent, list[Turn]()
@@ -165,7 +162,6 @@ async def _play_turns(
             return turns, "context_full"
         except ContentFilteredError:
             return turns, "content_filter"
-        on_reply(answer.reply)
         action = answer.parsed.action
         result = (
             ActionResult(agent.correction(answer.parsed)) if action is None else await world.carry_out(action)

@@ -109,9 +109,7 @@ class RunSession:
             on_preempted=self.slots.note_preemption,
             on_cache=self.slots.set_cache,
         )
-        episodes = Episodes(
-            work, opened, self.slots, progress, self.store.append_tokens, on_notice=self._notice
-        )
+        episodes = Episodes(work, opened, self.slots, progress, on_notice=self._notice)
         scheduler = Scheduler(
             pools=pools,
             play=episodes.play,

@@ -10,7 +10,6 @@
 | `handouts.jsonl`, `agent.log` | of agents from outside: each hand-out, and what their processes printed |
 | `summary.json` | the scores |
 | `episodes.parquet`, `turns.parquet` | the same episodes for analysis |
-| `tokens.jsonl`, `tokens.parquet` | every token of prompts and replies, with `record_tokens: true` |
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import json
 import re
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,7 +38,6 @@ from evalharness.records.identity import changes, digest, other_answerers, with_
 from evalharness.records.lines import LineFile, located_lines, read_lines
 from evalharness.records.manifest import Manifest
 from evalharness.records.stored import Count, Stored, refuse_later
-from evalharness.records.tokens import TOKENS, TurnTokens, pack
 
 EpisodeKey = tuple[str, int]
 """(task id, sample): what tells two episodes of one run apart. All else that identifies an episode, such as the
@@ -327,7 +325,7 @@ _OF_TASKS = ("counts", "expected", "titles", "labels", "scores", "draw", "proven
 class RunStore(RecordFolder):
     """The one writer of a run folder."""
 
-    lines = (EPISODES, ERRORS, TOKENS)
+    lines = (EPISODES, ERRORS)
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -356,7 +354,3 @@ class RunStore(RecordFolder):
             raise ValueError(f"episode {key} is already stored")
         self.append_line(EPISODES, episode.to_json())
         self.done.add(key)
-
-    def append_tokens(self, task_id: str, sample: int, turns: Sequence[TurnTokens | None]) -> None:
-        """The tokens of an episode that is about to be appended."""
-        self.append_line(TOKENS, pack(task_id, sample, turns))

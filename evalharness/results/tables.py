@@ -12,8 +12,7 @@ from evalharness.base.errors import InfrastructureError
 from evalharness.base.paths import replacing
 from evalharness.base.reading import open_file, sha256_of
 from evalharness.records.episode import Episode, read_episode
-from evalharness.records.store import EPISODES, located_episodes, read_episodes
-from evalharness.records.tokens import TABLE, TOKENS, StoredTokens
+from evalharness.records.store import EPISODES, located_episodes
 from evalharness.results.behaviour.figures import Read, episode_columns
 from evalharness.results.behaviour.turns import action_reader, read_turns
 
@@ -205,42 +204,3 @@ def write_parquet(folder: Path) -> None:
     except OSError as error:
         kept = "is safe" if (folder / EPISODES).is_file() else "is gone, too"
         raise InfrastructureError(f"cannot write {folder}/*.parquet: {error}; {EPISODES} {kept}") from error
-
-
-def write_token_table(folder: Path) -> None:
-    """Write the table anew, sorted by task, sample and turn; nothing where no tokens were recorded."""
-    if not (folder / TOKENS).exists():
-        return
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    ids = pa.list_(pa.int32())
-    schema = pa.schema(
-        {
-            **{"task_id": pa.string(), "sample": pa.int64(), "turn": pa.int64()},
-            **{"prompt_token_ids": ids, "completion_token_ids": ids, "logprobs": pa.list_(pa.float32())},
-        }
-    )
-    finished = {(episode.task_id, episode.sample) for episode in read_episodes(folder)}
-    stored = StoredTokens(folder)
-    try:
-        with (
-            replacing(folder / TABLE) as temporary,
-            pq.ParquetWriter(temporary, schema, compression="zstd") as table,
-        ):
-            for task_id, sample in sorted(stored.offsets.keys() & finished):
-                rows = [
-                    {
-                        **{"task_id": task_id, "sample": sample, "turn": number},
-                        "prompt_token_ids": turn.prompt,
-                        "completion_token_ids": turn.completion,
-                        "logprobs": turn.logprobs,
-                    }
-                    for number, turn in enumerate(stored.of(task_id, sample), 1)
-                    if turn is not None
-                ]
-                table.write_table(pa.Table.from_pylist(rows, schema=schema))
-    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
-        raise InfrastructureError(
-            f"cannot write {folder / TABLE}: {error}; the episodes are safe, and {TOKENS} is as it was"
-        ) from error

@@ -29,7 +29,7 @@ from evalharness.records.resolved import resolved
 from evalharness.records.store import MANIFEST, RunStore, read_episodes
 from evalharness.records.summary import Summary
 from evalharness.results.summary import earlier_timing, write_summary
-from evalharness.results.tables import write_parquet, write_token_table
+from evalharness.results.tables import write_parquet
 from evalharness.runs.resume import identity_of_fewer_tasks, jobs_left, prepare_or_stored
 from evalharness.runs.selected import selected_tasks
 from evalharness.suites.selection import Load, family_tasks
@@ -180,7 +180,6 @@ def evaluate(
                 store.note_labels(config.execution.label)
             progress.status = "writing the tables"
             write_parquet(folder)
-            write_token_table(folder)
             summary = write_summary(folder, timing.ended(prices, stopped))
             return RunOutcome(folder, summary, stopped, None if is_new or jobs else finished)
 

@@ -29,16 +29,6 @@ def completion(text: str, *, finish_reason: str = "stop", stop_reason: str | Non
     }
 
 
-def with_tokens(text: str, request: dict[str, Any]) -> dict[str, Any]:
-    """With the letters as token ids. A tokenizer that splits the text in another way would give others."""
-    answer = completion(text)
-    if request.get("return_token_ids") and request.get("logprobs"):
-        answer["prompt_token_ids"] = [ord(c) for m in request["messages"] for c in m["content"]]
-        answer["choices"][0]["token_ids"] = [ord(c) for c in text]
-        answer["choices"][0]["logprobs"] = {"content": [{"token": c, "logprob": -0.5} for c in text]}
-    return answer
-
-
 @dataclass
 class ChatServer:
     answer: Callable[[dict[str, Any]], str | dict[str, Any]] = lambda request: "Thought: t\nAction: turn left"

@@ -45,24 +45,6 @@ async def test_a_checkpoints_own_penalty_does_not_slip_in(url: str) -> None:
     assert await said(url, temperature=0) == ours
 
 
-async def test_every_token_comes_back_as_the_server_numbers_it(url: str) -> None:
-    endpoint = ChatEndpoint(url, "toy", sampling=Sampling(max_tokens=12), record_tokens=True)
-    await endpoint.start()
-    reply = await endpoint.chat(MESSAGES, seed=0)
-    await endpoint.close()
-    assert reply.tokens is not None
-    assert len(reply.tokens.completion) == len(reply.tokens.logprobs) == reply.completion_tokens
-    assert all(value <= 0 for value in reply.tokens.logprobs)
-    async with (
-        aiohttp.ClientSession() as http,
-        http.post(
-            f"{url.removesuffix('/v1')}/tokenize", json={"model": "toy", "messages": MESSAGES}
-        ) as response,
-    ):
-        assert list(reply.tokens.prompt) == (await response.json())["tokens"]
-    assert len(reply.tokens.prompt) == reply.prompt_tokens
-
-
 async def test_a_plain_template_begins_no_reasoning(url: str) -> None:
     endpoint = ChatEndpoint(url, "toy", sampling=Sampling())
     await endpoint.start()
