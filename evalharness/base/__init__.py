@@ -1,1 +1,1 @@
-"""The ground that everything stands on: errors, folders, the machine, settings, the terminal."""
+"""The foundation of all rooms: errors, folders, the machine, settings, the terminal."""

@@ -1,7 +1,7 @@
-"""What wings and other packages add to the core. The core finds it by entry points and imports none of them.
+"""Additions to the core by wings and other packages. The core finds them by entry points and imports none of them.
 
-`evalharness.commands` holds commands (docs/commands.md), `evalharness.hooks` a function for each name that the core
-or another wing asks for. A module that is gone, as after its wing's folder was removed, is skipped.
+`evalharness.commands` holds commands (docs/commands.md); `evalharness.hooks` holds functions that the core or another
+wing calls by name. If a module is missing, because its wing's folder was removed, it is skipped.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ HOOKS = "evalharness.hooks"
 
 
 def load_extensions(group: str) -> dict[str, Any]:
-    """Name -> object of each entry point of a group, sorted by name."""
+    """Map the name of each entry point of a group to its object, sorted by name."""
     points = sorted(entry_points(group=group), key=lambda point: point.name)
     return {point.name: point.load() for point in points if is_there(point)}
 
 
 def find_hook(name: str) -> Callable[..., Any] | None:
-    """The function that an installed wing adds under this name; None if no wing does."""
+    """Return the function that an installed wing registers under this name; None if no wing does."""
     for point in entry_points(group=HOOKS, name=name):
         if is_there(point):
             function: Callable[..., Any] = point.load()
@@ -30,7 +30,7 @@ def find_hook(name: str) -> Callable[..., Any] | None:
 
 
 def is_there(point: EntryPoint) -> bool:
-    """Whether the module of an entry point can be imported; an import inside it that fails is an error as usual."""
+    """Return whether an entry point's module exists. An import that fails inside it is still an error."""
     from importlib.util import find_spec
 
     try:

@@ -1,7 +1,7 @@
-"""Locks between processes. The system releases a lock when the process that holds it ends, however it ends.
+"""Locks between processes. The system releases a lock when its process ends for any reason.
 
-The package filelock does not fit: where a file system has no `flock` it makes a file instead, which stays after
-`kill -9`, and it looks again every 50 ms instead of waiting.
+The package filelock does not fit: on a file system without `flock` it makes a file instead, which stays after `kill
+-9`, and it polls every 50 ms instead of waiting.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from evalharness.base.errors import UserError
 
 
 def lock(file: IO[bytes] | int) -> bool:
-    """Lock an open file until it is closed; False where another process holds it."""
+    """Lock an open file until it is closed; return False if another process holds the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -26,17 +26,17 @@ def lock(file: IO[bytes] | int) -> bool:
 
 
 def held(path: Path, refusal: str) -> IO[bytes]:
-    """The lock file `path`, ours until it is closed. Raises UserError, which says `refusal`, where another process has
-    it; OSError where it cannot be made."""
+    """Lock the file `path` until it is closed. Raises UserError with `refusal` if another process holds the lock;
+    OSError if the file cannot be made."""
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
-        # Not blocking: the name could be a pipe's, and opening that waits for a reader.
+        # Do not block: the name could be a pipe, and opening a pipe waits for a reader.
         opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
         file = os.fdopen(opened, "wb")
         if not lock(file):
             file.close()
             raise UserError(refusal)
-        # Whoever had it may have ended, and removed it, before the lock was ours.
+        # The last holder may have removed the file before we got the lock.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file
@@ -45,7 +45,8 @@ def held(path: Path, refusal: str) -> IO[bytes]:
 
 @contextmanager
 def exclusive(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Wait for the lock file or the folder `path` and hold it; `on_wait` is called once when another process does."""
+    """Wait for the lock of the file or folder `path` and hold it; `on_wait` is called once if another process holds
+    it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     try:

@@ -1,4 +1,4 @@
-"""What this process may use of the machine."""
+"""The part of the machine that this process may use."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 
 def core_numbers() -> list[int]:
-    """Of the cores that this process may run on, in order."""
+    """Return the cores that this process may use, in order."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
 
 
 def usable_cores() -> int:
-    """How many cores this process may run on."""
+    """Return the number of cores that this process may use."""
     return len(core_numbers())
 
 
 def share_in_use(cores: list[int], seconds: float = 0.5) -> float:
-    """Of these cores' time, from 0 to 1, measured over `seconds`."""
+    """Measure over `seconds` which share of these cores' time is in use, 0 to 1."""
     import psutil
 
     percent = psutil.cpu_percent(interval=seconds, percpu=True)
@@ -28,7 +28,7 @@ def share_in_use(cores: list[int], seconds: float = 0.5) -> float:
 
 
 def cpu_flags() -> frozenset[str]:
-    """What the CPU can do, in Linux's words (`avx2`, `avx512bw`); empty where there is no Linux to ask."""
+    """Return the CPU's features in Linux's names (`avx2`, `avx512bw`); empty on other systems."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,6 +1,7 @@
-"""Where things are: the user's folders, and what is installed with the package. No function creates a folder.
+"""The user's folders and the files installed with the package. No function creates a folder.
 
-And writing a file whole or not at all. The environments use this module too, so of ours it imports `redaction` alone.
+Also writes files as a whole or not at all. The environments use this module too, so it imports only `redaction` of
+ours.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def home_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """`$EVALHARNESS_HOME/cache`, else the platform's user cache directory. What lies there can be made again."""
+    """`$EVALHARNESS_HOME/cache`, else the platform's user cache directory. Its files can be made again."""
     home = os.environ.get("EVALHARNESS_HOME")
     if home:
         return Path(home).expanduser() / "cache"
@@ -41,44 +42,45 @@ def data_folder() -> Path:
 
 
 def server_folder() -> Path:
-    """`server` in the home folder: the private environment that vLLM runs in."""
+    """`server` in the home folder: the private environment of vLLM."""
     return home_folder() / "server"
 
 
 def checkout() -> Path:
-    """The folder above this package: the project's root where it runs from a source checkout."""
+    """Return the folder above this package: the project's root in a source checkout."""
     return Path(__file__).parents[2]
 
 
-def _shipped(name: str, *source: str) -> Path:
+def _find_shipped(name: str, *source: str) -> Path:
     installed = Path(__file__).parents[1] / name
     return installed if installed.is_dir() else checkout().joinpath(*source)
 
 
 def prompts_folder() -> Path:
-    """The prompt files: inside the installed package, or beside it in a source checkout."""
-    return _shipped("_prompts", "prompts")
+    """Return the folder of prompt files: inside the installed package, or beside it in a source checkout."""
+    return _find_shipped("_prompts", "prompts")
 
 
 def published_folder() -> Path:
-    """The published tables: inside the installed package, or beside it in a source checkout."""
-    return _shipped("_published", "results", "published")
+    """Return the folder of published tables: inside the installed package, or beside it in a source checkout."""
+    return _find_shipped("_published", "results", "published")
 
 
 def ranges_folder() -> Path:
-    """Floors and ceilings: inside the installed package, or beside it in a source checkout."""
-    return _shipped("_reference", "results", "reference")
+    """Return the folder of floors and ceilings: inside the installed package, or beside it in a source checkout."""
+    return _find_shipped("_reference", "results", "reference")
 
 
 def real_path(path: Path | str) -> Path:
-    """Absolute and without symbolic links; where those lead in a circle, as far as they can be followed."""
+    """Return the absolute path without symbolic links; circular links are followed as far as possible."""
     return Path(os.path.realpath(path))
 
 
 def write_whole(path: Path, content: str | bytes, *, durable: bool = True) -> None:
-    """Replace `path` as a whole or not at all; two processes that write at once leave one of the two contents.
+    """Replace `path` as a whole or not at all; if two processes write at once, one of the two contents is kept.
 
-    `durable`: on the disk before the name points to it, so that a power cut loses neither. Raises OSError."""
+    `durable`: sync the data before the rename, so that a power cut loses neither file. Raises OSError.
+    """
     with replacing(path) as temporary, temporary.open("wb") as file:
         file.write(redact(content).encode("utf-8") if isinstance(content, str) else content)
         if durable:
@@ -88,7 +90,7 @@ def write_whole(path: Path, content: str | bytes, *, durable: bool = True) -> No
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A name beside `path` to write a file to: at the end it replaces `path`; after an error it is gone."""
+    """Yield a temporary name beside `path`: at the end the file replaces `path`; after an error it is removed."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -98,5 +100,5 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def folder_name(text: str, otherwise: str) -> str:
-    """What a person or a server called something, as the name of a folder; `otherwise` where nothing is left of it."""
+    """Turn a text of a person or server into a folder's name; `otherwise` if no character is left."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60] or otherwise

@@ -1,8 +1,8 @@
-"""Reading what others wrote, within limits: plain files alone, and JSON that can be computed with and written again.
+"""Read foreign files within limits: only plain files, and JSON that can be computed with and written again.
 
-Who hands us a folder also chooses what is in it: a pipe is waited for and a device read without end, `Infinity` and
-numbers of 400 digits end a computation, and brackets nested a thousand deep end whatever follows them.
-The environments use this module too, so it imports nothing of ours. YAML is read by `evalharness.base.yaml_lines`.
+A foreign folder may hold anything: reading a pipe or a device never ends, `Infinity` and numbers of 400 digits break
+computations, and brackets nested a thousand deep crash later steps. The environments use this module too, so it
+imports nothing of ours. `evalharness.base.yaml_lines` reads YAML.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import IO, Any
 
 LARGEST = 256 << 30
-"""Bytes of a file that is read piece by piece."""
+"""Bytes of a file that is read in pieces."""
 LARGEST_WHOLE = 1 << 30
-"""Bytes of a file that is read whole."""
+"""Bytes of a file that is read as a whole."""
 LONGEST_LINE = 256 << 20
 DEEPEST = 100
-"""Levels of lists and objects within each other. Python follows some hundred, and not everywhere as many."""
+"""Levels of nested lists and objects. Python's own limit is some hundred, and varies."""
 
 _LONG_NUMBER = re.compile(r"[0-9]{309}")
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -33,16 +33,16 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def open_file(path: Path, most: int = LARGEST) -> io.BufferedReader:
-    """`path` opened for reading. Raises OSError also for what is no plain file, and for more than `most` bytes."""
-    # Not blocking: the name could be a pipe's, and opening that waits for a writer.
+    """Open `path` for reading. Raises OSError also if it is no plain file, or larger than `most` bytes."""
+    # Do not block: the name could be a pipe, and opening a pipe waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        found = os.fstat(descriptor)
-        if stat.S_ISDIR(found.st_mode):
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a plain file", str(path))
-        if found.st_size > most:
+        if status.st_size > most:
             raise OSError(errno.EFBIG, f"it is larger than {_size(most)}", str(path))
     except OSError:
         os.close(descriptor)
@@ -61,7 +61,7 @@ def read_bytes(path: Path, most: int = LARGEST_WHOLE) -> bytes:
 
 
 def sha256_of(path: Path) -> str:
-    """Of what the file holds, in hexadecimal. Raises OSError as `open_file` does."""
+    """Return the hash of the file's content in hexadecimal. Raises OSError as `open_file` does."""
     with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -73,7 +73,7 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = LARGEST_WHOLE) ->
 
 
 def lines_of(file: IO[bytes]) -> Iterator[bytes]:
-    """The lines of a file with their ends. Raises OSError for one that no memory should hold."""
+    """Yield the lines of a file with their ends. Raises OSError for a line too long for memory."""
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
             raise OSError(errno.EFBIG, f"a line is longer than {_size(LONGEST_LINE)}")
@@ -81,14 +81,14 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def no_constant(name: str) -> Any:
-    """For decoders of JSON: NaN and Infinity are Python's own. Raises ValueError."""
+    """Refuse NaN and Infinity in JSON decoders: they are Python's own. Raises ValueError."""
     raise ValueError(f"{name[:20]} is {'too large a number' if name[-1:].isdigit() else 'not JSON'}")
 
 
 def parse_json(raw: bytes | str, deepest: int = DEEPEST, odd: Callable[[str], Any] = no_constant) -> Any:
-    """The value of a JSON text. Half a surrogate pair, which no file and no terminal can hold, becomes its code point
-    in letters. `odd` gives the value of `NaN`, `Infinity` and numbers that no float can hold. Raises ValueError for all
-    that is no JSON, by default these numbers among it, and for what is nested deeper than `deepest`."""
+    """Return the value of a JSON text. An unpaired surrogate, which no file or terminal can hold, becomes its code
+    point in letters. `odd` converts `NaN`, `Infinity` and numbers too large for a float; by default these are
+    errors. Raises ValueError for invalid JSON and for values nested deeper than `deepest`."""
 
     def finite(text: str) -> Any:
         number = float(text)
@@ -108,7 +108,7 @@ def parse_json(raw: bytes | str, deepest: int = DEEPEST, odd: Callable[[str], An
     except RecursionError:
         raise ValueError("nested too deep") from None
     if text.count("[") + text.count("{") > deepest or _ESCAPED_HALF.search(text):
-        return _checked(value, deepest)
+        return _check(value, deepest)
     return value
 
 
@@ -118,7 +118,7 @@ def read_json(path: Path, most: int = LARGEST_WHOLE) -> Any:
 
 
 def read_known(path: Path) -> dict[str, Any]:
-    """The JSON object that a file holds; empty where there is none that can be read."""
+    """Return the JSON object in a file; empty if there is none that can be read."""
     try:
         value = read_json(path)
     except (OSError, ValueError):
@@ -127,7 +127,7 @@ def read_known(path: Path) -> dict[str, Any]:
 
 
 def read_object(raw: bytes) -> dict[str, Any]:
-    """Raises ValueError as `parse_json`, and where `raw` is no JSON object."""
+    """Raises ValueError as `parse_json`, and if `raw` is no JSON object."""
     value = parse_json(raw)
     if not isinstance(value, dict):
         raise ValueError("not an object")
@@ -135,11 +135,11 @@ def read_object(raw: bytes) -> dict[str, Any]:
 
 
 def whole_characters(text: str) -> str:
-    """Each half of a surrogate pair as its code point in letters, `\\ud800`."""
+    """Replace each unpaired surrogate by its code point in letters, `\\ud800`."""
     return _HALF.sub(lambda half: f"\\u{ord(half.group()):04x}", text)
 
 
-def _checked(value: Any, room: int) -> Any:
+def _check(value: Any, room: int) -> Any:
     if isinstance(value, str):
         return whole_characters(value)
     if not isinstance(value, dict | list):
@@ -147,5 +147,5 @@ def _checked(value: Any, room: int) -> Any:
     if not room:
         raise ValueError("nested too deep")
     if isinstance(value, list):
-        return [_checked(each, room - 1) for each in value]
-    return {whole_characters(key): _checked(each, room - 1) for key, each in value.items()}
+        return [_check(each, room - 1) for each in value]
+    return {whole_characters(key): _check(each, room - 1) for key, each in value.items()}

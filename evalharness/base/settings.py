@@ -14,25 +14,25 @@ _REFERENCE = re.compile(r"(\$?)\$\{(\w+)\}")
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """A YAML file of options; `${VAR}` in a value is the environment variable, `$${VAR}` the text `${VAR}` itself.
-    Relative to nothing, merged under the flags."""
+    """Read a YAML file of options: `${VAR}` in a value is the environment variable, `$${VAR}` the text `${VAR}`
+    itself. Paths stay relative to the current folder. Flags override its options."""
     data = load_yaml(path, f"configuration file {path}", f"no configuration file {path}")
     if not isinstance(data, dict):
         raise UserError(f"configuration file {path} is not a mapping of options to values")
-    return {str(key).replace("-", "_"): _expanded(value, f"{path}, {key}") for key, value in data.items()}
+    return {str(key).replace("-", "_"): _expand(value, f"{path}, {key}") for key, value in data.items()}
 
 
-def _expanded(value: Any, where: str) -> Any:
+def _expand(value: Any, where: str) -> Any:
     if isinstance(value, dict):
-        return {key: _expanded(each, f"{where}.{key}") for key, each in value.items()}
+        return {key: _expand(each, f"{where}.{key}") for key, each in value.items()}
     if isinstance(value, list):
-        return [_expanded(each, where) for each in value]
+        return [_expand(each, where) for each in value]
     if not isinstance(value, str):
         return value
 
     def variable(match: re.Match[str]) -> str:
-        quoted, name = match.groups()
-        if quoted:
+        escape_variables, name = match.groups()
+        if escape_variables:
             return f"${{{name}}}"
         if name not in os.environ:
             raise UserError(
@@ -43,17 +43,17 @@ def _expanded(value: Any, where: str) -> Any:
     return _REFERENCE.sub(variable, value)
 
 
-def quoted(value: Any) -> Any:
-    """What `read_config` reads as `value`, whatever `${...}` is in its texts."""
+def escape_variables(value: Any) -> Any:
+    """Escape `${...}` in texts, so that `read_config` returns `value`."""
     if isinstance(value, dict):
-        return {key: quoted(each) for key, each in value.items()}
+        return {key: escape_variables(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [quoted(each) for each in value]
+        return [escape_variables(each) for each in value]
     return re.sub(r"\$\{(?=\w+\})", "$${", value) if isinstance(value, str) else value
 
 
 def openai_hint(model: str | None = None) -> str:
-    """How OPENAI_BASE_URL would be used, where it is set and `model` is no endpoint; begins with "; "."""
+    """Explain how to use OPENAI_BASE_URL if it is set and `model` is no endpoint; begins with "; "."""
     if not os.environ.get("OPENAI_BASE_URL"):
         return ""
     name = f" --model-name {model or 'NAME'}"
@@ -64,7 +64,7 @@ def openai_hint(model: str | None = None) -> str:
 
 
 def key_hint() -> str:
-    """For an endpoint that was given no key, where OPENAI_API_KEY is set; begins with "; "."""
+    """Explain how to use OPENAI_API_KEY if it is set and the endpoint got no key; begins with "; "."""
     if not os.environ.get("OPENAI_API_KEY"):
         return ""
     return "; OPENAI_API_KEY is set and not used: for that key give --api-key-env OPENAI_API_KEY"

@@ -1,4 +1,4 @@
-"""Runs a tool (pip, uv, a converter) and hands on its output line by line."""
+"""Run a tool (pip, uv, a converter) and pass on its output line by line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 STEP = "==> "
-"""How an installer marks its own steps among the output of pip and uv."""
-# Settings of the user's own pip or Python that would put packages elsewhere or bring foreign ones in.
+"""Marks an installer's own steps in the output of pip and uv."""
+# Settings of the user's pip or Python that would install packages elsewhere or add foreign ones.
 UNWANTED = (
     "PYTHONPATH",
     "PYTHONHOME",
@@ -25,7 +25,7 @@ UNWANTED = (
 
 
 _KEPT = 200
-"""Lines of its output."""
+"""Lines of output that are kept."""
 
 
 class ToolError(Exception):
@@ -38,13 +38,13 @@ class ToolError(Exception):
 
     @property
     def reason(self) -> str:
-        """The last line that speaks of an error, else the last of all."""
+        """Return the last line that mentions an error, else the last line."""
         lines = [line for line in self.output if "error" in line.lower()] or self.output
         return lines[-1].strip() if lines else str(self)
 
 
 def run_streaming(argv: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str]:
-    """Run to the end; its last lines. Raises `ToolError`. Interrupted, it takes the tool down."""
+    """Run to the end and return the last lines. Raises `ToolError`. On an interrupt it ends the tool."""
     env = {key: value for key, value in os.environ.items() if key not in UNWANTED}
     env |= {
         "PYTHONUNBUFFERED": "1",
@@ -67,7 +67,7 @@ def run_streaming(argv: Sequence[str | Path], on_line: Callable[[str], None]) ->
         assert process.stdout is not None
         with process.stdout:
             for line in process.stdout:
-                # A progress bar redraws its line with carriage returns: the last state counts.
+                # A progress bar redraws its line with carriage returns: only the last state counts.
                 text = line.rstrip().rpartition("\r")[2].rstrip()
                 if text:
                     last.append(text)

@@ -1,7 +1,7 @@
-"""Everything that is printed goes through here: tables and lines by a console, single messages by `say`.
+"""Everything printed goes through this module: tables and lines by a console, single messages by `say`.
 
-What comes from a model, a server, a game, a file or the command line can hold escape sequences, which a terminal obeys.
-They are made visible here, once, and nowhere else in the package is a console made or `print` called.
+Text of a model, a server, a game, a file or the command line can hold escape sequences, which a terminal obeys. They
+are made visible only here: no other module makes a console or calls `print`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from rich.text import Text
 from evalharness.base.text import printable
 
 _PIPE_WIDTH = 10_000
-"""Characters a line may have where nobody folds it: a row stays one line for grep, and keeps no padding."""
+"""Characters per line for pipes: a row stays one line for grep, without padding."""
 
 
 class SafeConsole(Console):
-    """Shows text as it is: no escape sequence in it steers the terminal, no `[bold]` in it is markup."""
+    """Shows text literally: escape sequences do not reach the terminal, and `[bold]` is no markup."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        # Everything that rich prints comes out of here as text and style apart: what is styled, or moves the cursor
-        # for a live view, rich adds itself, after.
+        # Everything that rich prints passes here with text and style apart: rich adds styles and the cursor movements
+        # of a live view afterwards.
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -37,12 +37,12 @@ class SafeConsole(Console):
                 yield Segment(printable(segment.text), segment.style)
 
     def on_broken_pipe(self) -> None:
-        """The command line decides what a reader who has had enough means; rich would exit with status 1."""
+        """Leave a closed pipe to the command line; rich would exit with status 1."""
         raise BrokenPipeError
 
 
 class _Trimmed:
-    """A text stream that drops the blanks a table puts at the ends of its lines."""
+    """A text stream that removes trailing blanks of table lines."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -62,7 +62,7 @@ class _Trimmed:
 
 
 def plain_table(*columns: str | Column, gap: int = 1) -> Table:
-    """A table without lines. Of columns that are only named the first names a row, and the others hold numbers, to the
+    """A table without lines. Of columns given by name only, the first holds names; the others hold numbers, aligned
     right."""
     headings = [
         Column(one, justify="right" if number else "left", no_wrap=True) if isinstance(one, str) else one
@@ -72,33 +72,34 @@ def plain_table(*columns: str | Column, gap: int = 1) -> Table:
 
 
 def words(name: str) -> Column:
-    """A column of `plain_table` that holds words, folded where they are too long for a line."""
+    """A column of words for `plain_table`; long words are folded."""
     return Column(name, overflow="fold")
 
 
 def line(text: str, style: str = "") -> Text:
-    """As one line, whatever characters are in it."""
+    """Show any text as one line."""
     return Text(printable(text, single_line=True), style=style)
 
 
 def remark(console: Console, text: str) -> None:
-    """A line that explains what stands above it."""
+    """Print a line that explains the output above it."""
     console.print(line(text, "dim"))
 
 
 def say(text: str, *, stderr: bool = True) -> None:
-    """Print a message: what the command did, or why it could not."""
+    """Print a message: what the command did, or why it failed."""
     print(printable(text), file=sys.stderr if stderr else sys.stdout, flush=True)
 
 
 def console_for(stream: TextIO, *, width: int | None = None) -> Console:
-    """For another stream than those of the process."""
+    """Make a console for a stream other than the process's own."""
     return SafeConsole(file=stream, width=width, highlight=False, markup=False, emoji=False)
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """For results. On a terminal as wide as it is, colours as `NO_COLOR` and `TERM` allow; into a pipe or a file plain
-    text with a line a row, or as wide as `COLUMNS` says. Numbers are not coloured for being numbers."""
+    """Make a console for results. On a terminal it uses the terminal's width and colours as `NO_COLOR` and `TERM`
+    allow. Into a pipe or file it prints plain text, one line per row, or as wide as `COLUMNS` says. Numbers are not
+    coloured."""
     stream = sys.stderr if stderr else sys.stdout
     if stream.isatty():
         return SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -107,23 +108,22 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def complete_lines(words: Callable[[], Sequence[str]]) -> None:
-    """Lines that `input` reads from here on have arrow keys, earlier lines, and the tab key completes them to one of
-    `words()`, where the terminal and readline have them. Give `input` the whole prompt: what stands before it in the
-    line, readline would overwrite."""
+    """Give lines read by `input` arrow keys, history, and completion to `words()` by the tab key, if the terminal and
+    readline have them. Give `input` the whole prompt: readline would overwrite text before it on the line."""
     if not sys.stdin.isatty():
         return
-    found: list[str] = []
+    matches: list[str] = []
 
     def complete(text: str, state: int) -> str | None:
         if state == 0:
-            found[:] = [word for word in words() if word.startswith(text)]
-        return found[state] if state < len(found) else None
+            matches[:] = [word for word in words() if word.startswith(text)]
+        return matches[state] if state < len(matches) else None
 
     with suppress(ImportError):  # Windows has none; lines are then typed without editing
         import readline
 
         readline.set_completer(complete)
         readline.set_completer_delims("")
-        # macOS brings libedit under the same name, which binds keys in other words.
+        # macOS has libedit under the same name, with another syntax for key bindings.
         libedit = "libedit" in (readline.__doc__ or "")
         readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")

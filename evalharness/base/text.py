@@ -1,4 +1,4 @@
-"""Text from a model or a game, made safe to show."""
+"""Make text of a model or a game safe to show."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _DANGEROUS_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def printable(text: str, *, single_line: bool = False) -> str:
-    """`text` with everything that could steer a terminal shown as its code point, `\\x1b` say, and
-    without secrets of this process."""
+    """Return `text` without this process's secrets; characters that could steer a terminal become code points, such as
+    `\\x1b`."""
     text = redact(text)
     harmless = frozenset() if single_line else _HARMLESS
     if all(c in harmless or unicodedata.category(c) not in _DANGEROUS_CATEGORIES for c in text):
@@ -44,7 +44,7 @@ def no_formula(text: str) -> str:
 
 
 def inert(value: Any) -> Any:
-    """A cell of a CSV file: no formula, and what could steer a terminal is shown as its code point."""
+    """Return a safe cell of a CSV file: no formula, and characters that could steer a terminal become code points."""
     return printable(no_formula(value)) if isinstance(value, str) else value
 
 
@@ -52,12 +52,12 @@ _PIECE = re.compile(r"[^\s/_.,:-]*[\s/_.,:-]*")
 
 
 def pieces(text: str) -> list[str]:
-    """What a line is broken between: behind a space, a slash, a dash, a point."""
+    """Split a line at the places where it may be broken: after a space, a slash, a dash, a point."""
     return [piece for piece in _PIECE.findall(text) if piece]
 
 
 def fold(text: str, width: int) -> str:
-    """In lines of at most `width` characters. A piece is cut where it is longer itself, and nowhere else."""
+    """Fold into lines of at most `width` characters. Only a piece longer than a line is cut."""
     lines = [""]
     for piece in pieces(text):
         if len(lines[-1]) + len(piece.rstrip()) > width and lines[-1]:
@@ -75,10 +75,10 @@ _AN = re.compile(r"\ba (?=[aeiou])")
 
 
 def subgoal_words(label: str) -> str:
-    """A subgoal's label for people: some suites write them as patterns over observations, with `\\d+` for the number of
-    a thing, a group for a number that is measured, and lookaheads or `*` for what may stand between."""
+    """Return a subgoal's label for people. Some suites write labels as patterns over observations: `\\d+` for an
+    object's number, a group for a measured number, and lookaheads or `*` for text between."""
     parts = _LOOKAHEAD.findall(label) if label.startswith("^(?=") else [label]
     text = _NUMBER.sub("N", " ".join(parts)).replace(" \\d+", "").replace("\\.", ".")
     text = " ".join(_ANYTHING.sub(" ... ", text).strip("^$ ").removeprefix("...").split())
-    # An observation goes on behind an article.
+    # After an article the observation continues.
     return _AN.sub("an ", text) + (" ..." if text.endswith(" the") else "")

@@ -1,4 +1,4 @@
-"""Long work shown while it goes on: a live view on a terminal, plain lines elsewhere."""
+"""Show the progress of long work: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalharness.base.text import printable
 
 @contextmanager
 def every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
-    """Call `act` from a thread of its own until the context closes, and never after that."""
+    """Call `act` repeatedly from another thread until the context closes, and never after."""
     stop = threading.Event()
 
     def go() -> None:
@@ -33,14 +33,14 @@ def every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
 
 
 _LINE_EVERY = 10.0
-"""Seconds between lines where there is no terminal."""
+"""Seconds between lines without a terminal."""
 _LOOK_EVERY = 0.5
-"""Seconds between looks for a new status there."""
+"""Seconds between checks for a new status without a terminal."""
 
 
 @dataclass
 class _Plain:
-    """Each new status at once, the counts now and then."""
+    """Print each new status at once, the counts at intervals."""
 
     console: Console
     status: Callable[[], str]
@@ -73,7 +73,7 @@ def watching(
     status: Callable[[], str],
     line: Callable[[], str],
 ) -> Iterator[None]:
-    """Show the work until the context closes. `line`: the counts in one line; "" before there is anything to count."""
+    """Show the work until the context closes. `line`: the counts in one line; "" if there is nothing to count yet."""
     if console.is_terminal:
         with Live(console=console, refresh_per_second=4, transient=True, get_renderable=view):
             yield
@@ -87,5 +87,5 @@ def watching(
 
 
 def dim(text: str, style: str = "dim") -> Text:
-    """What a live view says beside its bars; folded at the terminal's width, and never cut."""
+    """Return text beside a live view's bars; folded at the terminal's width, and never cut."""
     return Text(printable(text, single_line=True), style=style)

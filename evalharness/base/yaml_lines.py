@@ -1,4 +1,4 @@
-"""Reading a YAML file that a person wrote; and what is wrong with it in one line: where it is, which key, and what."""
+"""Read a YAML file that a person wrote; report an error in one line: line, key, and problem."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="BaseModel")
 _MISSING, _UNKNOWN = "missing", "extra_forbidden"
 _LARGEST = 4 << 20
-"""Bytes of a file: PyYAML reads some hundred thousand a second."""
+"""Bytes of a file: PyYAML reads some hundred thousand per second."""
 _LONGEST_NAME = 80
 _MOST_VALUES = 100_000
-"""In a file, those of aliases counted each time: a few hundred bytes of nested aliases can be gigabytes."""
+"""Values in a file, counted again for each alias: a few hundred bytes of nested aliases can become gigabytes."""
 
 
 class _BoundedLoader(yaml.SafeLoader):
-    """Within limits, and with one kind of error."""
+    """A loader with limits and a single kind of error."""
 
     def __init__(self, stream: bytes | str) -> None:
         super().__init__(stream)
         self._depth = self._values = 0
         self._values_of: dict[yaml.Node, int] = {}
-        """Nodes that are whole -> values in them."""
+        """Complete nodes -> number of values in them."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -63,7 +63,7 @@ class _BoundedLoader(yaml.SafeLoader):
         except OverflowError:
             problem = "a number that is too large"
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            # PyYAML's own, of what only looks like a date or a number: 2024-99-99
+            # PyYAML's own error for text that only looks like a date or a number: 2024-99-99
             problem = f"no value: {error}" if isinstance(error, ValueError) else f"no value of {node.tag}"
         else:
             return whole_characters(value) if isinstance(value, str) else value
@@ -71,8 +71,8 @@ class _BoundedLoader(yaml.SafeLoader):
 
 
 def parse_yaml(raw: bytes | str) -> Any:
-    """Raises YAMLError, also for what is nested too deep, for aliases that contain themselves or multiply what is
-    there, and for numbers that are not finite."""
+    """Raises YAMLError, also for values nested too deep, for aliases that contain themselves or multiply the content,
+    and for numbers that are not finite."""
     return yaml.load(raw, Loader=_BoundedLoader)
 
 
@@ -82,7 +82,8 @@ def read_yaml(path: Path) -> Any:
 
 
 def load_yaml(path: Path, what: str, missing: str | None = None) -> Any:
-    """The same for a person's file: `what` names it in the UserError, `missing` is its text where there is no file."""
+    """Read a person's file as `read_yaml`: `what` names it in the UserError, `missing` is the message if it does not
+    exist."""
     try:
         return read_yaml(path)
     except FileNotFoundError:
@@ -109,7 +110,7 @@ def load_model(path: Path, kind: type[M], what: str, missing: str | None = None)
 
 
 def syntax_problem(error: Exception) -> str:
-    """Of text that is no YAML, or cannot be read at all."""
+    """Describe an error in text that is no YAML, or cannot be read."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -129,7 +130,7 @@ def syntax_problem(error: Exception) -> str:
 def _value_problems(error: ValidationError, kind: type[BaseModel]) -> str:
     """Of the first values that are not what they should be: `example.steps.0.action: is missing; ...`. An unknown key
     is answered with the nearest of those that may stand there."""
-    found = []
+    problems = []
     for problem in error.errors():
         what = {_MISSING: "is missing", _UNKNOWN: "no such key"}.get(problem["type"], problem["msg"])
         what = what.removeprefix("Value error, ")
@@ -137,12 +138,12 @@ def _value_problems(error: ValidationError, kind: type[BaseModel]) -> str:
             what += nearest(str(problem["loc"][-1]), names)
         words = (name if name.isprintable() else ascii(name) for name in map(str, problem["loc"]))
         place = ".".join(name[:_LONGEST_NAME] for name in words) or "the file"
-        found.append(f"{place}: {what[0].lower()}{what[1:]}")
-    return "; ".join(found[:3]) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+        problems.append(f"{place}: {what[0].lower()}{what[1:]}")
+    return "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")
 
 
 def _keys_at(kind: type[BaseModel], loc: Sequence[int | str]) -> list[str]:
-    """Of the mapping there, as far as the models within `kind` tell."""
+    """Return the keys of the mapping at `loc`, if the models within `kind` define them."""
     for name in loc:
         field = kind.model_fields.get(str(name))
         inner: Any = None if field is None else field.annotation

@@ -1,6 +1,6 @@
-"""The user's data folder: published benchmark files are brought in here, checked by hash, never shipped.
+"""The user's data folder: published benchmark files are imported into it and checked by hash, never shipped.
 
-`<folder>/agentboard/<family folder>/...` is what the environments read (`TextEnv(data=<folder>)`).
+The environments read `<folder>/agentboard/<family folder>/...` (`TextEnv(data=<folder>)`).
 """
 
 from __future__ import annotations

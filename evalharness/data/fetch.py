@@ -1,7 +1,7 @@
-"""Download the published archives, going on where an earlier download was cut off, and import them.
+"""Download the published archives, continue interrupted downloads, and import them.
 
-The publisher states no hash for the archives, so what is checked is every unpacked file; where a table does state
-one, a wrong archive is refused before anything is read from it.
+The publisher states no hash for the archives, so every unpacked file is checked instead. If a table does state a hash,
+a wrong archive is refused before anything is read from it.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from evalharness.data.source import is_archive
 from evalharness.data.table import Download, PublishedFamily, check
 
 Progress = Callable[[Download, int, int | None], None]
-"""(download, bytes so far, bytes in all where the server says)"""
+"""(download, bytes so far, total bytes if the server reports them)"""
 
 STALLED_TRIES = 5
-"""Tries in a row that bring no new byte before giving up."""
+"""Tries in a row without a new byte before giving up."""
 TIMEOUT = 60.0
-"""Seconds without a byte before a connection counts as dead."""
+"""Seconds without a byte until a connection counts as lost."""
 
 
 class _NetworkError(Exception):
-    """The transfer failed in a way that another try may fix."""
+    """The transfer failed; another try may succeed."""
 
 
 def fetch_published(
@@ -41,7 +41,7 @@ def fetch_published(
 ) -> dict[str, FamilyImport]:
     """Download what the families need into `<data>/downloads` and import it. Raises UserError.
 
-    What is complete already is not asked for. A download is removed once every family that uses it is complete.
+    Complete families are skipped. A download is removed once every family that uses it is complete.
     """
     results = {name: FamilyImport(0, check(family, data)) for name, family in families.items()}
     families = {name: family for name, family in families.items() if not results[name].check.ok}
@@ -61,7 +61,7 @@ def fetch_published(
 
 
 def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: float = 1.0) -> None:
-    """Download one file to `target` through `target.part`; what an earlier call got of it is kept and continued."""
+    """Download one file to `target` through `target.part`, and continue an interrupted earlier download."""
     part = target.with_name(target.name + ".part")
     try:
         part.parent.mkdir(parents=True, exist_ok=True)
@@ -84,9 +84,9 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
                         "run: evalharness data import FILE"
                     ) from error
                 time.sleep(retry_wait * 2**stalled)
-        if download.sha256 is not None and (found := sha256_of(part)) != download.sha256:
+        if download.sha256 is not None and (sha256 := sha256_of(part)) != download.sha256:
             raise UserError(
-                f"{download.url} is not the published file: its SHA-256 is {found}, expected {download.sha256}. "
+                f"{download.url} is not the published file: its SHA-256 is {sha256}, expected {download.sha256}. "
                 f"Nothing was imported; to download it again, remove {part}"
             )
         part.replace(target)
@@ -96,14 +96,14 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
 
 
 def _transfer(download: Download, part: Path, progress: Progress) -> None:
-    """One connection's worth of the file, appended to `part`. Raises OSError only for our own disk."""
+    """Append the bytes of one connection to `part`. Raises OSError only for errors of our own disk."""
     request = urllib.request.Request(
-        _mirrored(download.url), headers={"User-Agent": f"evalharness/{__version__}"}
+        _use_mirror(download.url), headers={"User-Agent": f"evalharness/{__version__}"}
     )
     offset = _size(part)
     if offset:
         request.add_header("Range", f"bytes={offset}-")
-        # Should the file have changed meanwhile, the server sends the whole new one (RFC 9110, 13.1.5). A full disk may
+        # If the file has changed meanwhile, the server sends the whole new one (RFC 9110, 13.1.5). A full disk may
         # have left a validator without its text.
         with contextlib.suppress(FileNotFoundError, ValueError):
             request.add_header("If-Range", read_json(_validator_file(part)))
@@ -111,7 +111,7 @@ def _transfer(download: Download, part: Path, progress: Progress) -> None:
         response = urllib.request.urlopen(request, timeout=TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code == 416 and error.headers.get("Content-Range") == f"bytes */{offset}":
-            return  # all of it was there already
+            return  # the download was already complete
         if error.code == 416:
             part.unlink()
             raise _NetworkError("the server's file is another one by now; starting over") from error
@@ -150,7 +150,7 @@ def _validator_file(part: Path) -> Path:
     return part.with_name(part.name + ".validator")
 
 
-def _mirrored(url: str) -> str:
-    """Mirrors of Hugging Face are named by `HF_ENDPOINT`, as its own tools do."""
+def _use_mirror(url: str) -> str:
+    """Replace Hugging Face's address by the mirror in `HF_ENDPOINT`, as its own tools do."""
     mirror = os.environ.get("HF_ENDPOINT")
     return url.replace("https://huggingface.co", mirror.rstrip("/"), 1) if mirror else url

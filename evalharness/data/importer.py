@@ -1,8 +1,8 @@
-"""Bring published files into the data folder from whatever the person has: a folder of any layout, or an archive.
+"""Import published files into the data folder from a folder of any layout, or from an archive.
 
 Files are recognised by the end of their path and checked by hash, so our own layout, the official archive and an
 AgentBoard checkout all work. Each family is assembled in a folder of its own and swapped in by a rename: an
-interrupted import leaves the old state, and the next one goes on with the files that were already copied.
+interrupted import leaves the old state, and the next import continues with the files already copied.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ MAX_BYTES = 2**20
 
 
 def literals_as_json(source: Path, names: Collection[str]) -> bytes:
-    """`{name: value}` of the module-level assignments of `names`, as canonical JSON. Raises UserError."""
+    """Return `{name: value}` of the module-level assignments of `names`, as canonical JSON. Raises UserError."""
     try:
         if source.stat().st_size > MAX_BYTES:
             raise ValueError(f"over {MAX_BYTES} bytes")
-        found = {}
+        literals = {}
         for statement in ast.parse(source.read_bytes()).body:
             if isinstance(statement, ast.Assign):
                 for target in statement.targets:
                     if isinstance(target, ast.Name) and target.id in names:
-                        found[target.id] = ast.literal_eval(statement.value)
-        if missing := sorted(set(names) - set(found)):
+                        literals[target.id] = ast.literal_eval(statement.value)
+        if missing := sorted(set(names) - set(literals)):
             raise ValueError(f"no constant {', '.join(missing)}")
-        return (json.dumps(found, indent=1, sort_keys=True) + "\n").encode()
+        return (json.dumps(literals, indent=1, sort_keys=True) + "\n").encode()
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         raise UserError(
             f"cannot read the constants {', '.join(sorted(names))} from the source: {error}"
@@ -49,10 +49,10 @@ def literals_as_json(source: Path, names: Collection[str]) -> bytes:
 
 @dataclass(frozen=True)
 class FamilyImport:
-    """What an import did for one family, and what is there now."""
+    """The result of an import for one family, and its present state."""
 
     imported: int
-    """Files taken from the source; files that were already right are left alone."""
+    """Files taken from the source; correct files are left alone."""
     check: FamilyCheck
 
 
@@ -61,9 +61,9 @@ def import_published(
 ) -> dict[str, FamilyImport]:
     """Import what `source` (a folder or an archive) holds of `families` into the data folder.
 
-    With `link`, symbolic links into the source are made instead of copies (not for what lies in an archive).
-    A file whose hash differs from the table is imported too and shows as changed in the check: it is the person's
-    own data, but it is not the published data. Raises UserError.
+    With `link`, make symbolic links into the source instead of copies (except for files in an archive). A file whose
+    hash differs from the table is imported too and shown as changed by the check: it is the user's own data, but not
+    the published data. Raises UserError.
     """
     source = source.expanduser()
     if not source.exists():
@@ -93,7 +93,7 @@ def _import(
             stages[name].offer(file, entry)
         if entry.path is not None and is_archive(entry.path):
             archives.append(entry.path)
-    # An archive inside of a folder is opened only where it can be meant, and only while something is missing.
+    # Open an archive inside a folder only if its name fits, and only while files are missing.
     folders = {family.folder for family in families.values()}
     for archive in archives:
         if archive.parent.name in folders or archive.parent == real_path(source):
@@ -119,7 +119,7 @@ def _import(
 
 
 class _PublishedPaths:
-    """Which published file a path in a source is: by the longest known end of the path."""
+    """Map a path in a source to published files, by the longest known end of the path."""
 
     def __init__(self, families: Mapping[str, PublishedFamily]) -> None:
         self.by_tail: dict[str, list[tuple[str, str, str]]] = {}
@@ -135,13 +135,13 @@ class _PublishedPaths:
                     self.by_tail.setdefault(_tail(end), []).append((end, name, file))
 
     def of(self, path: str) -> list[tuple[str, str]]:
-        """(family, file in its folder) pairs that a file of this path can be."""
-        found = {
+        """Return the pairs (family, file in its folder) that fit a file of this path."""
+        pairs = {
             (name, file): None
             for end, name, file in self.by_tail.get(_tail(path), ())
             if path == end or path.endswith("/" + end)
         }
-        return list(found)
+        return list(pairs)
 
 
 def _tail(path: str) -> str:
@@ -158,7 +158,7 @@ class _Stage:
         self.staging = data / ".importing" / family.folder
         self.replaced = data / ".replaced" / family.folder
         if self.replaced.exists() or self.replaced.is_symlink():
-            # A kill between the two renames of `finish`: the new folder counts if it got its name.
+            # Killed between the two renames of `finish`: the new folder counts if it already has its name.
             if self.root.exists():
                 _remove(self.replaced)
             else:
@@ -166,7 +166,7 @@ class _Stage:
         for part in self.staging.rglob("*.part"):
             part.unlink()
         self.good: set[str] = set()
-        """Files that are right, here or staged, and need no better copy."""
+        """Files that are correct, here or staged, and need no better copy."""
         self.taken: set[str] = set()
         for name in family.files:
             if self._right(self.root / name, name):
@@ -187,7 +187,7 @@ class _Stage:
         return labels and self.good.issuperset(self.family.required())
 
     def offer(self, name: str, entry: Entry) -> None:
-        """Take a file unless a right one is there already. Of several wrong ones the first stays."""
+        """Take a file unless a correct one exists. Of several wrong ones the first is kept."""
         if name in self.good:
             return
         target = self.staging / name
@@ -211,7 +211,7 @@ class _Stage:
             self.good.add(name)
 
     def finish(self) -> int:
-        """Swap the assembled folder in. Returns the number of files taken from the source."""
+        """Swap the assembled folder in. Return the number of files taken from the source."""
         if not self.taken:
             _remove(self.staging)
             return 0
@@ -239,14 +239,14 @@ def _remove(path: Path) -> None:
 
 
 def alone_in(folder: Path) -> IO[bytes]:
-    """Until it is closed. Raises UserError where another import into the folder is running."""
+    """Hold a lock until it is closed. Raises UserError if another import into the folder is running."""
     return held(folder / ".lock", f"another import into {folder} is running; wait for it to end")
 
 
 def require_known(
     names: Collection[str], families: Mapping[str, PublishedFamily]
 ) -> dict[str, PublishedFamily]:
-    """The named families, by the harness's name or the data folder's; all of them when none is named."""
+    """Return the named families, by the harness's name or the data folder's; all of them if none is named."""
     if not names:
         return dict(families)
     by_name = {**{family.folder: family for family in families.values()}, **families}

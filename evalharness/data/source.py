@@ -1,8 +1,8 @@
-"""Reading files out of what a person has: a folder, a .tar.gz or a .zip. Nothing is extracted by its own name.
+"""Read files from a folder, a .tar.gz or a .zip. Nothing is extracted under the name that an archive gives.
 
-An archive's member is only offered as (name, bytes); the importer decides from its own table where known files go,
-so a member can neither choose a path nor become a link or a device. Names that try to leave the archive get the
-whole archive refused, because an honest publisher has none.
+An archive's member is only offered as (name, bytes); the importer decides from its own table where known files go, so
+a member can neither choose a path nor become a link or a device. An archive with names that lead outside is refused as
+a whole, because an honest publisher has none.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
 MAX_FILE_BYTES = 32 * 2**20
 """The largest published file has 0.6 MB."""
 MAX_HEADER_BYTES = 2**20
-"""Between two members of a tar; an extended header is read into memory whole, so it must not be a bomb."""
+"""Bytes between two members of a tar: an extended header is read into memory whole, so its size must be limited."""
 MAX_RATIO = 250
-"""Unpacked over packed size. Benchmark archives are between 3 and 20; gzip alone can reach 1,030."""
+"""Unpacked size over packed size. Benchmark archives are between 3 and 20; gzip alone can reach 1,030."""
 MAX_FREE_BYTES = 2**30
 """Archives that unpack to less than this are never refused for their ratio."""
 MAX_ENTRIES = 500_000
@@ -40,17 +40,18 @@ MAX_ENTRIES = 500_000
 
 @dataclass(frozen=True)
 class Entry:
-    """One regular file of a source. Its bytes can be copied once, before the next entry is asked for."""
+    """One regular file of a source. Its bytes can be copied once, before the next entry is requested."""
 
     name: str
     source: Path
-    """The folder or archive it was found in."""
+    """The folder or archive that contains it."""
     opener: Callable[[], IO[bytes]]
     path: Path | None = None
-    """Where it lies on disk; None inside an archive."""
+    """Its path on disk; None inside an archive."""
 
     def copy_to(self, target: Path) -> None:
-        """Write the bytes to a new file. The limit counts what really comes out: a header's size can lie."""
+        """Write the bytes to a new file. The limit counts the bytes actually written: the size in a header may be
+        false."""
         left = MAX_FILE_BYTES
         with target.open("wb") as out, _damage(self.source), self.opener() as file:
             while block := file.read(2**20):
@@ -67,12 +68,12 @@ def is_archive(path: Path) -> bool:
 
 
 def display(name: str) -> str:
-    """A file name that is safe to print: control characters and surrogates escaped, cut at 120 characters."""
+    """Return a file name that is safe to print: control characters and surrogates escaped, cut at 120 characters."""
     return ascii(name[:120])[1:-1]
 
 
 def walk(source: Path, *, skip: Path | None = None) -> Iterator[Entry]:
-    """Every regular file of a folder or an archive; raises UserError for what is damaged or hostile."""
+    """Yield every regular file of a folder or an archive. Raises UserError for a damaged or hostile archive."""
     if source.is_dir():
         yield from _walk_folder(real_path(source), skip)
     elif not is_archive(source):
@@ -84,7 +85,7 @@ def walk(source: Path, *, skip: Path | None = None) -> Iterator[Entry]:
 
 @contextmanager
 def _damage(archive: Path) -> Iterator[None]:
-    """Turn what the archive modules raise on damaged input into one clear line."""
+    """Turn the exceptions of archive modules on damaged input into one clear line."""
     try:
         yield
     except (
@@ -96,24 +97,24 @@ def _damage(archive: Path) -> Iterator[None]:
         EOFError,
         ValueError,
     ) as error:
-        raise _damaged(archive, error) from error
+        raise _damage_error(archive, error) from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise _damaged(archive, error) from error  # what bz2 says of damage
+        raise _damage_error(archive, error) from error  # the exceptions of bz2 on damage
     except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted member
         raise UserError(
             f"{archive} cannot be read ({error}); unpack it yourself and import the folder"
         ) from error
 
 
-def _damaged(archive: Path, error: Exception) -> UserError:
+def _damage_error(archive: Path, error: Exception) -> UserError:
     return UserError(f"{archive} is damaged or not an archive ({error}); get it again")
 
 
 def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
-    # The folder's own name is part of each name, so that `import .../babyai` finds babyai/test.jsonl. Links to
-    # folders are followed, since a checkout often has `data` linked to a larger disk.
+    # Each name begins with the folder's own name, so that `import .../babyai` finds babyai/test.jsonl. Links to
+    # folders are followed, since a checkout often links `data` to a larger disk.
     seen: set[tuple[int, int]] = set()
     count = 0
     for parent, folders, files in os.walk(folder, followlinks=True):
@@ -142,7 +143,7 @@ def _check_name(name: str, archive: Path) -> None:
 
 
 class _Metered:
-    """A decompressed stream that stops a bomb: `budget` bytes until the next header, `total` bytes in all."""
+    """A decompressed stream with limits against bombs: `budget` bytes until the next header, `total` bytes in all."""
 
     def __init__(self, raw: IO[bytes], archive: Path) -> None:
         self.raw = raw
@@ -160,7 +161,7 @@ class _Metered:
 
 
 def _walk_tar(path: Path) -> Iterator[Entry]:
-    # A stream, not random access: one pass over the 1.4 GB official archive, nothing but one header in memory.
+    # Read as a stream: one pass over the 1.4 GB official archive, with only one header in memory.
     packed = path.name.lower().endswith("gz")
     with open_file(path) as file, gzip.open(file) if packed else file as raw:
         stream = _Metered(raw, path)  # type: ignore[arg-type]

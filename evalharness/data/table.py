@@ -22,23 +22,23 @@ TABLE = "published.json"
 
 
 class Download(BaseModel):
-    """One file to fetch. An archive is unpacked afterwards; what it held is checked file by file."""
+    """One file to download. An archive is unpacked afterwards, and its files are checked one by one."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     url: str
     save_as: str = Field(alias="as")
-    """Path below the download folder; for a single file it ends like the path of the file in the data folder."""
+    """Path below the download folder; for a single file it ends like the file's path in the data folder."""
     sha256: str | None = None
-    """None where the publisher gives none: then only the unpacked files are checked."""
+    """None if the publisher gives none: then only the unpacked files are checked."""
     size: str | None = None
-    """Size to tell the person before the download starts, for example `1.4 GB`."""
+    """Size shown before the download starts, for example `1.4 GB`."""
 
 
 class Tasks(BaseModel):
     model_config = ConfigDict(extra="forbid")
     count: int
     any_of: list[str]
-    """Label files, one task a line; one of them is enough."""
+    """Label files, one task per line; one of them is enough."""
 
 
 class Literals(BaseModel):
@@ -46,7 +46,7 @@ class Literals(BaseModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     found_in: str = Field(alias="from")
-    """How the Python file's path ends."""
+    """The end of the Python file's path."""
     names: list[str]
 
 
@@ -57,7 +57,7 @@ class PublishedFamily(BaseModel):
     family: str
     """The harness's name, `sciworld`."""
     source: Path
-    """The file that says the rest."""
+    """The `published.json` that was read."""
     folder: str
     """The folder below `agentboard/`, `scienceworld`."""
     tasks: Tasks
@@ -65,12 +65,12 @@ class PublishedFamily(BaseModel):
     """Path prefix in the folder -> another path prefix under which publishers ship the same files."""
     downloads: tuple[Download, ...] = ()
     literals: dict[str, Literals] = {}
-    """Files made from a publisher's source code. Not required: the label files say the same where they are whole."""
+    """Files made from a publisher's source code. Not required: complete label files hold the same."""
     files: dict[str, str | None]
-    """Path in the folder (posix) -> SHA-256, or None where no published hash is known."""
+    """Path in the folder (posix) -> SHA-256, or None if no published hash is known."""
 
     def required(self) -> list[str]:
-        """Every file but the label files, of which any one is enough, and what comes from source code."""
+        """Return every file except the label files, of which one is enough, and the files from source code."""
         return [name for name in self.files if name not in self.tasks.any_of and name not in self.literals]
 
     def root(self, data: Path) -> Path:
@@ -78,15 +78,15 @@ class PublishedFamily(BaseModel):
 
 
 def family_folders() -> dict[str, Path]:
-    """Family -> folder of its code, which is not imported; sorted."""
+    """Map each family to the folder of its code, without importing it; sorted."""
     points = sorted(entry_points(group="evalharness.environments"), key=lambda point: point.name)
-    found = ((point.name, find_spec(point.module)) for point in points)
-    return {name: Path(module.origin).parent for name, module in found if module and module.origin}
+    modules = ((point.name, find_spec(point.module)) for point in points)
+    return {name: Path(module.origin).parent for name, module in modules if module and module.origin}
 
 
 @cache
 def published() -> dict[str, PublishedFamily]:
-    """Every family that has published files, by name, sorted."""
+    """Return every family with published files, by name, sorted."""
     tables = {family: folder / TABLE for family, folder in family_folders().items()}
     return {
         family: PublishedFamily(family=family, source=path, **json.loads(path.read_bytes()))
@@ -106,15 +106,15 @@ class FamilyCheck:
     folder: Path
     state: State
     tasks: int | None
-    """Lines of the label file; None where there is none."""
+    """Lines of the label file; None if there is none."""
     expected_tasks: int
     files: int
-    """How many of the table's files are there."""
+    """Number of the table's files that exist."""
     expected_files: int
     changed: tuple[str, ...]
     missing: tuple[str, ...]
     unverified: tuple[str, ...]
-    """Present files for which no published hash is known."""
+    """Existing files without a known published hash."""
 
     @property
     def ok(self) -> bool:
@@ -125,7 +125,7 @@ class FamilyCheck:
 
 
 def count_tasks(labels: Path) -> int:
-    """Non-empty lines: label files hold one JSON object a line."""
+    """Count non-empty lines: label files hold one JSON object per line."""
     with open_file(labels) as file:
         return sum(1 for line in file if line.strip())
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.envs.base import EnvSpec
 from evalharness.paper import plots
 from evalharness.paper.exhibit import Entry, Exhibit, Filled, Given
@@ -45,7 +45,7 @@ def label_of(entry: Entry, run: ScoredRun) -> str:
 
 def _means(entry: Entry) -> list[tuple[str, ScoredRun]]:
     """(label, run); of a study of training the mean over seeds, under each perturbation."""
-    by_words = grouped((run.perturbation, run) for run in entry.runs)
+    by_words = group_by_key((run.perturbation, run) for run in entry.runs)
     joined = [join_trainings(runs) for runs in by_words.values()]
     if found := [run for run in joined if run is not None]:
         return [(entry.label, run) for run in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.results.deviations import deviations
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.scored_run import ScoredRun
@@ -53,7 +53,7 @@ def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) 
 
 def _labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
     """`official`; `official, ours for Jericho`."""
-    whose = grouped((label, titles.get(family, family)) for family, label in labels.items())
+    whose = group_by_key((label, titles.get(family, family)) for family, label in labels.items())
     if len(whose) == 1:
         return next(iter(whose))
     parts = [f"{label} for {', '.join(names)}" for label, names in whose.items() if label != "official"]

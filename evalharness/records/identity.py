@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalharness.base.redaction import redacted
+from evalharness.base.redaction import redact_data
 
 ANSWERED_BY = "answered_by"
 SOURCE = (ANSWERED_BY, "system_fingerprint", "weight_version")
@@ -28,12 +28,12 @@ _LONGEST = 300
 
 def digest(identity: Mapping[str, Any]) -> str:
     """SHA-256 of the whole identity, as it is written: without secrets."""
-    return hashlib.sha256(json.dumps(redacted(identity), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(redact_data(identity), sort_keys=True).encode()).hexdigest()
 
 
 def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Why a run of identity `earlier` cannot go on as `now`, a readable line each; none where it can."""
-    now = redacted(now)
+    now = redact_data(now)
     before, now = _with_more_samples(earlier, now), with_words_of(earlier, now)
     options = differences(_as_options(before), _as_options(now))
     # Other tasks follow from other options.

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from evalharness.base.settings import quoted
+from evalharness.base.settings import escape_variables
 from evalharness.config import OPTIONS, SAMPLING, PolicyConfig
 
 CONFIG = "config.yaml"
@@ -35,7 +35,7 @@ def resolved(options: Mapping[str, Any], policy: PolicyConfig) -> str:
     data["tasks"] = data["tasks"].split(",")
     if data["protocol"]:  # else it would say which agent plays
         data["agent"] = data["agent"] or data["action_interface"]
-    kept = {key: quoted(value) for key, value in data.items() if not _is_unset(key, value)}
+    kept = {key: escape_variables(value) for key, value in data.items() if not _is_unset(key, value)}
     return _HEAD + yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=100)
 
 

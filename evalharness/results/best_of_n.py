@@ -12,7 +12,7 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.results.comparison import require_comparable
 from evalharness.results.curves import best_of_k
 from evalharness.results.score import HELD_OUT, MEASURES
@@ -117,7 +117,7 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
         raise UserError(
             f"no task in {samples.folder} has all its {n} samples yet; the same command continues"
         )
-    groups = grouped((task.family, task) for task in tasks if task.greedy_progress is not None)
+    groups = group_by_key((task.family, task) for task in tasks if task.greedy_progress is not None)
     families = [_family(family, [listed]) for family, listed in sorted(groups.items())]
     sizes = samples.manifest.held_out
     if sizes and all(len(groups.get(family, ())) == size for family, size in sizes.items()):

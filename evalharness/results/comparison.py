@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.results.difference import (
     SAME,
     Difference,
@@ -181,7 +181,7 @@ def require_comparable(runs: list[ScoredRun]) -> None:
 def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
     """Family -> the tasks that both have played. Raises UserError where one is not the same task, or there is none."""
     both = [(baseline.tasks[task_id], run.tasks[task_id]) for task_id in common_tasks(baseline, run)]
-    pairs = grouped((pair[0].family, pair) for pair in both)
+    pairs = group_by_key((pair[0].family, pair) for pair in both)
     if not pairs:
         raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
     return pairs
@@ -250,7 +250,7 @@ def subset_pairs(
         for task_id in subset
     ):
         return None
-    return list(grouped((found[task_id][0].family, found[task_id]) for task_id in subset).values())
+    return list(group_by_key((found[task_id][0].family, found[task_id]) for task_id in subset).values())
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from evalharness import stats
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
 from evalharness.results.scored_run import TaskScore
 
@@ -204,7 +204,7 @@ def adjusted(comparisons: Sequence[Sequence[Difference]]) -> list[list[Differenc
     def group(d: Difference, head: str) -> str:
         return d.measure if d.family == head else "families"
 
-    groups = grouped(
+    groups = group_by_key(
         (group(d, head), d.p) for tests, head in zip(comparisons, heads, strict=True) for d in tests
     )
     holm = {name: iter(stats.holm(ps)) for name, ps in groups.items()}

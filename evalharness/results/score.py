@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any
 
 from evalharness import stats
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.records.summary import (
     Estimate,
     FamilyScore,
@@ -137,7 +137,7 @@ def _rates(episodes: Sequence[EpisodeScore]) -> Rates:
 
 def _attempts(episodes: Sequence[EpisodeScore], of: str) -> list[list[float]]:
     """The values of each task's attempts."""
-    return list(grouped((e.task_id, float(getattr(e, of))) for e in episodes).values())
+    return list(group_by_key((e.task_id, float(getattr(e, of))) for e in episodes).values())
 
 
 def _task_means(episodes: Sequence[EpisodeScore], of: str) -> list[float]:
@@ -197,7 +197,7 @@ def family_score(episodes: Sequence[EpisodeScore]) -> FamilyScore:
 
 def kind_scores(episodes: Iterable[EpisodeScore]) -> dict[str, KindScore]:
     """The rates of each kind of task of a family, by name."""
-    kinds = grouped((episode.kind, episode) for episode in episodes)
+    kinds = group_by_key((episode.kind, episode) for episode in episodes)
     return {
         kind: KindScore(
             n=len(_task_kinds(listed)),
@@ -266,7 +266,7 @@ def held_out_estimate(
 ) -> Estimate | None:
     """Of the whole held-out score, from every attempt at every task of `subset` (task id -> how many it stands for,
     family by family in the order of difficulty); None before all are there."""
-    attempts = grouped((e.task_id, e) for episodes in by_family.values() for e in episodes)
+    attempts = group_by_key((e.task_id, e) for episodes in by_family.values() for e in episodes)
     if not subset or any(len(attempts.get(task_id, ())) < samples for task_id in subset):
         return None
     of, found = sum(subset.values()), dict[str, Any]()
@@ -311,4 +311,4 @@ def _share(part: Played) -> str:
 def group_by_family(episodes: Iterable[EpisodeScore]) -> dict[str, list[EpisodeScore]]:
     """Families sorted by name, episodes by task and sample: no sum depends on the order in which they finished."""
     ordered = sorted(episodes, key=lambda e: (e.family, e.task_id, e.sample))
-    return grouped((episode.family, episode) for episode in ordered)
+    return group_by_key((episode.family, episode) for episode in ordered)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evalharness.base.errors import UserError
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.records.manifest import Identity, Manifest
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.records.summary import HeldOut
@@ -150,7 +150,7 @@ class ScoredRun:
                     "progress": tuple(s.progress for s in group),
                 },
             )
-            for task_id, group in grouped((score.task_id, score) for score in self.scores).items()
+            for task_id, group in group_by_key((score.task_id, score) for score in self.scores).items()
         }
 
     @cached_property
@@ -166,7 +166,7 @@ class ScoredRun:
     @cached_property
     def family_tasks(self) -> Mapping[str, list[TaskScore]]:
         """Family -> its tasks, sorted."""
-        return grouped((task.family, task) for task in self.tasks.values())
+        return group_by_key((task.family, task) for task in self.tasks.values())
 
 
 def load_scored_run(folder: Path) -> ScoredRun:

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import DamageWarning
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.base.reading import read_bytes, read_object, sha256_of
 from evalharness.envs.base import MAX_TURNS
 from evalharness.records.cost import Cost, CostPart, Prices, Tokens
@@ -54,7 +54,7 @@ def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) 
     """None before the first episode, or if the protocol has none. Samples of a game are averaged first."""
     if not scores or protocol.score == "none":
         return None
-    games = grouped((score.task_id, float(getattr(score, protocol.score))) for score in scores)
+    games = group_by_key((score.task_id, float(getattr(score, protocol.score))) for score in scores)
     values = [fmean(tries) for tries in games.values()]
     rate = fmean(values)
     number: dict[str, Any] = {

@@ -1,1 +1,1 @@
-"""Which tasks there are: selection, open suites."""
+"""Suites of tasks: selection of tasks, open suites."""

@@ -1,5 +1,5 @@
-"""Drawing a run's tasks from a suite that is larger than a run: how many, with which seed; or a few that stand for the
-whole held-out score. Pure."""
+"""Draw a run's tasks from a suite that is larger than a run: number and seed; or a subset that represents the whole
+held-out score. Pure."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from evalharness.envs.base import Draw, EnvSpec, Suite, Task
 ALL = "all"
 
 
-def the_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None) -> Draw | None:
-    """What is drawn from a suite of the family; None where all of it is played.
+def find_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None) -> Draw | None:
+    """Return the draw from a suite of the family; None if the whole suite is played.
 
-    `questions`: how many instead of the family's own number, or `all`. Suite seed 0 is the family's own seed.
+    `questions`: a number that replaces the family's own, or `all`. Suite seed 0 is the family's own seed.
     """
     own = spec.own.draw.get(suite)
     if own is None or questions == ALL:
@@ -27,24 +27,24 @@ def the_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None
 
 
 def expected_tasks(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None) -> int:
-    """How many tasks a run over the whole family plays."""
-    draw = the_draw(spec, suite, suite_seed, questions)
+    """Return how many tasks a run over the whole family plays."""
+    draw = find_draw(spec, suite, suite_seed, questions)
     return spec.suites.expected[suite] if draw is None else min(draw.tasks, spec.suites.expected[suite])
 
 
 def draw_facts(
     specs: Mapping[str, EnvSpec], suite: Suite, suite_seed: int, questions: str | None
 ) -> dict[str, dict[str, Any]]:
-    """Family -> number and seed of its draw, for the manifest; families that draw nothing are not in it."""
-    draws = {family: the_draw(spec, suite, suite_seed, questions) for family, spec in specs.items()}
+    """Map families to the number and seed of their draw, for the manifest; families without a draw are left out."""
+    draws = {family: find_draw(spec, suite, suite_seed, questions) for family, spec in specs.items()}
     return {family: asdict(draw) for family, draw in draws.items() if draw is not None}
 
 
 def spread_sample(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
-    """`count` of a family's tasks, each kind with its share of them, in the order of the table.
+    """Draw `count` of a family's tasks, in proportion to its kinds, in the order of the table.
 
-    A larger sample of the same seed holds the smaller one: tasks are lined up so that every kind comes evenly, and the
-    first `count` of the line are taken.
+    A larger sample of the same seed contains the smaller one: tasks are ordered so that kinds are evenly spread, and
+    the first `count` are taken.
     """
     rng = random.Random(f"{seed}/{tasks[0].family}" if tasks else "")
     kinds: dict[str, list[Task]] = {}
@@ -59,7 +59,7 @@ def spread_sample(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
 
 
 def draw_tasks(tasks: Sequence[Task], draw: Draw | None) -> list[Task]:
-    """The drawn tasks in the order of the table."""
+    """Return the drawn tasks in the order of the table."""
     if draw is None or draw.tasks >= len(tasks):
         return list(tasks)
     chosen = random.Random(draw.seed).sample(range(len(tasks)), draw.tasks)
@@ -67,7 +67,7 @@ def draw_tasks(tasks: Sequence[Task], draw: Draw | None) -> list[Task]:
 
 
 _LEAST = 3
-"""Tasks of a family in a subset: its spread has to be seen."""
+"""Smallest number of tasks per family in a subset: their spread must be measurable."""
 
 
 def subset_of(
@@ -87,14 +87,14 @@ def subset_of(
         raise UserError(
             f"--subset {count}: give {least} to {total - 1} of the {total} tasks of the held-out score"
         )
-    found: dict[str, int] = {}
+    subset: dict[str, int] = {}
     for family, share in _shares(sizes, count).items():
         line = sorted(families[family], key=lambda task: (difficulty(task), task.kind, task.id))
         cuts = [round(place * len(line) / share) for place in range(share + 1)]
         stretches = [line[first:end] for first, end in pairwise(cuts)]
         for task, stretch in zip(_one_of_each(stretches), stretches, strict=True):
-            found[task.id] = len(stretch)
-    return found
+            subset[task.id] = len(stretch)
+    return subset
 
 
 _NO_TASK = 1e6
@@ -121,7 +121,7 @@ def _one_of_each(stretches: Sequence[Sequence[Task]]) -> list[Task]:
 
 
 def _shares(sizes: Mapping[str, int], count: int) -> dict[str, int]:
-    """Family -> its tasks, `count` in all."""
+    """Map each family to its number of tasks, `count` in all."""
     total = sum(sizes.values())
     exact = {family: count * size / total for family, size in sizes.items()}
     shares = {family: min(sizes[family], max(_LEAST, int(exact[family]))) for family in sizes}

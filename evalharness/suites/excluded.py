@@ -1,5 +1,5 @@
-"""Tasks that must not be trained on: suite seed 0 and the published suite, other suite seeds that the user names, and
-whatever is the same up to renaming. Training data and served tasks are checked here."""
+"""Tasks that must not be trained on: suite seed 0, the published suite, other suite seeds that the user names, and any
+task that equals one of these up to renaming. Training data and served tasks are checked here."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ PUBLISHED = "published suite"
 
 @dataclass
 class Excluded:
-    """What a family's tasks are compared with. Counts what was refused."""
+    """The tasks that a family's tasks are compared with. Counts refused tasks."""
 
     hashes: dict[str, str]
-    """Content hash -> the suite that it is of."""
+    """Content hash -> the task's suite."""
     forms: dict[str, str]
     compared: dict[str, Any]
     """Suite -> how it was compared, for the manifest."""
     spec: EnvSpec
     refused: Counter[str] = field(default_factory=Counter)
     taken: set[str] = field(default_factory=set)
-    """Forms of the tasks that were let through: nothing is used twice under two seeds."""
+    """Forms of the accepted tasks: no task is used twice under two seeds."""
 
     def reason(self, content_hash: str | None, forms: Iterable[str]) -> str | None:
-        """The suite that a task is of, or one that is the same up to renaming; None where it is of none."""
-        found = self.hashes.get(content_hash or "")
-        return found or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
+        """Return the suite of the task, or of a task that is the same up to renaming; None if there is none."""
+        suite = self.hashes.get(content_hash or "")
+        return suite or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
 
     def why_not(self, task: Task) -> str | None:
-        """The reason why a task is refused, counted; None when it may be used, and is then taken."""
+        """Return the reason why a task is refused, and count it; or None, and mark the task as taken."""
         known = set(task_forms(self.spec, task))
         reason = self.reason(task.content_hash, known)
         if reason is None and known & self.taken:
@@ -50,14 +50,14 @@ class Excluded:
         return None
 
 
-def excluded(
+def load_excluded(
     spec: EnvSpec, data: Path | None, seeds: Sequence[int] = (), *, evaluated: bool = False
 ) -> Excluded:
-    """The tasks of suite seed 0 and of the published suite as far as they are at hand (`evaluated`: these may be used),
-    and those of the open suites of `seeds`.
+    """Collect the tasks of suite seed 0 and of the published suite, if available (`evaluated`: these may be used), and
+    of the open suites of `seeds`.
 
-    Without the published data its tasks are known by what the environment itself keeps of them. A suite of `seeds`
-    that was never made is made now, which is reported and can take minutes. Raises UserError.
+    Without the published data its tasks are known by the hashes in the environment itself. Missing suites of
+    `seeds` are made now, which is reported and can take minutes. Raises UserError.
     """
     hashes: dict[str, str] = {}
     forms: dict[str, str] = {}
@@ -82,7 +82,7 @@ def excluded(
         published: int | None = None
         for suite in sorted(spec.suites.expected.keys() - {"open"} - spec.suites.whole):
             with contextlib.suppress(MissingDataError, InvalidTaskError, KeyError, ValueError):
-                # An engine's own words for the same tasks add none to the number.
+                # An engine's other wording of the same tasks does not add to their number.
                 published = max(
                     published or 0, add(spec.suites.load_tasks(suite, data, FROZEN_SEED), PUBLISHED)
                 )
@@ -90,7 +90,7 @@ def excluded(
     if spec.suites.expected.get("open"):
         for seed in sorted({*seeds} | (set() if evaluated else {FROZEN_SEED})):
             name = f"suite seed {seed}"
-            frozen = seed == FROZEN_SEED  # these are known without being made and checked
+            frozen = seed == FROZEN_SEED  # suite seed 0 is known without making and checking it
             tasks = (
                 spec.suites.load_tasks("open", None, seed)
                 if frozen
@@ -101,8 +101,8 @@ def excluded(
 
 
 def task_forms(spec: EnvSpec, task: Task) -> list[str]:
-    """What a task is known by again: digests, of which equal tasks share one. A published task can lack what a form of
-    its family is made of; its content is compared all the same."""
+    """Return digests that identify a task: equal tasks share one. A published task can lack the data for a form of its
+    family; its content is compared all the same."""
     try:
         own = spec.suites.forms(task)
     except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):

@@ -1,8 +1,8 @@
-"""Open suites: generated from a seed, proven by replay, frozen in one file a family.
+"""Open suites: generated from a seed, proven by replay, frozen in one file per family.
 
-The suite of seed 0 is part of the package: the families know its tasks, `open_proofs.csv` holds their content hashes
+The suite of seed 0 is part of the package: the families contain its tasks, and `open_proofs.csv` their content hashes
 and proofs. A suite of any other seed is kept in the user's folder, tasks and proofs, and is never generated twice.
-Everything written here is a function of (family, seed) alone, so that two machines write the same bytes.
+Every file depends on (family, seed) alone, so two machines write the same bytes.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 FROZEN_SEED = 0
-"""The suite in the repository."""
+"""Seed of the suite in the repository."""
 
 
 @dataclass(frozen=True)
 class Proof:
-    """That a task can be solved: the plan of its oracle, played to success and full progress."""
+    """Proof that a task can be solved: its oracle's plan was played to success and full progress."""
 
     plan_turns: int
     plan_sha256: str
-    """Of the plan's actions, one a line."""
+    """Hash of the plan's actions, one per line."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Proven:
 
 
 class UnprovenTaskError(Exception):
-    """A generated task does not keep what the suite promises; the generator is at fault."""
+    """A generated task breaks a promise of the suite; the generator is at fault."""
 
 
 def plan_hash(plan: Sequence[str]) -> str:
@@ -73,15 +73,15 @@ def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof
 
 
 def generate(spec: EnvSpec, suite_seed: int) -> Iterable[Task]:
-    """The tasks of a family as its generator finds them, frozen tables left aside."""
+    """Yield a family's tasks from its generator, without the frozen tables."""
     suites = spec.suites
     return suites.generate(suite_seed) if suites.generate else suites.load_tasks("open", None, suite_seed)
 
 
 def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = lambda _: None) -> list[Proven]:
-    """Generate and prove a family's suite. `on_task` hears of each task as it is done.
+    """Generate and prove a family's suite. `on_task` is called with each finished task.
 
-    Raises UnprovenTaskError, also when the number of tasks is not the expected one.
+    Raises UnprovenTaskError, also if the number of tasks is wrong.
     """
     environment = spec.make(None)
     rows: list[Proven] = []
@@ -100,7 +100,7 @@ def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = la
 
 
 def suite_folder(suite_seed: int) -> Path:
-    """Where the files of an open suite lie: `suites/open-N` in the user's data folder."""
+    """Return the folder of an open suite: `suites/open-N` in the user's data folder."""
     return home_folder() / "suites" / f"open-{suite_seed}"
 
 
@@ -109,14 +109,14 @@ def suite_file(family: str, suite_seed: int, folder: Path | None = None) -> Path
 
 
 def suite_command(suite_seed: int, family: str | None = None) -> str:
-    """The command that makes and freezes a suite, or a family of it."""
+    """Return the command that makes and freezes a suite, or one family of it."""
     return f"evalharness data suite build --suite-seed {suite_seed}" + (
         f" --tasks {family}" if family else ""
     )
 
 
 def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
-    """A head with the content hash of all tasks, then a line a task."""
+    """Return the file's text: a head with the content hash of all tasks, then one line per task."""
     head = {
         "schema": SCHEMA,
         "suite": "open",
@@ -133,7 +133,7 @@ def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
 
 
 def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path | None = None) -> Path:
-    """Write the file at once or not at all."""
+    """Write the file as a whole or not at all."""
     path = suite_file(spec.family, suite_seed, folder)
     with system_errors(f"cannot write the suite to {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -142,7 +142,8 @@ def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path 
 
 
 def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> list[Proven] | None:
-    """A family's frozen suite of another seed than 0, checked against its content hash; None when it is not there."""
+    """Read a family's frozen suite of a seed other than 0, checked against its content hash; None if it does not
+    exist."""
     path = suite_file(spec.family, suite_seed, folder)
     again = f"make it again: {suite_command(suite_seed, spec.family)} --force"
     try:
@@ -187,7 +188,7 @@ class FrozenTask:
 
 @cache
 def frozen_proofs() -> Mapping[str, FrozenTask]:
-    """Task id -> content hash and proof, of suite seed 0."""
+    """Map the task ids of suite seed 0 to content hash and proof."""
     with (ranges_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
         return {
             row["task_id"]: FrozenTask(row["task_hash"], Proof(int(row["plan_turns"]), row["plan_sha256"]))
@@ -196,12 +197,12 @@ def frozen_proofs() -> Mapping[str, FrozenTask]:
 
 
 def frozen_proofs_of(family: str) -> Mapping[str, FrozenTask]:
-    """Empty for a family that is not in the package."""
+    """Return a family's frozen proofs; empty for a family outside the package."""
     return {task_id: row for task_id, row in frozen_proofs().items() if task_id.startswith(f"{family}/")}
 
 
 def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
-    """The table that `frozen_proofs` reads, sorted by task."""
+    """Write the table that `frozen_proofs` reads, sorted by task."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(_COLUMNS)
@@ -213,7 +214,7 @@ def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
 
 
 def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
-    """Raises UserError when tasks of suite seed 0 are not those that were frozen. A family of others is not known."""
+    """Raises UserError if tasks of suite seed 0 differ from the frozen ones. Passes families of other packages."""
     known = frozen_proofs_of(spec.family)
     if known and [(task.id, task.content_hash) for task in tasks] != [
         (task_id, row.task_hash) for task_id, row in known.items()
@@ -224,7 +225,8 @@ def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
 
 
 def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[str]:
-    """Where a new build differs from what is frozen: ids of tasks, sorted. Raises UserError when nothing is frozen."""
+    """Return the sorted ids of tasks that differ between a new build and the frozen suite. Raises UserError if nothing
+    is frozen."""
     if suite_seed == FROZEN_SEED:
         frozen = frozen_proofs_of(spec.family)
     else:
@@ -242,8 +244,7 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
 
 
 def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
-    """A family's tasks of an open suite, with its seed. One that is not frozen yet is built now, which `making`
-    reports.
+    """Load a family's tasks of an open suite. If the suite is not frozen yet, build it and report that by `making`.
 
     Raises UserError and InvalidTaskError.
     """

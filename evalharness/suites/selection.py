@@ -1,4 +1,4 @@
-"""Which tasks a run plays: suites, families, ranges."""
+"""Selection of a run's tasks: suites, families, ranges."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import EnvSpec, MissingDataError, Suite, Task
-from evalharness.suites.draws import draw_tasks, spread_sample, the_draw
+from evalharness.suites.draws import draw_tasks, find_draw, spread_sample
 from evalharness.suites.open import FROZEN_SEED, frozen_proofs_of, load_open, read_frozen, suite_command
 
 
 def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
-    """Every suite that an installed family has, sorted."""
+    """Return every suite of the installed families, sorted."""
     return sorted({suite for spec in specs.values() for suite in spec.suites.expected})
 
 
@@ -26,24 +26,24 @@ def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
 
 
 def families_of_all(specs: Mapping[str, EnvSpec], suite: Suite) -> list[str]:
-    """The families that `all` means in a suite: those that say so, or every one that has the suite where none does."""
+    """Return the families that `all` means in a suite: those that declare it, or all with this suite if none does."""
     having = [family for family, spec in specs.items() if suite in spec.suites.expected]
     return [family for family in having if specs[family].own.in_all] or having
 
 
 _LOG = logging.getLogger("evalharness")
-"""Shown on standard error by the command line."""
+"""The command line shows it on standard error."""
 
 
 def _positions(family: str, text: str, size: int) -> list[int]:
-    """Positions that `text` names: `7`, `0-9`, `50-`."""
-    found = re.fullmatch(r"(\d{1,9})(-?)(\d{0,9})", text)
-    if found is None or (found[3] and not found[2]):
+    """Return the positions in `text`: `7`, `0-9`, `50-`."""
+    match = re.fullmatch(r"(\d{1,9})(-?)(\d{0,9})", text)
+    if match is None or (match[3] and not match[2]):
         raise UserError(
             f"{family}:{text} is no range of tasks; write {family}:7, {family}:0-9 or {family}:50-"
         )
-    low = int(found[1])
-    high = int(found[3]) if found[3] else (size - 1 if found[2] else low)
+    low = int(match[1])
+    high = int(match[3]) if match[3] else (size - 1 if match[2] else low)
     if low > high or high >= size:
         raise UserError(f"{family}:{text} is not within the tasks of {family}, which are 0-{size - 1}")
     return list(range(low, high + 1))
@@ -52,10 +52,10 @@ def _positions(family: str, text: str, size: int) -> list[int]:
 _FIELDS = ("kind", "difficulty")
 
 
-def _matching(family: str, conditions: str, tasks: Sequence[Task]) -> list[int]:
-    """Positions of the tasks that `kind=KIND` and `difficulty=LEVEL` hold for; with colons between several, all of
-    them. `*` in a kind stands for anything."""
-    found = list(range(len(tasks)))
+def _filter_positions(family: str, conditions: str, tasks: Sequence[Task]) -> list[int]:
+    """Return the positions of the tasks that fulfil `kind=KIND` and `difficulty=LEVEL`; colons join several
+    conditions. `*` in a kind matches anything."""
+    positions = list(range(len(tasks)))
     for condition in conditions.split(":"):
         name, _, wanted = condition.partition("=")
         if name not in _FIELDS or not wanted:
@@ -65,8 +65,10 @@ def _matching(family: str, conditions: str, tasks: Sequence[Task]) -> list[int]:
             if family == "all":
                 return []
             raise UserError(f"{family} has no task of {name} {wanted!r}{nearest(wanted, known)}")
-        found = [position for position in found if fnmatchcase(getattr(tasks[position], name), wanted)]
-    return found
+        positions = [
+            position for position in positions if fnmatchcase(getattr(tasks[position], name), wanted)
+        ]
+    return positions
 
 
 _MOST_SEEDS = 10_000
@@ -76,10 +78,10 @@ def parse_seeds(option: str, text: str) -> list[int]:
     """`1-4,9` -> 1, 2, 3, 4, 9. Raises UserError."""
     seeds: list[int] = []
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        if found is None:
+        match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
+        if match is None:
             raise UserError(f"{option} {text!r}: give seeds as in 1-4,9")
-        first, last = int(found[1]), int(found[2] or found[1])
+        first, last = int(match[1]), int(match[2] or match[1])
         if last < first or last - first >= _MOST_SEEDS:
             raise UserError(f"{option} {text!r}: {part.strip()} is no range of seeds")
         seeds += range(first, last + 1)
@@ -87,10 +89,10 @@ def parse_seeds(option: str, text: str) -> list[int]:
 
 
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """All tasks of a family. Raises UserError with the command that fixes it when data is missing.
+    """Return all tasks of a family. If data is missing, raises UserError with the command that gets it.
 
-    An open suite of a seed not used before is generated, proven and frozen, which can take minutes and is reported on
-    standard error.
+    An open suite of a new seed is generated, proven and frozen, which can take minutes and is reported on standard
+    error.
     """
     if suite not in spec.suites.expected:
         raise UserError(
@@ -107,7 +109,7 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if suite == "open":
             raise
-        # The files were checked when they were imported; an environment need not check them again.
+        # The files were checked at import, so an environment does not check them again.
         raise UserError(
             f"{spec.title}: the data in {data} is not as it was imported ({type(error).__name__}: {error}); see: "
             "evalharness data verify"
@@ -115,11 +117,11 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
 
 
 class NotMadeError(UserError):
-    """An open suite is not on this machine, and is not made unasked."""
+    """An open suite does not exist on this machine, and was not requested."""
 
 
 def tasks_at_hand(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """As `family_tasks`, but an open suite that was never made here stays so. Raises NotMadeError."""
+    """Return `family_tasks`, but never make an open suite. Raises NotMadeError."""
     is_made = suite != "open" or suite_seed == FROZEN_SEED or spec.suites.generate is None
     if not is_made and read_frozen(spec, suite_seed) is None:
         raise NotMadeError(
@@ -130,11 +132,11 @@ def tasks_at_hand(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: in
 
 
 Load = Callable[[EnvSpec, Suite, Path | None, int], list[Task]]
-"""All tasks of a family: `family_tasks`, or what stands for it."""
+"""All tasks of a family: `family_tasks`, or a replacement."""
 
 
 def count_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> int:
-    """How many tasks `family_tasks` would give; those of the frozen open suite are not made for it.
+    """Return the number of tasks of `family_tasks`, without making those of the frozen open suite.
 
     Raises UserError as `family_tasks` does.
     """
@@ -154,12 +156,12 @@ def select(
     draw: int | None = None,
     load: Load = family_tasks,
 ) -> list[Task]:
-    """The tasks that `selection` names: a comma list of `all`, families, `family:range`, `family:kind=...`,
+    """Return the tasks that `selection` names: a comma list of `all`, families, `family:range`, `family:kind=...`,
     `all:difficulty=...` and task ids.
 
-    In the order of the families' names and of their tables, each task once. `limit` keeps the first N of each
-    family's selection, `draw` N that `suite_seed` draws, spread over kinds. Where a family draws from its suite
-    (`the_draw`), the family and ranges mean what was drawn; a task id means any task. `load` gives a family's tasks.
+    They are in the order of the families' names and tables, each task once. `limit` keeps the first N of each family's
+    selection; `draw` takes N by `suite_seed`, spread over kinds. If a family draws from its suite (`find_draw`), the
+    family and ranges refer to the drawn tasks; a task id can name any task. `load` returns a family's tasks.
     """
     require_suite(specs, suite)
     if questions is not None and not any(suite in spec.own.draw for spec in specs.values()):
@@ -179,7 +181,7 @@ def select(
         if family not in tables:
             tables[family] = whole = load(specs[family], suite, data, suite_seed)
             positions = {task.id: position for position, task in enumerate(whole)}
-            draw = the_draw(specs[family], suite, suite_seed, questions)
+            draw = find_draw(specs[family], suite, suite_seed, questions)
             drawn[family] = [positions[task.id] for task in draw_tasks(whole, draw)]
         return tables[family]
 
@@ -197,7 +199,7 @@ def select(
             for each in several:
                 whole = table(each)
                 own = [whole[position] for position in drawn[each]]
-                matching = _matching(family, conditions, own)
+                matching = _filter_positions(family, conditions, own)
                 if matching:
                     chosen.setdefault(each, set()).update(drawn[each][position] for position in matching)
         elif "/" in item:

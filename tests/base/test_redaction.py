@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from evalharness.base.paths import write_whole
-from evalharness.base.redaction import know, know_url, know_words, redact, redacted
+from evalharness.base.redaction import know, know_url, know_words, redact, redact_data
 from evalharness.cli import main
 from evalharness.records.identity import changes, digest
 from evalharness.records.lines import LineFile
@@ -44,7 +44,7 @@ def test_a_secret_is_found_however_it_is_spelled() -> None:
     know(KEY)
     know_url("http://user:p%40ssword@host/v1")
     said = [KEY, json.dumps(KEY), quote(KEY), "dXNlcjpwQHNzd29yZA==", "p%40ssword p@ssword"]
-    assert redacted(said) == ["(secret)", '"(secret)"', "(secret)", "(secret)", "(secret) (secret)"]
+    assert redact_data(said) == ["(secret)", '"(secret)"', "(secret)", "(secret)", "(secret) (secret)"]
 
 
 def test_a_run_whose_identity_held_a_secret_goes_on_with_another_one() -> None:
@@ -52,7 +52,7 @@ def test_a_run_whose_identity_held_a_secret_goes_on_with_another_one() -> None:
     know_words("agent --key second-secret")
     first, second = ({"config": {"agent_command": f"agent --key {n}-secret"}} for n in ("first", "second"))
     assert digest(first) == digest(second)
-    assert changes(redacted(first), second) == []
+    assert changes(redact_data(first), second) == []
 
 
 async def _repeats_the_header(request: web.Request) -> web.StreamResponse:

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from evalharness.base.settings import quoted
+from evalharness.base.settings import escape_variables
 from evalharness.base.yaml_lines import read_yaml, syntax_problem
 from evalharness.checks.verify.findings import Finding, same
 from evalharness.config import EXTERNAL, OPTIONS, SAMPLING, is_scripted
@@ -98,14 +98,14 @@ def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
     first = said.get("model")
     first = str(first[0] if isinstance(first, list) and first else first)
     model = "endpoint" if first.startswith(("http://", "https://")) else first
-    if model != quoted(str(config.get("model"))):
+    if model != escape_variables(str(config.get("model"))):
         findings.append(Finding("option", f"{CONFIG}, model", "another one", config.get("model"), model))
     for name in _ALWAYS if is_scripted(str(config.get("model"))) else dict.fromkeys((*_ALWAYS, *_OF_MODELS)):
         default = MAX_TURNS if name == "max_turns" else OPTIONS[name].default
         recorded = config.get(name, default)
         if name not in said and recorded is None:
             continue  # not set, or left to the model
-        if not same(quoted(recorded), found := said.get(name, default)):
+        if not same(escape_variables(recorded), found := said.get(name, default)):
             findings.append(Finding("option", f"{CONFIG}, {name}", "another one", recorded, found))
     return findings
 

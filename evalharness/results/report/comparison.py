@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.comparison import Comparison
 from evalharness.results.difference import SIGNIFICANT, Difference, headline
@@ -63,7 +63,7 @@ def _table(comparison: Comparison, titles: Mapping[str, str]) -> Table:
 def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
     """`babyai/agentboard: 003 007 012`, a line for each family and suite."""
     parts = (task_id.rpartition("/") for task_id in task_ids)
-    for prefix, indices in grouped((prefix, index) for prefix, _, index in parts).items():
+    for prefix, indices in group_by_key((prefix, index) for prefix, _, index in parts).items():
         yield f"{prefix}: {' '.join(indices)}"
 
 

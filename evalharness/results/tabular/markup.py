@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.base.text import printable
 from evalharness.results.tabular.table import Column, Row, Table
 
@@ -82,7 +82,7 @@ def latex(table: Table) -> str:
     else:
         names = [latex_text(table.first or "Method"), *(latex_text(_capital(c.name)) for c in table.columns)]
     lines.append(" & ".join(names) + r" \\")
-    for group, rows in grouped((row.group, row) for row in table.rows).items():
+    for group, rows in group_by_key((row.group, row) for row in table.rows).items():
         lines.append("\\midrule")
         if group:
             lines.append(f"\\multicolumn{{{1 + len(table.columns)}}}{{c}}{{{latex_text(group)}}} \\\\")

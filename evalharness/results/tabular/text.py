@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from evalharness.base.grouping import grouped
+from evalharness.base.grouping import group_by_key
 from evalharness.base.terminal import console_for, line, remark
 from evalharness.base.text import printable
 from evalharness.results.tabular.table import EMPTY, Cell, Column, Row, Table
@@ -83,7 +83,7 @@ def _drawn(table: Table, mode: Mode) -> Drawn:
         drawn.add_column(Text(heading), justify="right", no_wrap=True)
     cells = dict(zip(map(id, table.rows), lines, strict=True))
     all_ours = all(row.ours for row in table.rows)
-    for group, rows in grouped((row.group, row) for row in table.rows).items():
+    for group, rows in group_by_key((row.group, row) for row in table.rows).items():
         if group:
             drawn.add_row(line(group, "dim"))
         for row in rows:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Suite, Task
-from evalharness.suites.excluded import PUBLISHED, Excluded, excluded
+from evalharness.suites.excluded import PUBLISHED, Excluded, load_excluded
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.selection import family_tasks
 
@@ -126,7 +126,7 @@ def load_table(wanted: RequestedTasks, data: Path | None, note: Note) -> TaskTab
     # Make only the suites that were asked for.
     splits: dict[str, list[ServedTask]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
     for spec in wanted.families:
-        barred = None if evaluated else excluded(spec, data)
+        barred = None if evaluated else load_excluded(spec, data)
         published = {} if barred is None else barred.compared.get(PUBLISHED, {})
         if published and published["tasks"] is None and not published["forms_kept"]:
             note(

@@ -14,7 +14,7 @@ from typing import Any
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
 from evalharness.envs.base import InvalidTaskError, Task
-from evalharness.suites.excluded import PUBLISHED, Excluded, excluded, task_forms
+from evalharness.suites.excluded import PUBLISHED, Excluded, load_excluded, task_forms
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.selection import NotMadeError, tasks_at_hand
 from evalharness.training.datasets.conversation import Conversation
@@ -82,7 +82,7 @@ class Exclusion:
         if family not in self._families:
             spec = specs().get(family)
             self._families[family] = (
-                None if spec is None else excluded(spec, self.data, self.seeds, evaluated=self.evaluated)
+                None if spec is None else load_excluded(spec, self.data, self.seeds, evaluated=self.evaluated)
             )
         return self._families[family]
 

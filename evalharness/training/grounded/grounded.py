@@ -23,7 +23,7 @@ from evalharness.models.base import Environment
 from evalharness.protocol.drawn import draw_name, fixed_name, surface_named
 from evalharness.protocol.perturb import RANDOM, PlayedSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.suites.excluded import excluded
+from evalharness.suites.excluded import load_excluded
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.conversation import Conversation, manifest_path, read_manifest, write_data
 from evalharness.training.grounded.draft import ErrorPlan, NoTrajectoryError
@@ -147,7 +147,7 @@ class _Family(FamilyMaking):
         super().__init__(making, spec, count, data, workers, fixed_name(order.perturb))
         self.order = order
         self.per_task = order.per_task or self.world.per_task
-        self.excluded = excluded(spec, data, order.exclude_suite_seeds)
+        self.excluded = load_excluded(spec, data, order.exclude_suite_seeds)
         self.source = TaskSource(
             spec,
             order.suite_seed,

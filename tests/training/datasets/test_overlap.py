@@ -12,7 +12,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.envs.base import Task, TaskSuites
-from evalharness.suites.excluded import EVALUATED, PUBLISHED, excluded
+from evalharness.suites.excluded import EVALUATED, PUBLISHED, load_excluded
 from evalharness.training.grounded.grounded import Order, check
 
 SEED = 100
@@ -35,7 +35,7 @@ def test_suite_seed_0_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_a_task_of_suite_seed_0_under_another_number_is_refused(clean_home: Path, family: str) -> None:
     spec = specs()[family]
-    found = excluded(spec, None)
+    found = load_excluded(spec, None)
     for task in spec.suites.load_tasks("open", None, 0)[:3]:
         disguised = replace(task, index=990, id=f"{family}/open/990", difficulty="hard")
         assert disguised.content_hash != task.content_hash
@@ -45,7 +45,7 @@ def test_a_task_of_suite_seed_0_under_another_number_is_refused(clean_home: Path
 
 def test_a_household_with_other_numbers_is_the_same_task(clean_home: Path) -> None:
     spec = specs()["alfworld"]
-    found = excluded(spec, None)
+    found = load_excluded(spec, None)
     task = spec.suites.load_tasks("open", None, 0)[0]
     text = json.dumps(dict(task.payload))
     thing = f"{task.payload['object']} 1"
@@ -56,7 +56,7 @@ def test_a_household_with_other_numbers_is_the_same_task(clean_home: Path) -> No
 
 def test_nothing_is_taken_twice(clean_home: Path) -> None:
     spec = specs()["pddl"]
-    found = excluded(spec, None)
+    found = load_excluded(spec, None)
     assert spec.suites.generate is not None
     task = next(iter(spec.suites.generate(SEED)))
     assert found.why_not(task) is None
@@ -66,7 +66,7 @@ def test_nothing_is_taken_twice(clean_home: Path) -> None:
 def test_a_published_suite_of_any_name_is_compared() -> None:
     task = Task("pddl/other/000", "pddl", "other", 0, "g", "easy", "k")
     spec = replace(specs()["pddl"], suites=TaskSuites({"other": 1}, lambda suite, data, seed: [task]))
-    found = excluded(spec, None)
+    found = load_excluded(spec, None)
     assert found.why_not(replace(task, id="pddl/open/001", suite="open", index=1)) == PUBLISHED
     assert found.compared[PUBLISHED]["tasks"] == 1
 
@@ -74,7 +74,7 @@ def test_a_published_suite_of_any_name_is_compared() -> None:
 @pytest.mark.data
 def test_a_published_task_is_refused(published_data: Path, family: str) -> None:
     spec = specs()[family]
-    found = excluded(spec, published_data)
+    found = load_excluded(spec, published_data)
     task = spec.suites.load_tasks("agentboard", published_data, 0)[1]
     assert found.why_not(replace(task, suite="open", id=f"{family}/open/001")) == PUBLISHED
     assert found.compared[PUBLISHED]["tasks"] == spec.suites.expected["agentboard"]
@@ -86,7 +86,7 @@ def test_a_suite_of_all_that_a_simulator_has_is_not_kept_away_from() -> None:
     spec = specs()["sciworld"]
     assert spec.suites.whole == {"agentgym"}
     assert spec.suites.generate_kinds is not None
-    known = excluded(spec, None)
+    known = load_excluded(spec, None)
     assert [known.why_not(task) for task in spec.suites.generate_kinds(100, ["find-non-living-thing"])] == [
         None
     ] * 3
