@@ -1,7 +1,6 @@
-"""The environments. gymnasium knows each of them once this package and gymnasium are imported, in either order.
+"""The environments. Each is registered with gymnasium once this package and gymnasium are imported, in either order.
 
-import gymnasium
-env = gymnasium.make("evalharness.envs:evalharness/BabyAI-v0")
+import gymnasium env = gymnasium.make("evalharness.envs:evalharness/BabyAI-v0")
 """
 
 from __future__ import annotations
@@ -19,29 +18,29 @@ _loading = False
 
 @cache
 def specs() -> dict[str, EnvSpec]:
-    """Every installed environment by family name, sorted; third-party packages join by entry point."""
+    """Return every installed environment by family name, sorted; other packages add theirs by entry point."""
     global _loading
-    found: dict[str, EnvSpec] = {}
+    by_family: dict[str, EnvSpec] = {}
     _loading = True
     try:
         for point in entry_points(group="evalharness.environments"):
             spec = point.load()
             if not isinstance(spec, EnvSpec):
                 raise TypeError(f"entry point {point.value!r} is not an EnvSpec")
-            found[spec.family] = spec
+            by_family[spec.family] = spec
     finally:
         _loading = False
     if "gymnasium" in sys.modules:
-        register(found.values())
-    return dict(sorted(found.items()))
+        register(by_family.values())
+    return dict(sorted(by_family.items()))
 
 
 def _gymnasium_is_there() -> None:
     if not _loading:
-        # AttributeError: an environment's own module has just imported it, and its SPEC is not there yet. The next
-        # call of `specs` registers, as where they are being loaded.
+        # AttributeError: an environment's own module is still being imported, so its SPEC does not exist yet. The next
+        # call of `specs` registers it.
         with suppress(AttributeError):
-            register(specs().values())  # those that are known already, too
+            register(specs().values())  # including those registered before
 
 
 once_imported("gymnasium", _gymnasium_is_there)

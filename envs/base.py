@@ -1,4 +1,4 @@
-"""The environment contract: everything the harness knows of an environment is named in this file."""
+"""The interface of environments: everything that the harness knows of an environment is named in this file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """gymnasium and numpy take a third of a second, which who only reads tasks or scores does not wait for."""
+    """Import TextEnv on first use: gymnasium and numpy take a third of a second, which tasks and scores do not need."""
     if name in ("AnyText", "TextEnv"):
         import gymnasium  # noqa: F401  (first: it registers environments, whose modules may import this class)
 
@@ -47,34 +47,34 @@ def __getattr__(name: str) -> Any:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Other words for the same meanings. Only data: the harness carries it out (`evalharness.protocol.perturb`)."""
+    """Other words for the same meanings, as data; `evalharness.protocol.perturb` applies it."""
 
     description: str
-    """One line: what is changed."""
+    """One line: what the perturbation changes."""
     actions: Mapping[str, str] = field(default_factory=dict)
-    """Action name -> its new template, with the slots of the canonical one."""
+    """Action name -> its new template, with the canonical template's slots."""
     prose: Mapping[str, str] = field(default_factory=dict)
-    """What the prompt's prose says about those actions -> what it says instead."""
+    """Text of the prompt about those actions -> its replacement."""
     join_numbers: bool = False
-    """`cup 1` becomes `cup1` wherever a name is shown or typed."""
+    """`cup 1` becomes `cup1` in all texts and actions."""
     upper_case: bool = False
-    """The words of every action (not the names in it) are written in capitals."""
+    """The words of every action (not the names in it) are in capitals."""
     reverse_actions: bool = False
-    """Actions are listed in the opposite order, in the prompt and by the environment; the one for help stays last."""
+    """Actions are listed in reverse order, in the prompt and by the environment; the help action stays last."""
     listed: Sequence[str] = ()
-    """Names of all actions, in the order in which the prompt and the environment list them instead."""
+    """Names of all actions in the order for lists in the prompt and by the environment."""
     reorder_instruction: bool = False
-    """The format rules come before the instruction, and each bulleted list of rules starts from its end."""
+    """The format rules come before the instruction, and each bulleted list of rules is reversed."""
     drop_format_rules: bool = False
-    """The emphasised format rules are left out of the prompt."""
+    """The prompt omits the emphasised format rules."""
     source: str = "ours"
-    """Who made it, for people to read."""
+    """Its author, for people."""
     published: bool = False
-    """Part of a published study: what a sweep is over by default, where a family has any."""
+    """Part of a published study: a sweep plays these by default, if a family has any."""
     recalled: bool = False
-    """Published, but its wording is from memory: no source at hand has it, only the numbers of its columns."""
+    """Published, but with a wording from memory: our sources have only the numbers of its columns."""
     in_first_average: bool = False
-    """One of those that the first version of its paper averages over; the last version averages over all columns."""
+    """Included in the average of the paper's first version; the last version averages over all columns."""
 
 
 GENERAL: Mapping[str, Perturbation] = {
@@ -85,54 +85,54 @@ GENERAL: Mapping[str, Perturbation] = {
     ),
     "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
 }
-"""Those that say nothing of one environment."""
+"""Perturbations that apply to every environment."""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """Where and how an environment words actions beyond its templates, and how those words may be changed."""
+    """An environment's wording of actions beyond its templates, and the possible changes to it."""
 
     perturbations: Mapping[str, Perturbation] = field(default_factory=dict)
     mentions: Mapping[str, str] = field(default_factory=dict)
-    """Prose that a perturbation replaces -> the action that it speaks of: both are reworded together, or neither."""
+    """Prose that a perturbation replaces -> the action that it mentions: both are reworded together, or neither."""
     listing: str = ""
-    """How an observation begins that lists the valid actions; they follow, separated by commas."""
+    """The beginning of an observation that lists the valid actions, separated by commas."""
     quoted: str = ""
     """Regular expression for an observation that repeats an action; its group `action` is that action."""
     also: Mapping[str, str] = field(default_factory=dict)
-    """Action name -> regular expression for other wordings that the environment takes for this action. With a named
-    group for each slot, such a wording can be reworded where the environment shows it. Case never matters."""
+    """Action name -> regular expression for other accepted wordings of this action. With a named group for each slot,
+    such a wording can be reworded in the environment's texts. Case never matters."""
     numbered: str = ""
-    """Regular expression for the words that go before a number in a numbered name."""
+    """Regular expression for the words before the number in a numbered name."""
     case_matters: bool = False
-    """The environment takes its actions in their own case only."""
+    """The environment accepts actions in their own case only."""
     unread_from: str = ""
-    """Regular expression for where the environment stops to read an action. Outer white space and final periods are
-    left to the environment in any case: it forgives them, or refuses them, under a perturbation as without one."""
+    """Regular expression for the point where the environment stops reading an action. Outer white space and final
+    periods are always passed to the environment, which ignores or refuses them."""
 
 
 @dataclass(frozen=True)
 class ScoreNames:
-    """What a family's own field calls the two rates, and further figures of an episode that it asks for."""
+    """A family's own names of the two rates, and further figures of an episode."""
 
     success: str = "success"
     progress: str = "progress"
     figures: Mapping[str, str] = field(default_factory=dict)
-    """Key in `Info.figures` -> what tables call it. Fractions 0..1 of an episode; shown as means, in percent."""
+    """Key in `Info.figures` -> its name in tables. Fractions 0..1 of an episode; shown as means, in percent."""
 
 
 @dataclass(frozen=True)
 class Draw:
-    """How many tasks of a suite a run plays, where the suite is larger than that."""
+    """The number of a suite's tasks that a run plays, if the suite is larger."""
 
     tasks: int
     seed: int
-    """Of `random.Random`, where the user names no suite seed."""
+    """Seed of `random.Random` without a suite seed from the user."""
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """Published results of a family that is not in the main table."""
+    """Published results of a family outside the main table."""
 
     name: str
     """The table's file, `results/published/<name>.csv`; its column `method` names the rows."""
@@ -140,70 +140,71 @@ class PublishedTable:
     columns: Mapping[str, str]
     """`success` and `progress` -> column, in percent."""
     note: str = ""
-    """What has to be known to read the rows beside others."""
+    """Facts needed to compare the rows with others."""
     other_suites: tuple[str, ...] = ()
-    """Suites of the same tasks that may stand beside the rows, too."""
+    """Other suites of the same tasks that are comparable with the rows."""
 
 
 ImportProgress = Callable[[str, int, int | None], None]
-"""(what is being done, how far, of how many where that is known)"""
+"""(current step, progress, total if known)"""
 
 
 @dataclass(frozen=True)
 class TaskSuites:
-    """Which tasks a family has, and where they come from."""
+    """A family's tasks and their sources."""
 
     expected: Mapping[str, int]
-    """Number of tasks of the whole family per suite; a suite that is not in it is none of the family's."""
+    """Number of the family's tasks per suite; other suites do not belong to the family."""
     load_tasks: Callable[[Suite, Path | None, int], list[Task]]
     """(suite, data folder, suite seed) -> all tasks in order; raises MissingDataError."""
     generate: Callable[[int], Iterable[Task]] | None = None
-    """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
-    the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
+    """(suite seed) -> the open suite's tasks from the generator, without stored files. With it the harness proves and
+    freezes suites of other seeds; without it they come from `load_tasks` each time."""
     generate_kinds: Callable[[int, Collection[str]], Iterable[Task]] | None = None
-    """(suite seed, kinds): the suite's tasks of these kinds alone, where all of them take minutes."""
+    """(suite seed, kinds) -> only the suite's tasks of these kinds, if all of them take minutes."""
     whole: frozenset[str] = frozenset()
-    """Suites of every task that the simulator has: training data cannot keep away from them."""
+    """Suites that contain every task of the simulator: training data cannot avoid them."""
     open_version: int = 1
-    """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
-    earlier version is made again."""
+    """Version of the open suite, for every seed: raised if its tasks or their scoring change, so that suites frozen by
+    an earlier version are rebuilt."""
     own_words: Callable[[Task], Task] | None = None
-    """A task of any suite as its engine words and scores it; None: no task has such words."""
+    """Returns a task of any suite in its engine's own words and scoring; None: the family has no such version."""
     forms: Callable[[Task], list[str]] = content_form
-    """Digests; two tasks that share one are the same task up to renaming. Training data and served tasks are kept apart
-    from evaluated ones by them."""
+    """Digests; two tasks that share one are the same task up to renaming. They keep training data and served tasks
+    apart from evaluated ones."""
     published_forms: Callable[[], Iterable[str]] = tuple
-    """Forms of the published tasks, as far as they are known without their data."""
+    """Forms of the published tasks that are known without their data."""
     evaluated_names: Callable[[], Iterable[str]] = tuple
-    """Parts of paths and names by which texts of others name published tasks and the splits they are from."""
+    """Parts of paths and names that identify published tasks and their splits in other people's texts."""
     few_tasks: Mapping[str, int] = field(default_factory=dict)
-    """Kind -> how many different tasks of it there are for the open suites of all seeds, where these are few: two seeds
-    other than 0 can share some. For people to read."""
+    """Kind -> number of different tasks for the open suites of all seeds, if small: two seeds other than 0 can share
+    some. For people."""
 
 
 @dataclass(frozen=True)
 class Actions:
-    """What can be done in an environment, and in which words."""
+    """The actions of an environment and their wording."""
 
     templates: Mapping[str, str]
-    """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    """Action name -> canonical template, `take: "take {object} from {receptacle}"`, in the prompt's order.
+    """
     help_action: str | None = None
-    """The name in `templates` of the action that lists the valid actions; None where there is none."""
+    """The name in `templates` of the action that lists the valid actions; None if there is none."""
     wording: Wording = field(default_factory=Wording)
-    """What perturbations need to know, and which there are."""
+    """The facts that perturbations need, and the environment's own perturbations."""
 
     @property
     def help(self) -> str | None:
-        """The template of the action that lists the valid actions."""
+        """Return the template of the action that lists the valid actions."""
         return None if self.help_action is None else self.templates[self.help_action]
 
 
 @dataclass(frozen=True)
 class WorkerNeeds:
-    """How many environments one process holds, and how long a call may take."""
+    """The number of environments per process, and the time limits of calls."""
 
     envs_per_worker: int = 1
-    """How many environments may share one worker process (1 where each is heavy)."""
+    """Environments that may share one worker process (1 for heavy ones)."""
     step_timeout: float = 60.0
     """Seconds after which a step counts as hung."""
     reset_timeout: float = 180.0
@@ -214,28 +215,28 @@ class WorkerNeeds:
 
 @dataclass(frozen=True)
 class OwnBenchmark:
-    """What a family has that is a benchmark by itself, such as HotpotQA: rules, scores, published rows and data of its
-    own. The families of the main table leave all of it as it is."""
+    """The rules, scores, published rows and data of a family that is its own benchmark, such as HotpotQA. The families
+    of the main table use only the defaults."""
 
     in_all: bool = True
-    """Whether `--tasks all` means this family too."""
+    """Whether `--tasks all` includes this family."""
     max_turns: int = MAX_TURNS
-    """Turns of its episodes where the user names no limit; 30 at most."""
+    """Turns of its episodes without a limit from the user; 30 at most."""
     draw: Mapping[str, Draw] = field(default_factory=dict)
-    """Suite -> what is drawn from it, where a run does not play all of it."""
+    """Suite -> the draw from it, if a run does not play all of it."""
     scores: ScoreNames = field(default_factory=ScoreNames)
     published: PublishedTable | None = None
-    """A table of the leaderboard of its own."""
+    """The family's own leaderboard table."""
     provenance: Callable[[Suite, Path | None, int], Mapping[str, Any]] | None = None
-    """(suite, data folder, suite seed) -> what a run's manifest says of the data behind the tasks."""
+    """(suite, data folder, suite seed) -> facts about the tasks' data for a run's manifest."""
     import_data: Callable[[Path, Path, ImportProgress], Sequence[str]] | None = None
-    """(the user's file, data folder, progress) -> what was done, a line each; for `evalharness data import FAMILY
+    """(the user's file, data folder, progress) -> what was done, one line each; for `evalharness data import FAMILY
     FILE`. Raises ImportRefusedError."""
 
 
 @dataclass(frozen=True)
 class StockEngine:
-    """The engine that others made, where the family's own one is ours (`--engine stock`): the same games, slower."""
+    """The original engine, if the family's default engine is ours (`--engine stock`): the same games, slower."""
 
     make: Callable[[Path | None], TextEnv]
     packages: tuple[str, ...]
@@ -245,16 +246,16 @@ class StockEngine:
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """What an environment's folder registers under the entry point group `evalharness.environments`."""
+    """The object that an environment's folder registers under the entry point group `evalharness.environments`."""
 
     family: str
     """Short lower-case name, also the prompt file's name: `prompts/<family>.yaml`."""
     title: str
-    """The name a person reads: `BabyAI`."""
+    """The name for people: `BabyAI`."""
     gym_id: str
     """`evalharness/BabyAI-v0`."""
     make: Callable[[Path | None], TextEnv]
-    """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
+    """(data folder) -> a new environment; heavy imports happen here, not in the module of the SPEC."""
     suites: TaskSuites
     actions: Actions
     worker: WorkerNeeds = field(default_factory=WorkerNeeds)
@@ -263,23 +264,23 @@ class EnvSpec:
     short_title: str = ""
     """At most four characters for narrow columns; by default the first four of the title."""
     packages: tuple[str, ...] = ()
-    """Distributions on whose version its behaviour depends; a run's manifest records them."""
+    """Distributions whose version affects its behaviour; a run's manifest records them."""
     prompt_file: Path | None = None
-    """For an environment outside this repository: where its prompt file is. Default: `prompts/<family>.yaml`."""
+    """Prompt file of an environment outside this repository. Default: `prompts/<family>.yaml`."""
     place: Callable[[str, str], str | None] | None = None
-    """(valid action in lower case, '' for the start; its observation) -> where the agent is then, None where these do
-    not tell. Only for the analysis of behaviour; without it the family has no figures about places."""
+    """(valid action in lower case, '' for the start; its observation) -> the agent's place, None if unknown. Only for
+    the analysis of behaviour; without it the family has no figures about places."""
     picture: Callable[[TextEnv], str] | None = None
     """(environment after a reset or a step) -> its world as an SVG document (`evalharness.envs.picture`), for the
-    report. Without it `room` or `place` gives a map of the places walked."""
+    report. Without it the report draws a map from `room` or `place`."""
     room: Callable[[TextEnv], str] | None = None
-    """(environment after a reset or a step) -> where the agent is, empty where it is not known: for the map, where
-    `place` cannot find it in texts."""
+    """(environment after a reset or a step) -> the agent's place, empty if unknown: for the map, if `place` cannot
+    read it from texts."""
     own: OwnBenchmark = field(default_factory=OwnBenchmark)
     stock: StockEngine | None = None
-    """None: the family's simulator is the stock one already."""
+    """None: the family's simulator is already the stock one."""
     engine: Literal["ours", "stock"] = "ours"
-    """What `make` gives, for a family that has both."""
+    """The engine that `make` uses, if the family has both."""
 
     def on_stock_engine(self) -> EnvSpec:
         """Raises UserError if the engine is not installed."""
@@ -306,7 +307,7 @@ class EnvSpec:
 
 
 def lazily(target: str) -> Callable[..., Any]:
-    """The function or class `module:name`, imported when it is called: who only reads tasks does not wait for it."""
+    """Return a function that imports `module:name` when it is called: reading tasks need not wait for it."""
     return partial(_call, target)
 
 

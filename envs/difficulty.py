@@ -1,4 +1,4 @@
-"""How hard an open task is: how much search its plan stands for."""
+"""The difficulty of an open task: the amount of search behind its plan."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from evalharness.envs.base import Difficulty
 
 
 def search_bits(choices: Iterable[int]) -> float:
-    """Bits that single out a plan among all the ways to act: the sum of log2(valid actions) over its turns.
+    """Return the bits that select a plan among all ways to act: the sum of log2(valid actions) over its turns.
 
-    Grows with the length of the plan and with the branching on its way. A policy that picks uniformly among the
-    valid actions follows this very plan with probability 2 ** -bits.
+    It grows with the length of the plan and with the branching along it. A policy that picks uniformly among the valid
+    actions follows this plan with probability 2 ** -bits.
     """
     return sum(log2(number) for number in choices)
 
 
 def difficulty(bits: float, hard_from: float) -> Difficulty:
-    """Each family has its own `hard_from`: families differ more in branching than tasks of one do."""
+    """Return the difficulty. Each family has its own `hard_from`: branching differs more between families than within
+    one."""
     return "hard" if bits >= hard_from else "easy"

@@ -1,5 +1,5 @@
-"""What is kept of suite seed 0 beside a generator that takes seconds to minutes: a JSON object a line, so that a change
-of the suite can be read. Whether these are the tasks that were proven, `evalharness.suites.open` tells by their hashes.
+"""Stored tasks of suite seed 0, because generators take seconds to minutes: one JSON object per line, so that diffs
+are readable. `evalharness.suites.open` checks by hashes that these are the proven tasks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def read_table(file: Path) -> list[dict[str, Any]]:
 
 
 def write_table(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """At once, when all are there; says each on standard error, since finding them can take minutes."""
+    """Write all rows at once at the end; report each on standard error, since generating them can take minutes."""
     lines = []
     for row in rows:
         lines.append(json.dumps(row) + "\n")
@@ -31,5 +31,5 @@ def write_table(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
 
 @cache
 def frozen_tasks(file: Path) -> tuple[Task, ...]:
-    """The tasks that a table holds, read once a process."""
+    """Return the tasks of a table, read once per process."""
     return tuple(map(Task.from_json, read_table(file)))

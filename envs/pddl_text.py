@@ -1,4 +1,4 @@
-"""PDDL text as nested lists of words: what the readers of two families share."""
+"""PDDL text as nested lists of words, for the readers of two families."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ Tree: TypeAlias = "str | list[Tree]"
 
 ROOT_TYPE = "object"
 
-# White space and parentheses separate, as in Fast Downward. It matters: ALFWorld's domain writes `(?l - location, ?r -
-# receptacle)`, whose first type is thus called `location,`; nothing is of that type, so an object that is not held can
-# never be examined. And a variable starts a token of its own: the published barman domain says "?l - level?l1 - level".
+# White space and parentheses separate, as in Fast Downward. This matters: ALFWorld's domain writes `(?l - location, ?r
+# - receptacle)`, so its first type is `location,`; nothing has that type, so an object that is not held can never be
+# examined. A variable starts a token of its own: the published barman domain has "?l - level?l1 - level".
 _TOKEN = re.compile(r"[()]|\?[^\s()?]+|[^\s()?]+")
 _DEEPEST = 50
 
 
 class PddlError(InvalidTaskError):
-    """The text is not PDDL, or is PDDL that the family's engine does not play."""
+    """The text is not PDDL, or uses PDDL that the family's engine does not support."""
 
 
 def sections(text: str, kind: str) -> tuple[str, list[tuple[str, list[Tree]]]]:
-    """The name, and [(":types", [...]), ...], of `(define (kind name) (:types ...) ...)`, in lower case."""
+    """Return the name, and [(":types", [...]), ...], of `(define (kind name) (:types ...) ...)`, in lower case."""
     tree = as_list(_read(text), "file")
     if len(tree) < 2 or tree[0] != "define":
         raise PddlError("PDDL: the file does not start with (define ...)")
     title = as_list(tree[1], "title")
     if len(title) != 2 or title[0] != kind:
         raise PddlError(f"PDDL: the file does not define a {kind}")
-    found = []
+    parts = []
     for section in tree[2:]:
         head, *body = as_list(section, "section")
-        found.append((as_word(head, "section"), body))
-    return as_word(title[1], "name"), found
+        parts.append((as_word(head, "section"), body))
+    return as_word(title[1], "name"), parts
 
 
 def _read(text: str) -> Tree:
@@ -72,13 +72,13 @@ def as_word(tree: Tree, what: str) -> str:
 
 
 def as_atom(tree: Tree) -> tuple[str, ...]:
-    """A predicate name and its arguments, `("on", "b1", "b2")`."""
+    """Return a predicate name and its arguments, `("on", "b1", "b2")`."""
     return tuple(as_word(word, "atom") for word in as_list(tree, "atom"))
 
 
-def typed(items: Sequence[Tree], what: str) -> dict[str, str]:
-    """`a b - kind c` -> {"a": "kind", "b": "kind", "c": "object"}. A kind may have nothing before its dash."""
-    found: dict[str, str] = {}
+def parse_typed(items: Sequence[Tree], what: str) -> dict[str, str]:
+    """Map `a b - kind c` to {"a": "kind", "b": "kind", "c": "object"}. A kind may have no names before its dash."""
+    kinds: dict[str, str] = {}
     pending: list[str] = []
     words = iter([as_word(item, what) for item in items])
     for word in words:
@@ -88,7 +88,7 @@ def typed(items: Sequence[Tree], what: str) -> dict[str, str]:
         kind = next(words, None)
         if kind is None:
             raise PddlError(f"PDDL: {what}: a dash without a type")
-        found.update(dict.fromkeys(pending, kind))
+        kinds.update(dict.fromkeys(pending, kind))
         pending = []
-    found.update(dict.fromkeys(pending, ROOT_TYPE))
-    return found
+    kinds.update(dict.fromkeys(pending, ROOT_TYPE))
+    return kinds

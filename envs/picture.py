@@ -1,4 +1,4 @@
-"""Pictures of worlds as small SVG documents. Every name in them is text: it comes from a task, a story or a model."""
+"""Pictures of worlds as small SVG documents. Names are escaped: they come from tasks, stories and models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ INK, PAPER, SOFT, HERE = "#24292f", "#ffffff", "#d0d7de", "#f2a93b"
 
 
 def svg(width: float, height: float, parts: Iterable[str]) -> str:
-    """A whole document, `width` by `height` pixels."""
+    """Return a whole document, `width` by `height` pixels."""
     size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
     font = 'font-family="system-ui, sans-serif" font-size="11"'
     paper = rect(0, 0, width, height, PAPER)
@@ -47,14 +47,14 @@ def line(start: tuple[float, float], end: tuple[float, float], stroke: str, widt
 def text(
     x: float, y: float, said: str, *, anchor: str = "middle", bold: bool = False, longest: int = 24
 ) -> str:
-    """`longest`: characters; of a longer text the beginning is shown."""
+    """`longest`: characters; a longer text is cut."""
     shown = said if len(said) <= longest else said[: longest - 1] + "…"
     weight = ' font-weight="bold"' if bold else ""
-    return f'<text x="{x:g}" y="{y:g}" fill="{INK}" text-anchor="{anchor}"{weight}>{_written(shown)}</text>'
+    return f'<text x="{x:g}" y="{y:g}" fill="{INK}" text-anchor="{anchor}"{weight}>{_escape(shown)}</text>'
 
 
-def _written(said: str) -> str:
-    """As XML takes it: no control characters, no half characters."""
+def _escape(said: str) -> str:
+    """Escape for XML: no control characters, no unpaired surrogates."""
     return escape("".join(c if c.isprintable() else "�" for c in said))
 
 
@@ -62,11 +62,11 @@ _COLUMNS, _WIDTH, _HEIGHT, _ROOM = 3, 118, 26, 20
 
 
 def place_maps(walk: Sequence[str]) -> list[str]:
-    """The map of a whole walk, once for each of its moments, with the place of that moment marked; the same place gives
-    the same document. `walk`: the place at each moment, empty while it is not known; nothing where it never is.
+    """Return the map of a whole walk, once for each of its moments, with the place of that moment marked; the same
+    place gives the same document. `walk`: the place at each moment, empty if unknown. Empty if no place is known.
 
-    Places stand in the order in which they were first seen. A line joins places that follow each other, thicker and
-    darker the more often it was walked; a number says how often a place was come to.
+    Places are drawn in the order of first visits. A line joins places that follow each other, thicker and darker
+    the more often it was walked; a number counts the visits of a place.
     """
     if not any(walk):
         return []
@@ -98,7 +98,7 @@ def _box(name: str, middle: tuple[float, float], visits: int, here: bool) -> str
 
 
 def _middle(number: int) -> tuple[float, float]:
-    """Rows are walked like a field that is ploughed, so that the next new place is beside the last one."""
+    """Return the position of a place: rows alternate their direction, so the next new place is beside the last one."""
     row, column = divmod(number, _COLUMNS)
     if row % 2:
         column = _COLUMNS - 1 - column

@@ -13,7 +13,7 @@ FIX = "bring it in with: evalharness data import DIR (or: evalharness data fetch
 
 
 def folder_of(data: Path | None, name: str, title: str) -> Path:
-    """A family's folder in the user's data. Raises MissingDataError where there are none."""
+    """Return a family's folder in the user's data. Raises MissingDataError if it does not exist."""
     if data is None:
         raise MissingDataError(f"the published {title} tasks need the benchmark's data")
     return data / "agentboard" / name

@@ -1,4 +1,4 @@
-"""The environments by their names in gymnasium, without importing it for who needs none."""
+"""Register the environments with gymnasium, without importing gymnasium if it is not needed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def register(specs: Iterable[EnvSpec]) -> None:
 
             return TextVectorEnv(_spec, num_envs, data)
 
-        # Turn limits and the order of calls are the harness's business; the checker would probe spaces.
+        # The harness handles turn limits and the order of calls; the checker would probe spaces.
         gymnasium.register(
             spec.gym_id,
             entry_point=make,
@@ -46,9 +46,9 @@ def register(specs: Iterable[EnvSpec]) -> None:
 
 
 def once_imported(module: str, act: Callable[[], None]) -> None:
-    """Call `act` now where `module` is imported, else as soon as it has been. A hook, since sorted imports have this
-    package before gymnasium, and `gymnasium.make("evalharness.envs:ID")` then runs nothing of it; importing gymnasium
-    here would cost every command a third of a second."""
+    """Call `act` when `module` is imported, or now if it already is. This needs an import hook: with sorted imports
+    this package comes before gymnasium, and `gymnasium.make("evalharness.envs:ID")` then runs none of its code;
+    importing gymnasium here would cost every command a third of a second."""
     if module in sys.modules:
         act()
     else:
@@ -56,7 +56,7 @@ def once_imported(module: str, act: Callable[[], None]) -> None:
 
 
 class _Afterwards(MetaPathFinder):
-    """Finds nothing itself: lets the others find the module, and acts when it has been executed."""
+    """Finds no module itself: it lets the other finders find the module, and calls `act` after its execution."""
 
     def __init__(self, module: str, act: Callable[[], None]) -> None:
         self.module = module

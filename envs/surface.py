@@ -1,8 +1,8 @@
-"""The action surface: how the actions of an environment are worded. Pure.
+"""The action surface: the wording of an environment's actions. Pure.
 
 An environment's actions are data, a table of name -> template such as `take: "take {object} from {receptacle}"`.
-Everything that shows or reads an action goes through one surface: the instruction's list, the worked example,
-and the model's reply. Another surface words the same meanings differently.
+Everything that shows or reads an action uses one surface: the instruction's list, the worked example, and the model's
+reply. Another surface words the same meanings differently.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from string import Formatter
 
 @dataclass(frozen=True)
 class Action:
-    """A meaning without its words: which action, on what."""
+    """The meaning of an action: its name and its objects."""
 
     name: str
     arguments: Mapping[str, str]
@@ -33,7 +33,7 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 class ActionSurface:
-    """Templates in the order a prompt lists them."""
+    """Templates in the order of the prompt's list."""
 
     def __init__(self, templates: Mapping[str, str]) -> None:
         self.templates = dict(templates)
@@ -44,11 +44,11 @@ class ActionSurface:
         )
 
     def patterns(self) -> list[tuple[str, re.Pattern[str]]]:
-        """(name, expression with a group for each slot), in the order in which they are tried."""
+        """Return (name, expression with a group for each slot), in the order in which they are tried."""
         return list(self._patterns)
 
     def parse(self, text: str) -> Action | None:
-        """The action that `text` words, or None when no template fits."""
+        """Return the action that `text` words, or None if no template fits."""
         for name, pattern in self._patterns:
             if match := pattern.fullmatch(text):
                 return Action(name, match.groupdict())
@@ -58,5 +58,5 @@ class ActionSurface:
         return self.templates[action.name].format(**action.arguments)
 
     def listing(self, names: list[str] | None = None) -> str:
-        """The bullet list a prompt's `{actions}` stands for; `names` picks some of the actions."""
+        """Return the bullet list that replaces `{actions}` in a prompt; `names` selects some of the actions."""
         return "\n".join(f"- {self.templates[name]}" for name in names or self.templates)

@@ -1,4 +1,4 @@
-"""A task, what an environment says beside its observations, and what can be wrong with a task."""
+"""A task, an environment's information beside its observations, and the errors of tasks."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ MIN_TURNS = 3
 """Turns of the shortest plan that an open suite's task may have."""
 
 Suite = str
-"""`agentboard` (published, needs data), `open` (generated), or the name of a suite that a family brings of its own."""
+"""`agentboard` (published, needs data), `open` (generated), or the name of a family's own suite."""
 Difficulty = Literal["easy", "hard"]
 LabelSource = Literal["official", "ours", "simulator"]
 
 
 class MissingDataError(EvalharnessError):
-    """Data that the user has to supply is absent; the message ends with the commands that get it."""
+    """Data that the user must supply is missing; the message ends with the commands that get it."""
 
     def __init__(self, what: str, how: str | None = None) -> None:
-        """`how`: the command that gets it, where that is not the one for the published suite."""
+        """`how`: the command that gets it, if not the one for the published suite."""
         super().__init__(
             f"{what}; get the data with: "
             + (how or "evalharness data fetch, or from a folder: evalharness data import DIR")
@@ -34,15 +34,15 @@ class MissingDataError(EvalharnessError):
 
 
 class ImportRefusedError(EvalharnessError):
-    """A file that `OwnBenchmark.import_data` was given is not what it takes; the message says what is wrong with it."""
+    """`OwnBenchmark.import_data` cannot use the given file; the message says what is wrong with it."""
 
 
 class InvalidTaskError(EvalharnessError):
-    """A task cannot be played: its payload, files or labels are not what the adapter expects."""
+    """A task cannot be played: the adapter does not accept its payload, files or labels."""
 
 
 class SuiteExhaustedError(EvalharnessError):
-    """A generator finds no further task that fits and is unlike those taken."""
+    """A generator finds no further suitable task that differs from those taken."""
 
     def __init__(self, title: str, suite_seed: int, what: str) -> None:
         """`what`: what ran out."""
@@ -52,7 +52,7 @@ class SuiteExhaustedError(EvalharnessError):
 
 
 class NoEpisodeError(InvalidTaskError):
-    """An environment was asked about its episode before the first `reset` gave it a task."""
+    """An environment was asked about its episode before its first `reset`."""
 
     def __init__(self) -> None:
         super().__init__('no episode yet: call reset(options={"task": task}) first')
@@ -62,8 +62,8 @@ class NoEpisodeError(InvalidTaskError):
 class Task:
     """One problem of a suite.
 
-    `payload` is JSON data that the family's adapter understands; it holds no absolute path, so that
-    `content_hash` is the same on every machine.
+    `payload` is JSON data that the family's adapter understands; it holds no absolute path, so that `content_hash` is
+    the same on every machine.
     """
 
     id: str
@@ -75,30 +75,30 @@ class Task:
     goal: str
     difficulty: Difficulty
     kind: str
-    """What sort of task of its family it is (level, task type, domain, game), for grouping and display."""
+    """Its group in the family (level, task type, domain, game), for grouping and display."""
     labels: LabelSource = "official"
-    """Who wrote the subgoals that progress is measured by."""
+    """The source of the subgoals that measure progress."""
     subgoals: tuple[str, ...] = ()
     payload: Mapping[str, Any] = field(default_factory=dict)
     suite_seed: int | None = field(default=None, compare=False)
-    """Of the open suite that the task was loaded from. Neither stored with the task nor hashed: runs store it once."""
+    """Seed of its open suite. Neither stored with the task nor hashed: runs store it once."""
 
     @property
     def name(self) -> str:
-        """`babyai/open-3/017`: the id with the suite seed, since the suites of all seeds have the same ids."""
+        """Return `babyai/open-3/017`: the id with the suite seed, since the suites of all seeds have the same ids."""
         if self.suite_seed is None:
             return self.id
         return f"{self.family}/{self.suite}-{self.suite_seed}/{self.id.rpartition('/')[2]}"
 
     @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the canonical JSON of `to_json`: changes whenever the task does. Made once: a run asks five
+        """SHA-256 over the canonical JSON of `to_json`: changes whenever the task does. Cached: a run needs it five
         times, and a task's payload may be long."""
         text = json.dumps(self.to_json(), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
-        """What a run stores: every field but the suite seed."""
+        """Return what a run stores: every field except the suite seed."""
         return {name: value for name, value in asdict(self).items() if name != "suite_seed"}
 
     @classmethod
@@ -107,26 +107,26 @@ class Task:
 
 
 def tasks_hash(tasks: Sequence[Task]) -> str:
-    """SHA-256 over the tasks' content hashes in order."""
+    """Return the SHA-256 over the tasks' content hashes in order."""
     return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
 
 
 class OptionalInfo(TypedDict, total=False):
-    """What only some environments return beside the observation."""
+    """Information that only some environments return beside the observation."""
 
     no_effect: bool
-    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
-    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
+    """The last action was valid and more than a look, a talk or a wait, but did not change the world: AgentRefine's
+    logic error. Missing if the environment cannot tell, or counts such an action as not valid."""
     published_valid: bool
-    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
+    """`valid` by the published rule, if ours differs: recordings of the original are compared with this one."""
     halted: bool
     """The last action halted the simulator itself, with an error or without an answer; the episode is over."""
     figures: Mapping[str, float]
-    """Further numbers about the episode so far, of those that `OwnBenchmark.scores` names."""
+    """Further figures of the episode so far, as named in `OwnBenchmark.scores`."""
 
 
 class Info(OptionalInfo):
-    """What `reset` and `step` return beside the observation."""
+    """The information that `reset` and `step` return beside the observation."""
 
     progress: float
     """Progress rate so far, 0..1, by the suite's labels."""
@@ -137,11 +137,11 @@ class Info(OptionalInfo):
     valid: bool
     """The last action was grounded: the environment understood it and could carry it out."""
     subgoals_completed: tuple[int, ...]
-    """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
+    """Indices into `Task.subgoals` completed by this step (empty on reset)."""
 
 
 def content_form(task: Task) -> list[str]:
-    """Equal for tasks that differ in their number alone."""
+    """Return a form that is equal for tasks that differ only in their number."""
     data = [task.family, task.kind, task.goal, list(task.subgoals), dict(task.payload)]
     return [digest(json.dumps(data, sort_keys=True))]
 
@@ -151,7 +151,7 @@ def digest(text: str) -> str:
 
 
 def task_of(options: Mapping[str, Any] | None) -> Task:
-    """The task in gymnasium's reset options, or a clear error."""
+    """Return the task in gymnasium's reset options, or raise a clear error."""
     task = (options or {}).get("task")
     if not isinstance(task, Task):
         raise InvalidTaskError(

@@ -1,5 +1,5 @@
-"""The class of every environment. It needs gymnasium, a third of a second of CPU; `evalharness.envs.base` imports it
-when asked."""
+"""The base class of every environment. It needs gymnasium, a third of a second of CPU; `evalharness.envs.base` imports
+it on first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class AnyText(gymnasium.spaces.Space[str]):
-    """The space of every string. `gymnasium.spaces.Text` is bounded in length and alphabet; a model is not."""
+    """The space of every string. `gymnasium.spaces.Text` is limited in length and alphabet; a model is not."""
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
         return "look"
@@ -34,38 +34,38 @@ class AnyText(gymnasium.spaces.Space[str]):
 class TextEnv(gymnasium.Env[str, str]):
     """A text world: an action is any string, an observation is a string.
 
-    Promises every adapter keeps:
+    Every adapter promises:
 
-    * any string is survivable as an action; what the world cannot do yields an ordinary observation;
+    * any string is accepted as an action; an impossible action gives an ordinary observation;
     * the same task and actions give the same observations, independent of earlier episodes;
     * `reset(options={"task": task})` may be called any number of times on one instance; before the first call
       everything else raises `NoEpisodeError`;
-    * `terminated` means the task is solved or the world has ended; turn limits are the caller's
-      business, so `truncated` is always false.
+    * `terminated` means that the task is solved or the world has ended; the caller limits the turns, so `truncated` is
+      always false.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (gymnasium's own attribute)
 
     def __init__(self, data: Path | None = None) -> None:
-        """`data` is the user's data folder (it holds `agentboard/<family>/...`); None where a suite needs none."""
+        """`data` is the user's data folder (it holds `agentboard/<family>/...`); None if a suite needs none."""
         self.data = data
         self._task: Task | None = None
-        """Of the running episode, where an adapter keeps it here."""
+        """The running episode's task, if an adapter keeps it here."""
         self.observation_space = AnyText()
         self.action_space = AnyText()
 
     def warm(self) -> None:
-        """Start what the first episode would have to start, a simulator's process for one. Nobody has to call it."""
+        """Start what the first episode would have to start, such as a simulator's process. Calling it is optional."""
 
     @abstractmethod
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        """Start `options["task"]`. Returns the first observation and an `Info`."""
+        """Start `options["task"]`. Return the first observation and an `Info`."""
 
     @abstractmethod
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Returns (observation, reward = gain in progress rate, terminated, False, `Info`)."""
+        """Return (observation, reward = gain in progress rate, terminated, False, `Info`)."""
 
     @property
     @abstractmethod
@@ -74,23 +74,23 @@ class TextEnv(gymnasium.Env[str, str]):
 
     @abstractmethod
     def valid_actions(self) -> list[str]:
-        """Every action the world would accept now, sorted. Computed only when called: it can be slow."""
+        """Return every action that the world would accept now, sorted. Computed only when called: it can be slow."""
 
     @abstractmethod
     def oracle(self) -> list[str]:
-        """A plan from the state right after `reset` that solves the current task; [] when none is known.
+        """Return a plan from the state right after `reset` that solves the current task; [] if none is known.
 
         Leaves the running episode as it was. Deterministic.
         """
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """Named plans that the audit of labels replays: the oracle's, and others that solve the task in the
-        simulator's own eyes (a recorded solution, the direct way to the mission), where the two can differ."""
+        """Return named plans for the audit of labels: the oracle's, and others that solve the task by the simulator's
+        own verdict (a recorded solution, the direct way to the mission), if the two can differ."""
         return {"oracle": self.oracle()}
 
     @staticmethod
     def playing(part: T | None) -> T:
-        """`part` of the running episode, which an adapter has as None until the first `reset`.
+        """Return `part` of the running episode, which is None in an adapter until the first `reset`.
 
         Raises NoEpisodeError before that.
         """
@@ -108,7 +108,7 @@ class TextEnv(gymnasium.Env[str, str]):
         completed: tuple[int, ...] = (),
         **further: Unpack[OptionalInfo],
     ) -> dict[str, Any]:
-        """An `Info`; `solved` is as `success` where the simulator has no verdict of its own."""
+        """Return an `Info`; `solved` equals `success` if the simulator has no verdict of its own."""
         info: Info = {
             "progress": progress,
             "success": success,

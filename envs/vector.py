@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 
 class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], Any]):
-    """Steps its worlds one after the other: they share a process and take less than a message to one would.
+    """Steps its worlds one after the other: they share a process, and a step takes less time than a message to another
+    process.
 
         envs = gymnasium.make_vec("evalharness.envs:evalharness/BabyAI-v0", num_envs=4)
         observations, infos = envs.reset(options={"task": task})        # a group: the same task four times
         observations, infos = envs.reset(options={"tasks": [a, b, c, d]})
         observations, rewards, terminated, truncated, infos = envs.step(["look"] * 4)
 
-    No world begins again by itself: one that has ended stays as it is, with reward 0 and its last info, until
-    `reset(options={"tasks": [...], "reset_mask": mask})` begins those of the mask anew.
+    No world restarts by itself: an ended world stays unchanged, with reward 0 and its last info, until
+    `reset(options={"tasks": [...], "reset_mask": mask})` restarts the worlds in the mask.
     """
 
     metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012  (gymnasium's own attribute)
@@ -45,7 +46,8 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """`options`: `task` for all, or `tasks`, one for each world; `reset_mask`: which of them begin (all)."""
+        """`options`: `task` for all, or `tasks`, one for each world; `reset_mask`: the worlds to restart (default:
+        all)."""
         asked = options or {}
         tasks = asked["tasks"] if "tasks" in asked else [asked.get("task")] * self.num_envs
         if len(tasks) != self.num_envs:
@@ -59,7 +61,7 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
         return tuple(self._observations), self._all_infos()
 
     def _all_infos(self) -> dict[str, Any]:
-        """Of every world what it said last, also of one that has ended."""
+        """Return the last info of every world, also of ended ones."""
         infos: dict[str, Any] = {}
         for i, info in enumerate(self._infos):
             infos = self._add_info(infos, info, i)

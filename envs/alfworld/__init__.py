@@ -8,7 +8,7 @@ from evalharness.envs.base import Actions, EnvSpec, StockEngine, TaskSuites, Wor
 
 
 def _place(action: str, observation: str) -> str | None:
-    """Every receptacle is a place of its own: one acts on what one stands at."""
+    """Return the receptacle that the agent stands at: every receptacle is a place."""
     return action.removeprefix("go to ") if action.startswith("go to ") else None
 
 
@@ -28,7 +28,7 @@ SPEC = EnvSpec(
         own_words=lazily(f"{__name__}.tasks:unwrapped"),
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
-    # Measured: 46 MB for the process, 1 MB and half a millisecond a step for each environment.
+    # Measured: 46 MB for the process; 1 MB and half a millisecond per step for each environment.
     worker=WorkerNeeds(envs_per_worker=64, cost=0.5),
     place=_place,
     stock=StockEngine(

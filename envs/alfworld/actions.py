@@ -1,4 +1,4 @@
-"""The action surface, and the repairs the published benchmark makes to an action before it is played."""
+"""The action surface, and the published benchmark's repairs to an action before it is played."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ACTIONS = MappingProxyType(
         "check": CHECK,
     }
 )
-"""What the published games accept. `examine` takes an object in hand or the receptacle one stands at."""
+"""The actions of the published games. `examine` takes an object in hand or the receptacle at which the agent stands."""
 
 
-def repaired(action: str) -> str:
-    """The action as the published task loop hands it on; grounding is judged on this text.
+def repair(action: str) -> str:
+    """Return the action as the published task loop passes it on; grounding is judged on this text.
 
-    No outer white space, `put X in Y` as `put X in/on Y` (`put` anywhere in the text), no final period.
+    Without outer white space and final period, and with `put X in/on Y` for `put X in Y` (`put` anywhere in the text).
     """
     action = action.strip()
     if "put" in action:
@@ -39,9 +39,9 @@ def repaired(action: str) -> str:
             action = action.replace(" in ", " in/on ")
         elif " on " in action:
             action = action.replace(" on ", " in/on ")
-    return without_period(action)
+    return drop_period(action)
 
 
-def without_period(action: str) -> str:
-    """The published environment drops a period more than its loop: `look..` is played, yet ungrounded."""
+def drop_period(action: str) -> str:
+    """Remove a second period: the published environment plays `look..`, but counts it as not grounded."""
     return action.removesuffix(".").strip()

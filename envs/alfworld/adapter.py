@@ -1,4 +1,4 @@
-"""The TextEnv: AgentBoard's reading of an ALFWorld game."""
+"""The TextEnv: an ALFWorld game by AgentBoard's rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from evalharness.envs.alfworld.actions import CHECK, LOOK, repaired, without_period
+from evalharness.envs.alfworld.actions import CHECK, LOOK, drop_period, repair
 from evalharness.envs.alfworld.open.households import build_game, household_of
 from evalharness.envs.alfworld.open.oracle import plan
 from evalharness.envs.alfworld.tasks import UNWRAPPED, read_game, sha256
@@ -21,7 +21,7 @@ _TASK_LINE = "Your task is to: "
 
 
 class Engine(Protocol):
-    """What plays a game: `World`, or TextWorld itself (`stock.TextWorldGame`)."""
+    """The engine of a game: `World`, or TextWorld itself (`stock.TextWorldGame`)."""
 
     def reset(self) -> str: ...
     def step(self, command: str) -> str: ...
@@ -38,7 +38,7 @@ class _Episode:
     patterns: list[re.Pattern[str]]
     goal: str
     view: str
-    """What `look` answers: the room, then whatever was seen on the latest arrival or opening."""
+    """The answer to `look`: the room, then the observation of the last arrival or opening."""
     completed: set[int] = field(default_factory=set)
     progress: float = 0.0
     won: bool = False
@@ -58,7 +58,7 @@ class ALFWorldEnv(TextEnv):
     def __init__(
         self, data: Path | None = None, *, engine: Callable[[Mapping[str, Any]], Engine] = World
     ) -> None:
-        """`engine`: what plays a game, which TextWorld's own PDDL environment can, far slower."""
+        """`engine`: makes the engine of a game; TextWorld's own PDDL environment is possible, but much slower."""
         super().__init__(data=data)
         self._engine = engine
         self._current: _Episode | None = None
@@ -81,9 +81,9 @@ class ALFWorldEnv(TextEnv):
         episode = self._episode
         if episode.task.suite == UNWRAPPED:
             return self._unwrapped_step(action)
-        action = repaired(action)
+        action = repair(action)
         valid = action in (CHECK, LOOK) or action in episode.engine.commands()
-        observation = _play(episode, without_period(action))
+        observation = _play(episode, drop_period(action))
 
         completed = tuple(
             index
@@ -98,7 +98,7 @@ class ALFWorldEnv(TextEnv):
         return observation, episode.progress - before, episode.won, False, info
 
     def _unwrapped_step(self, command: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """TextWorld as it is: no repairs, no help, the game's own verdict."""
+        """Play on plain TextWorld: no repairs, no help, the game's own verdict."""
         episode, before = self._episode, self._episode.progress
         valid = command.strip() in episode.engine.commands()
         observation = episode.engine.step(command)
@@ -135,7 +135,7 @@ def _play(episode: _Episode, action: str) -> str:
         return f"Choose an action from these valid actions: {', '.join([*offered, CHECK])}"
     observation = _ARRIVAL.sub("", engine.step(action))
     if action == LOOK:
-        # Published rule: looking repeats the latest arrival or opening, not what is there by now.
+        # Published rule: looking repeats the last arrival or opening, even if it is out of date.
         return episode.view
     if action.startswith(("go to", "open")) and observation != NOTHING_HAPPENS:
         episode.view = observation
@@ -163,7 +163,7 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
 
 
 def _introduction(text: str) -> tuple[str, str]:
-    """(room, goal) from a game's opening: a title, the room, the task, with empty lines between."""
+    """Return (room, goal) of a game's opening: a title, the room and the task, separated by empty lines."""
     paragraphs = text.split("\n\n")
     if len(paragraphs) < 3 or not paragraphs[2].startswith(_TASK_LINE):
         raise InvalidTaskError(f"an ALFWorld game does not open like this: {text[:200]!r}")

@@ -1,12 +1,11 @@
-"""A game's text grammar: which command an action answers to and what the world says afterwards.
+"""A game's text grammar: the command of each action, and the text after it.
 
-The format is TextWorld's `.twl2`: blocks `grammar :: JSON;` and
-`action NAME { template :: "..."; feedback :: "..."; grammar :: JSON; }`. A right-hand side mixes literal text
-with `#symbol#`, `{expression | query}` and `[{expression | query}]` (a list in words); a query is a conjunction
-of typed predicates. `narration.py` turns a grammar into text.
+The format is TextWorld's `.twl2`: blocks `grammar :: JSON;` and `action NAME { template :: "..."; feedback :: "...";
+grammar :: JSON; }`. A right-hand side mixes literal text with `#symbol#`, `{expression | query}` and `[{expression |
+query}]` (a list in words); a query is a conjunction of typed predicates. `narration.py` turns a grammar into text.
 
-Expressions in game files are read by a small interpreter (names, the attributes of an entity, strings, `+`,
-`or`). TextWorld hands them to Python's `eval`; a downloaded game must not run code here.
+A small interpreter evaluates the expressions in game files (names, the attributes of an entity, strings, `+`, `or`).
+TextWorld uses Python's `eval` for them; a downloaded game must not run code here.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Placeholder: TypeAlias = "tuple[str, str]"
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One predicate of a query; `not_p` asks for atoms of `p` that an action has made false."""
+    """One predicate of a query; `not_p` matches atoms of `p` that an action has made false."""
 
     predicate: str
     placeholders: tuple[Placeholder, ...]
@@ -58,7 +57,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """`{inner | query}`: the inner text once for every answer of the query."""
+    """`{inner | query}`: the inner text, repeated for every answer of the query."""
 
     inner: Symbol | Expression
     query: tuple[Term, ...]
@@ -129,19 +128,19 @@ def parse_grammar(text: str) -> Grammar:
 def _tokens(text: str) -> Iterator[tuple[str, str]]:
     position = 0
     while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:
+        token = _TOKEN.match(text, position)
+        if token is None:
             raise InvalidTaskError(f"grammar: cannot read {text[position : position + 30]!r}")
-        position = found.end()
-        if found.lastgroup:
-            yield found.lastgroup, found[found.lastgroup]
+        position = token.end()
+        if token.lastgroup:
+            yield token.lastgroup, token[token.lastgroup]
 
 
 def _expect(tokens: Iterator[tuple[str, str]], kind: str, word: str | None = None) -> str:
-    found_kind, found = next(tokens, ("end", ""))
-    if found_kind != kind or (word is not None and found != word):
-        raise InvalidTaskError(f"grammar: expected {word or kind}, found {found!r}")
-    return found
+    kind_read, text = next(tokens, ("end", ""))
+    if kind_read != kind or (word is not None and text != word):
+        raise InvalidTaskError(f"grammar: expected {word or kind}, found {text!r}")
+    return text
 
 
 def _field(tokens: Iterator[tuple[str, str]], kind: str) -> str:
@@ -174,19 +173,19 @@ def _parts(text: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     position = 0
     while position < len(text):
-        found = _PART.match(text, position)
-        if found is None:
-            # TextWorld's parser ends a text where it cannot read on, and a rule of the published grammar has a
-            # stray brace at its end.
+        token = _PART.match(text, position)
+        if token is None:
+            # TextWorld's parser ends a text where it cannot read on; a rule of the published grammar ends with a wrong
+            # brace.
             break
-        position = found.end()
-        if found["text"] is not None:
-            parts.append(Literal(found["text"].replace("\\n", "\n")))
-        elif found["symbol"] is not None:
-            parts.append(Symbol(found["symbol"]))
+        position = token.end()
+        if token["text"] is not None:
+            parts.append(Literal(token["text"].replace("\\n", "\n")))
+        elif token["symbol"] is not None:
+            parts.append(Symbol(token["symbol"]))
         else:
-            inner = Symbol(found["inner"]) if found["inner"] else _expression(found["expression"].strip())
-            parts.append(Evaluated(inner, _query(found["query"] or ""), as_list=bool(found["open"])))
+            inner = Symbol(token["inner"]) if token["inner"] else _expression(token["expression"].strip())
+            parts.append(Evaluated(inner, _query(token["query"] or ""), as_list=bool(token["open"])))
     return tuple(parts)
 
 
@@ -197,12 +196,12 @@ _TERM = re.compile(r"\s*([\w/-]+)\s*\(([^()]*)\)\s*")
 def _query(text: str) -> tuple[Term, ...]:
     terms = []
     for piece in text.split("&") if text.strip() else ():
-        found = _TERM.fullmatch(piece)
-        if found is None:
+        token = _TERM.fullmatch(piece)
+        if token is None:
             raise InvalidTaskError(f"grammar: cannot read the condition {text!r}")
-        pairs = [argument.strip().partition(":") for argument in found[2].split(",") if argument.strip()]
+        pairs = [argument.strip().partition(":") for argument in token[2].split(",") if argument.strip()]
         placeholders = tuple((name.strip(), (type_name or name).strip()) for name, _, type_name in pairs)
-        terms.append(Term(found[1], placeholders))
+        terms.append(Term(token[1], placeholders))
     return tuple(terms)
 
 

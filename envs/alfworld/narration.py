@@ -1,4 +1,4 @@
-"""Text out of a grammar: commands, feedback and lists, worded for one state of the world."""
+"""Generate text from a grammar: commands, feedback and lists, for one state of the world."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from evalharness.envs.base import InvalidTaskError
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The world as the grammar sees it."""
+    """The world as the grammar reads it."""
 
     facts: FactBase
     denied: FactBase
-    """Atoms that an action has made false (and none has made true since)."""
+    """Atoms that an action has made false, and no later action true."""
     entities: Mapping[str, Entity]
     is_a: Callable[[str, str], bool]
     """(type, wanted type)"""
@@ -36,7 +36,7 @@ Filled = Mapping[Placeholder, str]
 
 
 def derive(grammar: Grammar, parts: Sequence[Part], filled: Filled, scene: Scene) -> str:
-    """The text of `parts`. Of a symbol's rules the first whose condition has an answer is used."""
+    """Return the text of `parts`. Among a symbol's rules, the first whose condition has an answer is used."""
     pieces = []
     for part in parts:
         if isinstance(part, Literal):
@@ -45,7 +45,7 @@ def derive(grammar: Grammar, parts: Sequence[Part], filled: Filled, scene: Scene
             pieces.append(_symbol(grammar, part, filled, scene))
         else:
             answers = assignments(part.query, filled, scene)
-            items = [_inner(grammar, part.inner, found, scene) for found in answers]
+            items = [_inner(grammar, part.inner, bindings, scene) for bindings in answers]
             pieces.append(_listing(grammar, items, filled, scene) if part.as_list else "".join(items))
     return "".join(pieces)
 
@@ -77,9 +77,9 @@ def _listing(grammar: Grammar, items: Sequence[str], filled: Filled, scene: Scen
 
 
 def assignments(query: Sequence[Term], filled: Filled, scene: Scene) -> Iterator[dict[Placeholder, str]]:
-    """Every way to fill a query's placeholders: facts in alphabetical order, no entity under two placeholders.
+    """Yield every way to fill a query's placeholders: facts in alphabetical order, no entity under two placeholders.
 
-    A placeholder is its name and its type: one of another type than in `filled` is a new one (TextWorld's rule).
+    A placeholder is its name and its type: the same name with another type than in `filled` is new (TextWorld's rule).
     """
     if not query:
         yield dict(filled)
@@ -89,15 +89,15 @@ def assignments(query: Sequence[Term], filled: Filled, scene: Scene) -> Iterator
     source = scene.denied if negated else scene.facts
     pattern = [filled.get(placeholder) for placeholder in first.placeholders]
     for arguments in sorted(source.match(first.predicate.removeprefix("not_"), pattern)):
-        found = dict(filled)
+        bindings = dict(filled)
         for placeholder, value in zip(first.placeholders, arguments, strict=True):
             if not scene.is_a(scene.entities[value].type, placeholder[1]):
                 break
-            if placeholder in found:
-                if found[placeholder] != value:
+            if placeholder in bindings:
+                if bindings[placeholder] != value:
                     break
-            elif value in found.values():
+            elif value in bindings.values():
                 break
-            found[placeholder] = value
+            bindings[placeholder] = value
         else:
-            yield from assignments(rest, found, scene)
+            yield from assignments(rest, bindings, scene)

@@ -1,6 +1,6 @@
-"""PDDL text to conditions and action schemas: the ADL subset that household domains use (no universal quantifiers).
+"""Parse PDDL text into conditions and action schemas: the ADL subset of household domains (no universal quantifiers).
 
-Tokens are those of Fast Downward, on which TextWorld stands (`evalharness.envs.pddl_text`).
+Tokens are those of Fast Downward, which TextWorld is based on (`evalharness.envs.pddl_text`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, product
 
-from evalharness.envs.pddl_text import ROOT_TYPE, PddlError, Tree, as_atom, as_word, sections, typed
+from evalharness.envs.pddl_text import ROOT_TYPE, PddlError, Tree, as_atom, as_word, parse_typed, sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Condition:
 
     conjunctions: tuple[tuple[Literal, ...], ...]
     lifted: tuple[Variable, ...]
-    """Those of existential quantifiers, each by a name of its own."""
+    """Variables of existential quantifiers, each with a unique name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """An action with its parameters open."""
+    """An action schema with open parameters."""
 
     name: str
     parameters: tuple[Variable, ...]
@@ -76,7 +76,7 @@ class Domain:
 @dataclass(frozen=True)
 class Problem:
     objects: dict[str, str]
-    """Name -> type, the domain's constants included."""
+    """Name -> type, including the domain's constants."""
     init: tuple[Atom, ...]
     goal: Condition
     supertype: dict[str, str] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Problem:
         return wanted in self.lineage(type_name)
 
     def lineage(self, type_name: str) -> Iterator[str]:
-        """The type and its supertypes, up to the root that every type has."""
+        """Yield the type and its supertypes, up to the root."""
         seen = {ROOT_TYPE}
         while type_name not in seen:
             yield type_name
@@ -96,27 +96,27 @@ class Problem:
 
 @lru_cache(maxsize=4)
 def parse_domain(text: str) -> Domain:
-    """All of a suite's games carry one domain, so it is parsed once a process."""
+    """Parse a domain. All games of a suite share one domain, so the result is cached."""
     _, parts = sections(text, "domain")
-    found = dict(parts)
+    by_keyword = dict(parts)
     return Domain(
-        supertype=typed(found.get(":types", []), "types"),
-        constants=typed(found.get(":constants", []), "constants"),
+        supertype=parse_typed(by_keyword.get(":types", []), "types"),
+        constants=parse_typed(by_keyword.get(":constants", []), "constants"),
         schemas=tuple(_schema(body) for name, body in parts if name == ":action"),
     )
 
 
 def parse_problem(text: str, domain: Domain) -> Problem:
     _, parts = sections(text, "problem")
-    found = dict(parts)
-    objects = {**domain.constants, **typed(found.get(":objects", []), "objects")}
+    by_keyword = dict(parts)
+    objects = {**domain.constants, **parse_typed(by_keyword.get(":objects", []), "objects")}
     init = []
-    for fact in found.get(":init", []):
+    for fact in by_keyword.get(":init", []):
         if isinstance(fact, str) or not fact:
             raise PddlError(f"PDDL: an initial fact should be a list, not {fact!r}")
-        if fact[0] != "=":  # numeric fluents (costs, distances) carry no rule of these worlds
+        if fact[0] != "=":  # numeric fluents (costs, distances) do not affect these games
             init.append(_atom(fact))
-    goals = found.get(":goal", [])
+    goals = by_keyword.get(":goal", [])
     if len(goals) != 1:
         raise PddlError("PDDL: a problem needs exactly one goal")
     return Problem(objects, tuple(dict.fromkeys(init)), condition_of(goals[0]), domain.supertype)
@@ -125,7 +125,7 @@ def parse_problem(text: str, domain: Domain) -> Problem:
 def _variables(tree: Tree) -> tuple[Variable, ...]:
     if isinstance(tree, str):
         raise PddlError(f"PDDL: expected a list of variables, found {tree!r}")
-    pairs = typed(tree, "variables").items()
+    pairs = parse_typed(tree, "variables").items()
     return tuple(Variable(name.removeprefix("?"), type_name) for name, type_name in pairs)
 
 
@@ -135,7 +135,7 @@ def _atom(tree: Tree) -> Atom:
 
 
 def condition_of(tree: Tree, parameters: Sequence[Variable] = ()) -> Condition:
-    """The lifted variables are named unlike the parameters."""
+    """Parse a condition; its lifted variables have other names than the parameters."""
     types = {variable.name: variable.type for variable in parameters}
     conjunctions = _conjunctions(tree, True, {}, types)
     lifted = [Variable(name, type_name) for name, type_name in list(types.items())[len(parameters) :]]
@@ -145,7 +145,7 @@ def condition_of(tree: Tree, parameters: Sequence[Variable] = ()) -> Condition:
 def _conjunctions(
     tree: Tree, positive: bool, names: Mapping[str, str], types: dict[str, str]
 ) -> list[tuple[Literal, ...]]:
-    """`names`: of quantified variables, as they are called in `types`, where they are entered."""
+    """`names`: quantified variables -> their names in `types`, which this function extends."""
     if isinstance(tree, str):
         raise PddlError(f"PDDL: expected a condition, found {tree!r}")
     head, rest = tree[0] if tree else "and", tree[1:]
@@ -179,11 +179,14 @@ def _existential(
         while name in types:
             name += "'"
         types[name], own[variable.name] = variable.type, name
-    # `v = v` for what a conjunction leaves out: nothing of an empty type exists, whatever is said of it.
+    # `v = v` for variables that a conjunction does not mention: nothing of an empty type exists.
     same = {name: Literal(Atom("=", (f"?{name}", f"?{name}")), True) for name in own.values()}
     return [
-        (*found, *(same[name] for name in same if not any(name in literal.variables for literal in found)))
-        for found in _conjunctions(part, True, {**names, **own}, types)
+        (
+            *by_keyword,
+            *(same[name] for name in same if not any(name in literal.variables for literal in by_keyword)),
+        )
+        for by_keyword in _conjunctions(part, True, {**names, **own}, types)
     ]
 
 

@@ -1,8 +1,8 @@
-"""Which bindings of its free variables make a PDDL condition true: a small conjunctive query engine.
+"""A small conjunctive query engine: the bindings of free variables that make a PDDL condition true.
 
-Each conjunction of a condition is ordered once, so that every look-up finds as much bound as
-possible. The order decides the time, not the answer: all applicable actions of a household take about 0.3 ms,
-where grounding every action beforehand, as a planner does, takes 200 ms a game.
+Each conjunction is ordered once, so that every look-up finds as many variables bound as possible. The order affects
+only the time: all applicable actions of a household take about 0.3 ms; grounding every action beforehand, as a planner
+does, takes 200 ms per game.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class FactBase:
     """The set of ground atoms that are true, indexed by predicate and by each argument."""
 
     def __init__(self) -> None:
-        # Dictionaries as ordered sets: iteration must not depend on the hash seed.
+        # Dictionaries serve as ordered sets: iteration must not depend on the hash seed.
         self._all: dict[str, dict[Arguments, None]] = {}
         self._by_argument: dict[tuple[str, int, str], dict[Arguments, None]] = {}
 
@@ -51,19 +51,19 @@ class FactBase:
         return self._all.get(predicate, {})
 
     def candidates(self, predicate: str, pattern: Sequence[str | None]) -> Iterable[Arguments]:
-        """A superset of the facts that fit the pattern (None = anything): those of its rarest argument."""
+        """Return a superset of the facts that fit the pattern (None = anything): the facts of its rarest argument."""
         best: dict[Arguments, None] | None = None
         for position, value in enumerate(pattern):
             if value is not None:
-                found = self._by_argument.get((predicate, position, value))
-                if not found:
+                facts = self._by_argument.get((predicate, position, value))
+                if not facts:
                     return ()
-                if best is None or len(found) < len(best):
-                    best = found
+                if best is None or len(facts) < len(best):
+                    best = facts
         return self._all.get(predicate, {}) if best is None else best
 
     def match(self, predicate: str, pattern: Sequence[str | None]) -> list[Arguments]:
-        """The facts that fit the pattern."""
+        """Return the facts that fit the pattern."""
         return [
             arguments
             for arguments in self.candidates(predicate, pattern)
@@ -75,7 +75,7 @@ class FactBase:
         return len(self._all.get(predicate, {}))
 
     def distinct(self, predicate: str, position: int) -> int:
-        """How many different values this argument takes."""
+        """Return the number of different values of this argument."""
         return len({arguments[position] for arguments in self.of(predicate) if position < len(arguments)})
 
 
@@ -84,7 +84,7 @@ Step = Callable[[FactBase, Binding], Iterator[None]]
 
 
 class Query:
-    """A condition compiled for the worlds whose `members` (type -> names of that type) are given."""
+    """A condition compiled for the worlds with the given `members` (type -> names of that type)."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class Query:
         members: Mapping[str, Sequence[str]],
         facts: FactBase,
     ) -> None:
-        """`facts` only guide the order of look-ups; `bound` are the variables that every question will bind."""
+        """`facts` only guide the order of look-ups; `bound` are the variables that every call will bind."""
         self._free = tuple(variable.name for variable in free)
         self._members = members
         self._facts = facts
@@ -109,13 +109,13 @@ class Query:
                 self._alternatives.append(self._order(conjunction, wanted, known, types))
 
     def solutions(self, facts: FactBase, binding: Mapping[str, str] | None = None) -> list[tuple[str, ...]]:
-        """The values of the free variables, each combination once."""
-        found: dict[tuple[str, ...], None] = {}
+        """Return the values of the free variables, each combination once."""
+        values_found: dict[tuple[str, ...], None] = {}
         for steps in self._alternatives:
             values: Binding = dict(binding or {})
             for _ in _run(steps, 0, facts, values):
-                found[tuple(values[name] for name in self._free)] = None
-        return list(found)
+                values_found[tuple(values[name] for name in self._free)] = None
+        return list(values_found)
 
     def holds(self, facts: FactBase, binding: Mapping[str, str] | None = None) -> bool:
         for steps in self._alternatives:
@@ -137,7 +137,7 @@ class Query:
             costs = [(self._cost(literal, bound), position) for position, literal in enumerate(waiting)]
             cost, position = min(costs)
             if cost == _IMPOSSIBLE:
-                # Only tests are left, and they mention a variable that no positive literal binds.
+                # Only tests are left; they mention a variable that no positive literal binds.
                 name = next(name for name in wanted if name not in bound)
                 steps.append(_enumerate(name, self._members[types[name]]))
                 bound.add(name)
@@ -151,7 +151,7 @@ class Query:
         return tuple(steps)
 
     def _cost(self, literal: Literal, bound: set[str]) -> float:
-        """Expected number of matches; tests come first, but only once everything they mention is bound."""
+        """Return the expected number of matches; a test comes first once all its variables are bound."""
         predicate, terms = literal.atom.predicate, literal.atom.terms
         if literal.variables <= bound:
             return 0.0
@@ -176,7 +176,7 @@ def _run(steps: Sequence[Step], position: int, facts: FactBase, values: Binding)
 
 
 def _getters(atom: Atom) -> list[tuple[str | None, str]]:
-    """(variable or None, constant) of each term."""
+    """Return (variable or None, constant) of each term."""
     return [(term[1:], "") if term.startswith("?") else (None, term) for term in atom.terms]
 
 

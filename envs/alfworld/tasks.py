@@ -22,22 +22,22 @@ KINDS = {
 """ALFWorld's task type -> the benchmark's short name."""
 PUBLISHED_TASKS = 134
 UNWRAPPED = "unwrapped"
-"""The suite of the published games in TextWorld's own words and by its own verdict, as other groups play them."""
+"""The suite of the published games in TextWorld's own words and with its own verdict, as other groups play them."""
 
 _GAME_NAME = re.compile(r"[A-Za-z_]+-[\w.]+-[\w.]+-[\w.]+-\d+/trial_[\w.]+")
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to the others."""
+    """Return all tasks of a suite in order; only `open` uses `seed`, only the other suites use `data`."""
     if suite in ("agentboard", UNWRAPPED):
-        return [unwrapped(task) if suite == UNWRAPPED else task for task in _published(data)]
+        return [unwrapped(task) if suite == UNWRAPPED else task for task in _load_published(data)]
     from evalharness.envs.alfworld.open.generator import generate
 
     return list(generate(seed))
 
 
 def unwrapped(task: Task) -> Task:
-    """In TextWorld's own words, without labels: the game's goal alone decides."""
+    """Return the task in TextWorld's own words and without labels: only the game's goal decides."""
     number = task.id.rpartition("/")[2]
     return replace(
         task, id=f"alfworld/{UNWRAPPED}/{number}", suite=UNWRAPPED, labels="simulator", subgoals=(),
@@ -45,7 +45,7 @@ def unwrapped(task: Task) -> Task:
 
 
 def game_path(data: Path | None, name: str) -> Path:
-    """The game file of a published task; `name` is `<task folder>/<trial folder>`."""
+    """Return the game file of a published task; `name` is `<task folder>/<trial folder>`."""
     if not _GAME_NAME.fullmatch(name):
         raise InvalidTaskError(f"not the name of an ALFWorld game: {name!r}")
     return _folder(data) / "json_2.1.1" / "valid_unseen" / name / "game.tw-pddl"
@@ -67,7 +67,7 @@ def _folder(data: Path | None) -> Path:
     return folder_of(data, "alfworld", "ALFWorld")
 
 
-def _published(data: Path | None) -> list[Task]:
+def _load_published(data: Path | None) -> list[Task]:
     folder = _folder(data)
     rows = label_rows(folder, "ALFWorld")
     rows.sort(key=lambda row: int(row["id"]))

@@ -1,8 +1,8 @@
-"""A household in play: the state that a game's PDDL describes, and the text that its grammar gives.
+"""A running household: the state by a game's PDDL, and the text by its grammar.
 
-The rules are those of TextWorld's PDDL environment, which stays the measure (`stock.py`; the tests
-walk both side by side). TextWorld takes 0.8 s to start a game and 30 to 50 ms a step, nearly all of it in grounding
-every action for a planner and in copying and parsing text symbols anew; nothing here needs a planner.
+The rules are those of TextWorld's PDDL environment, which is the reference (`stock.py`; the tests play both side by
+side). TextWorld takes 0.8 s to start a game and 30 to 50 ms per step, mostly for grounding every action for a planner
+and for copying and parsing text symbols again; our engine needs no planner.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from evalharness.envs.pddl_text import ROOT_TYPE
 
 NOTHING_HAPPENS = "Nothing happens."
 _BAR = "_bar_"
-"""How the games write the `|` between a scene object's kind and its coordinates."""
+"""The games' spelling of the `|` between a scene object's kind and its coordinates."""
 
 
 class _Household:
-    """What a game says, compiled once: the same for all of its episodes, of which a trainer plays many at a time."""
+    """A game compiled once for all its episodes, of which a trainer plays many at a time."""
 
     def __init__(self, domain: str, grammar: str, problem: str) -> None:
         self.domain: Domain = parse_domain(domain)
@@ -68,9 +68,9 @@ class _Household:
             schema.name: not _asks_about(self.grammar, self.text(schema).template, changing)
             for schema in schemas
         }
-        self.given = {schema.name: _given(schema) for schema in schemas}
+        self.given = {schema.name: _collect_required(schema) for schema in schemas}
         self.command_texts: dict[tuple[str, Arguments], str | None] = {}
-        """Of those that no state changes."""
+        """The command texts that do not depend on the state."""
 
     def text(self, schema: Schema) -> ActionText:
         try:
@@ -83,10 +83,10 @@ _household = lru_cache(maxsize=32)(_Household)
 
 
 class World:
-    """`reset()`, then `step(command)`; both give the world's feedback."""
+    """`reset()`, then `step(command)`; both return the world's feedback."""
 
     def __init__(self, game: Mapping[str, Any]) -> None:
-        """`game` is what a `game.tw-pddl` file holds: a domain, a problem and a grammar, each as text."""
+        """`game` is the content of a `game.tw-pddl` file: a domain, a problem and a grammar, each as text."""
         try:
             domain, grammar, problem = (str(game[key]) for key in ("pddl_domain", "grammar", "pddl_problem"))
         except (KeyError, TypeError) as error:
@@ -113,23 +113,24 @@ class World:
         schema, arguments = action
         self._apply(schema, arguments)
         feedback = self._household.text(schema).feedback
-        return derive(self._household.grammar, feedback, _filled(schema, arguments), self._scene())
+        return derive(self._household.grammar, feedback, _fill_parameters(schema, arguments), self._scene())
 
     @property
     def won(self) -> bool:
         return self._household.goal.holds(self.facts)
 
     def commands(self) -> Mapping[str, tuple[Schema, Arguments]]:
-        """Every command that does something in this state, with the ground action it stands for."""
+        """Return every command with an effect in this state, and its ground action."""
         if self._commands is None:
-            found: dict[str, tuple[Schema, Arguments]] = {}
+            by_text: dict[str, tuple[Schema, Arguments]] = {}
             for schema, query in self._household.applicable:
                 for arguments in query.solutions(self.facts):
                     command = self._command(schema, arguments)
                     if command is not None:
-                        # Of two ground actions that read the same the first counts; no published game has any.
-                        found.setdefault(command, (schema, arguments))
-            self._commands = found
+                        # If two ground actions have the same text, the first counts; no published game has such
+                        # actions.
+                        by_text.setdefault(command, (schema, arguments))
+            self._commands = by_text
         return self._commands
 
     def name(self, identifier: str) -> str:
@@ -139,13 +140,13 @@ class World:
         return Scene(self.facts, self._denied, self._household.entities, self.problem.is_a)
 
     def _command(self, schema: Schema, arguments: Arguments) -> str | None:
-        """The command a ground action answers to; None for an action that cannot change anything."""
+        """Return the command of a ground action; None for an action that cannot change anything."""
         home, key = self._household, (schema.name, arguments)
         if key in home.command_texts:
             return home.command_texts[key]
         text = None
         if not _is_idle(schema, arguments, home.given[schema.name]):
-            filled = _filled(schema, arguments)
+            filled = _fill_parameters(schema, arguments)
             text = derive(home.grammar, home.text(schema).template, filled, self._scene())
         if text is None or home.fixed_template[schema.name]:
             home.command_texts[key] = text
@@ -168,7 +169,7 @@ class World:
         self._commands = None
 
 
-def _filled(schema: Schema, arguments: Arguments) -> Filled:
+def _fill_parameters(schema: Schema, arguments: Arguments) -> Filled:
     pairs = zip(schema.parameters, arguments, strict=True)
     return {(parameter.name, parameter.type): value for parameter, value in pairs}
 
@@ -181,15 +182,15 @@ def _ground(atom: Atom, values: Mapping[str, str]) -> Atom:
     return Atom(atom.predicate, tuple(values[t[1:]] if t.startswith("?") else t for t in atom.terms))
 
 
-def _given(schema: Schema) -> set[Literal]:
-    """What its precondition says of its parameters in every case."""
+def _collect_required(schema: Schema) -> set[Literal]:
+    """Return the literals over the parameters that the precondition always requires."""
     names = {parameter.name for parameter in schema.parameters}
     always = set.intersection(*map(set, schema.precondition.conjunctions or [()]))
     return {literal for literal in always if literal.variables <= names}
 
 
 def _is_idle(schema: Schema, arguments: Arguments, given: set[Literal]) -> bool:
-    """Every effect is already among the action's own preconditions, such as going to where one stands.
+    """Return whether the action's preconditions include all its effects, such as going to where the agent stands.
 
     A planner's translation drops such actions, so the game does not offer them.
     """
@@ -214,7 +215,7 @@ def _members(problem: Problem) -> dict[str, list[str]]:
 
 
 def _entities(problem: Problem) -> dict[str, Entity]:
-    """Whatever some initial fact mentions; what none mentions is not in the household and takes no number."""
+    """Return the entities of the initial facts; other objects are not in the household and get no number."""
     mentioned = {term for atom in problem.init for term in atom.terms}
     names = readable_names(mentioned)
     try:
@@ -224,7 +225,7 @@ def _entities(problem: Problem) -> dict[str, Entity]:
 
 
 def _asks_about(grammar: Grammar, parts: tuple[Part, ...], predicates: set[str]) -> bool:
-    """Whether the text of `parts` can depend on one of these predicates."""
+    """Return whether the text of `parts` can depend on one of these predicates."""
     for part in parts:
         if isinstance(part, Symbol):
             return True
@@ -242,11 +243,11 @@ def kind_of(identifier: str) -> str:
 
 
 def readable_names(identifiers: Iterable[str]) -> dict[str, str]:
-    """Names that a person reads (`cabinet 3`) from a game's identifiers (`cabinet_bar__plus_01_dot_20_bar_...`).
+    """Return readable names (`cabinet 3`) for a game's identifiers (`cabinet_bar__plus_01_dot_20_bar_...`).
 
-    ALFWorld's rule: the identifiers of a kind, in alphabetical order, are numbered from the highest down to 1; a
-    basin is a kind of its own (`sink_bar_..._bar_sinkbasin` is a `sinkbasin`); what has no position in the scene has
-    no number and keeps the blank before it.
+    ALFWorld's rule: the identifiers of a kind, in alphabetical order, are numbered from the highest down to 1. A basin
+    is a kind of its own (`sink_bar_..._bar_sinkbasin` is a `sinkbasin`). An identifier without position in the scene
+    gets no number and keeps its blank.
     """
     ordered = sorted(set(identifiers))
     left = Counter(kind_of(identifier) for identifier in ordered if _BAR in identifier)

@@ -1,4 +1,4 @@
-"""BabyAI: instructions in a partially observed grid world, played in words."""
+"""BabyAI: instructions in a partially observed grid world, as text."""
 
 from __future__ import annotations
 

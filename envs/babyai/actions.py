@@ -1,8 +1,8 @@
-"""What the agent can say: each accepted sentence with the simulator moves it stands for.
+"""The agent's sentences, each with its simulator moves.
 
-AgentBoard rebuilds this dictionary from the view at every step; its keys are the only sentences the world
-understands. Two oddities are kept: `pickup` and `go to` number the objects of a name among those that can be reached,
-so the number can differ from the one in the observation, and routes are planned as if every door were open.
+AgentBoard rebuilds this dictionary from the view at every step; its keys are the only accepted sentences. Two oddities
+are kept. `pickup` and `go to` number only the reachable objects of a name, so the number can differ from the
+observation's. Routes are planned as if every door were open.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ACTIONS = {
     "go_through": "go through {door}",
     "check": "check available actions",
 }
-"""Action name -> canonical template, in the order in which a prompt should list them."""
+"""Action name -> canonical template, in the order of the prompt's list."""
 
 CHECK = ACTIONS["check"]
 NO_CHANGE = "No change in state."
@@ -55,7 +55,7 @@ UNKNOWN = "The action is not recognized. Please check valid actions."
 _FRONT = SIZE + HALF
 _SOLID = frozenset({WALL, BOX, BALL, KEY, 9})  # 9 is lava; the agent plans around it
 
-# The planner's map has a margin of one cell around the view: 9 x 9 cells. A pose is 4 * cell + heading; headings count
+# The planner's map adds a margin of one cell to the view: 9 x 9 cells. A pose is 4 * cell + heading; headings count
 # clockwise from straight ahead.
 _SPAN = SIZE + 2
 _AHEAD = (_SPAN, 1, -_SPAN, -1)  # heading -> step to the cell in front
@@ -65,11 +65,11 @@ _ON_MAP = tuple(_SPAN * (index // SIZE + 1) + index % SIZE + 1 for index in rang
 
 
 def _margin(direction: int) -> frozenset[int]:
-    """The margin cells that routes may not use, for an agent that faces east, south, west or north (0 to 3).
+    """Return the margin cells that routes may not use, for an agent that faces east, south, west or north (0 to 3).
 
-    AgentBoard's bounds are one cell too generous towards the west and the north of the world, so the usable
-    square is 8 x 8 and which of its sides exceeds the view depends on the compass (inferred from transcripts:
-    with both sides or neither, recorded routes differ).
+    AgentBoard's bounds are one cell too wide towards the west and the north of the world. The usable square is
+    therefore 8 x 8, and the compass decides which of its sides exceeds the view (inferred from transcripts: with both
+    sides or neither, recorded routes differ).
     """
     west_or_north = {0: ("near", "left"), 1: ("near", "right"), 2: ("far", "right"), 3: ("far", "left")}
     sides = {
@@ -93,14 +93,14 @@ _RIGHT = tuple(pose - pose % 4 + (pose + 1) % 4 for pose in _POSES)
 
 
 class Routes:
-    """Shortest ways in and around the view to stand before some of its cells, or on them.
+    """Shortest routes in and around the view that end in front of a cell, or on it.
 
-    Breadth-first search with moves tried in the order forward, left, right; where several poses lead to one equally
-    soon, the last of them counts. Cells out of sight are taken to be free, and so are doors, even shut ones.
+    Breadth-first search with moves tried in the order forward, left, right; of several equally short predecessors of a
+    pose the last one counts. Cells out of sight and doors, even closed ones, count as free.
     """
 
     def __init__(self, view: View, direction: int, face: list[int], stand: list[int]) -> None:
-        closed = bytearray(_SPAN * _SPAN + 1)  # the last one stands for all that is off the map, as -1 does
+        closed = bytearray(_SPAN * _SPAN + 1)  # the last entry stands for everything off the map, as does -1
         closed[-1] = 1
         for cell in _MARGINS[direction]:
             closed[cell] = 1
@@ -109,7 +109,7 @@ class Routes:
                 closed[_ON_MAP[index]] = 1
         wanted_before = {_ON_MAP[index] for index in face}
         wanted_on = {_ON_MAP[index] for index in stand}
-        self._before = before = [-1] * len(_POSES)  # the pose that leads to each
+        self._before = before = [-1] * len(_POSES)  # the predecessor of each pose
         self._facing: dict[int, int] = {}
         self._standing: dict[int, int] = {}
         depth = [_UNREACHED] * len(_POSES)
@@ -117,7 +117,7 @@ class Routes:
         queue = [_START]
         for pose in queue:
             if not wanted_before and not wanted_on:
-                break  # a pose's way is final once its turn has come
+                break  # a pose's route is final once the search expands it
             faced = _FACED[pose]
             if faced in wanted_before:
                 wanted_before.remove(faced)
@@ -144,17 +144,17 @@ class Routes:
         return tuple(reversed(moves))
 
     def to_face(self, index: int) -> Moves | None:
-        """Moves after which the agent stands before a cell of the view, looking at it; None when there is no way."""
+        """Return moves that put the agent in front of a cell of the view, facing it; None without route."""
         return self._moves_to(self._facing.get(_ON_MAP[index]))
 
     def onto(self, index: int) -> Moves | None:
-        """Moves after which the agent stands on a cell of the view; None when there is no way."""
+        """Return moves that put the agent on a cell of the view; None without route."""
         return self._moves_to(self._standing.get(_ON_MAP[index]))
 
 
 @dataclass
 class Actions:
-    """The sentences that a view admits, and why others near them are refused."""
+    """The accepted sentences of a view, and the reasons why similar sentences are refused."""
 
     moves: dict[str, Moves] = field(default_factory=dict)
     """Accepted sentence -> simulator moves, in the published order of listing."""
@@ -163,7 +163,7 @@ class Actions:
 
 
 def available(view: View, direction: int) -> Actions:
-    """All actions of a view, for an agent that faces east, south, west or north (0 to 3).
+    """Return all actions of a view, for an agent that faces east, south, west or north (0 to 3).
 
     `check` has no moves and comes last, as published.
     """
@@ -228,7 +228,7 @@ def available(view: View, direction: int) -> Actions:
 def _add_door(
     actions: Actions, cell: int, door: str, index: int, carried: int, path: Moves | None, routes: Routes
 ) -> None:
-    """The actions that one door in view admits, and the refusals it causes."""
+    """Add the actions and refusals of one visible door."""
     no_path = "as there is no path leading to it."
     through, toggle_through = f"go through {door}", f"toggle and go through {door}"
     if state_of(cell) == OPEN:
@@ -258,5 +258,5 @@ def _add_door(
 
 
 def listing(actions: Actions) -> str:
-    """The answer to `check available actions`."""
+    """Return the answer to `check available actions`."""
     return LISTED + ", ".join(actions.moves)

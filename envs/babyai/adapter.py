@@ -38,7 +38,7 @@ class BabyAIEnv(TextEnv):
         self._task = task
         self._actions: Actions | None = None
         self._valid = self._success = self._solved = False
-        return self._shown(describe(self._world.view)), self._info()
+        return self._add_listing(describe(self._world.view)), self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         task = self.playing(self._task)
@@ -57,7 +57,7 @@ class BabyAIEnv(TextEnv):
         elif not actions.moves[sentence]:
             observation = NO_CHANGE
             if task.suite not in _AS_PUBLISHED:
-                self._valid = True  # as published, the validity of the step before stays
+                self._valid = True  # as published, the last step's validity stays
         else:
             self._valid = True
             outcome = self._rules.perform(self._world, actions.moves[sentence])
@@ -70,10 +70,10 @@ class BabyAIEnv(TextEnv):
             self._success = self._success or success
         no_effect = self._valid and "check" not in sentence and self._situation() == situation
         info = self._info(completed, no_effect=no_effect)
-        return self._shown(observation), self._rules.rate - before, done, False, info
+        return self._add_listing(observation), self._rules.rate - before, done, False, info
 
-    def _shown(self, observation: str) -> str:
-        """AgentGym lists the actions at every turn."""
+    def _add_listing(self, observation: str) -> str:
+        """Add the list of actions, which AgentGym shows at every turn."""
         if self.playing(self._task).suite != AGENTGYM:
             return observation
         return f"{observation}\nAvailable actions: {json.dumps(list(self._available().moves))}"
@@ -95,7 +95,7 @@ class BabyAIEnv(TextEnv):
     def oracle(self) -> list[str]:
         task = self.playing(self._task)
         if task.payload["level"] not in LEVELS:
-            return []  # AgentGym's others: no plan is known
+            return []  # no plan is known for AgentGym's other levels
         world = _world_of(task)
         rules = _rules_of(task, world)
         if isinstance(rules, AgentGymRules):
@@ -103,7 +103,7 @@ class BabyAIEnv(TextEnv):
         return Oracle(world, rules).plan()
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """The oracle's plan and, where labels decide, the direct way to the mission."""
+        """Return the oracle's plan and, if labels decide, the direct way to the mission."""
         plans = {"oracle": self.oracle()}
         task = self.playing(self._task)
         if task.suite == "agentboard":
@@ -112,13 +112,13 @@ class BabyAIEnv(TextEnv):
         return {name: plan for name, plan in plans.items() if plan}
 
     def _available(self) -> Actions:
-        """The action dictionary of the present view, made when first needed."""
+        """Return the present view's action dictionary, computed on first use."""
         if self._actions is None:
             self._actions = available(self._world.view, self._world.direction)
         return self._actions
 
     def _situation(self) -> tuple[Any, ...]:
-        """What a move can change, as far as the agent is concerned."""
+        """Return everything that a move can change from the agent's point of view."""
         return self._world.position, self._world.direction, self._world.view
 
     def _info(self, completed: tuple[int, ...] = (), *, no_effect: bool = False) -> dict[str, Any]:

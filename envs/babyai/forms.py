@@ -1,4 +1,4 @@
-"""Digests of a task's start: the same goal and first observation, or the same level and seed."""
+"""Digests of a task's start: equal goal and first observation, or equal level and seed."""
 
 from __future__ import annotations
 

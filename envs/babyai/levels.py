@@ -1,4 +1,4 @@
-"""The BabyAI levels of the suites, and their simulator: minigrid stepped without drawing its own view."""
+"""The levels of the suites, and their simulator: minigrid without its own drawing of the view."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 FAMILY = "babyai"
 OPEN_VERSION = 2
-"""Of the open suite. 2: no two tasks begin alike, and none like one of suite seed 0 or a published one, but for
+"""Version of the open suite. 2: no two tasks begin alike, nor like one of suite seed 0 or a published one, except
 `FEW_STARTS`."""
 FEW_STARTS: Mapping[str, int] = {"GoToRedBallNoDists": 8, "OpenRedDoor": 8}
-"""Level -> how many of its tasks begin differently, where that is too few for every suite to have starts of its own.
-Who sees the ball or the door at the start gets there by chance, so that a start shows walls alone: 330 and 321 seeds
-that were accepted have 8 starts each."""
+"""Level -> its number of different starts, if too few for every suite. An accepted seed of these levels must not show
+the ball or door at the start (a random policy would reach it), so a start shows only walls: 330 and 321 accepted
+seeds have 8 starts each."""
 LEVELS: tuple[str, ...] = (
     "GoToRedBallGrey",
     "GoToRedBall",
@@ -64,7 +64,7 @@ AGENTGYM_LEVELS: tuple[str, ...] = (
     "BossLevel",
     "BossLevelNoUnlock",
 )
-"""AgentGym's 40 in its order (agentenv-babyai at commit 3ef9235)."""
+"""AgentGym's 40 levels in its order (agentenv-babyai at commit 3ef9235)."""
 SEEDS = (1234, 1235, 1236, 1237)
 """Seeds of the published tasks, the same four for every level."""
 
@@ -79,30 +79,30 @@ FIXED_SIZE: Mapping[str, Mapping[str, Any]] = {
     "PickupAbove": {"room_size": 6},
     "PickupDistDebug": {"num_rows": 1, "num_cols": 1, "room_size": 7},
 }
-"""Levels whose classes pass a constant size on; it can be overridden all the same."""
+"""Levels whose classes set a constant size, which can still be overridden."""
 
 
 @cache
 def _constructors() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Level name -> (class, keyword arguments) as minigrid registers it."""
+    """Map level names to (class, keyword arguments), as minigrid registers them."""
     os.environ.setdefault(
         "PYGAME_HIDE_SUPPORT_PROMPT", "1"
-    )  # minigrid imports pygame, which greets on stdout
+    )  # minigrid imports pygame, which prints a greeting
     import gymnasium
     import minigrid
     import minigrid.envs.babyai.core.roomgrid_level as roomgrid_level
     from gymnasium.envs.registration import load_env_creator
 
-    # Rejection sampling prints a line for every rejected layout. Shadowing the module's `print` costs nothing
-    # and, unlike redirecting stdout, cannot swallow the output of another thread.
+    # Rejection sampling prints a line for every rejected layout. Shadowing the module's `print` costs nothing and,
+    # unlike redirecting stdout, cannot swallow the output of another thread.
     roomgrid_level.print = lambda *_args, **_kwargs: None
     if "BabyAI-GoToObj-v0" not in gymnasium.registry:
-        minigrid.register_minigrid_envs()  # gymnasium >= 1.0 no longer finds minigrid 2.3's levels by itself
-    found = {}
+        minigrid.register_minigrid_envs()  # gymnasium >= 1.0 no longer registers minigrid 2.3's levels
+    constructors = {}
     for name in AGENTGYM_LEVELS:
         spec = gymnasium.spec(f"BabyAI-{name}-v0")
-        found[name] = (load_env_creator(str(spec.entry_point)), dict(spec.kwargs))
-    return found
+        constructors[name] = (load_env_creator(str(spec.entry_point)), dict(spec.kwargs))
+    return constructors
 
 
 def _construct(level: str, parameters: Mapping[str, Any]) -> Any:
@@ -112,17 +112,17 @@ def _construct(level: str, parameters: Mapping[str, Any]) -> Any:
     if not parameters or level not in FIXED_SIZE:
         return constructor(**{**registered, **parameters})
     simulator = constructor(**registered)
-    RoomGridLevel.__init__(simulator, **{**FIXED_SIZE[level], **parameters})  # once more, with another size
+    RoomGridLevel.__init__(simulator, **{**FIXED_SIZE[level], **parameters})  # again, with another size
     return simulator
 
 
 def make_level(level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> Any:
-    """A simulator of `level`, reset with `seed`; `parameters` override the registered keyword arguments.
+    """Return a simulator of `level`, reset with `seed`; `parameters` override the registered keyword arguments.
 
-    Two parts of the stock class are replaced on the instance. `gen_obs` is empty: three quarters of a stock step
-    goes into drawing a view that `evalharness.envs.babyai.view` computes in a tenth of the time (tests compare the
-    two). `_reward` is 1: BabyAI pays it on success and 0 on failure, so reward says which kind of end it was however
-    many steps were taken.
+    Two methods of the stock class are replaced on the instance. `gen_obs` is empty: it takes three quarters of a stock
+    step, and `evalharness.envs.babyai.view` computes the view in a tenth of the time (tests compare the two).
+    `_reward` is 1: BabyAI pays a reward on success and 0 on failure, so the reward shows the kind of end, independent
+    of the steps.
     """
     simulator = _construct(level, parameters or {})
     simulator.gen_obs = lambda: {}

@@ -1,8 +1,8 @@
-"""Milestones of a mission, each a fact of the simulator that every way of accomplishing the mission passes.
+"""Milestones of a mission: facts of the simulator that every solution of the mission reaches.
 
-For each instruction of the mission: its object is in view, the agent faces it, and what is asked is done. Where every
-way leads through a locked door: the agent holds its key, the door is unlocked. What holds at the start is no milestone,
-and an instruction counts only when its turn has come ("then", "after you").
+For each instruction: its object is in view, the agent faces it, and the instruction is done. If every route passes a
+locked door: the agent holds its key, and the door is unlocked. Facts that hold at the start are no milestones, and an
+instruction counts only in its turn ("then", "after you").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Cell = tuple[int, int]
 
 
 class Standing(IntEnum):
-    """Where an instruction stands in the order that the mission prescribes."""
+    """Position of an instruction in the mission's order."""
 
     WAITING = 0
     ACTIVE = 1
@@ -27,7 +27,7 @@ class Standing(IntEnum):
 
 
 def turns(instruction: Any, turn: Standing = Standing.ACTIVE) -> Iterator[tuple[Any, Standing]]:
-    """The single actions of a mission in the order in which they are due, each with its turn."""
+    """Yield the single actions of a mission in order, each with its position."""
     name = type(instruction).__name__
     if name not in ("AndInstr", "BeforeInstr", "AfterInstr"):
         yield instruction, turn
@@ -49,10 +49,10 @@ def turns(instruction: Any, turn: Standing = Standing.ACTIVE) -> Iterator[tuple[
 
 @dataclass(frozen=True)
 class Milestone:
-    """One fact to be reached. `clause` is the number of the action it belongs to, in due order."""
+    """One fact to be reached. `clause` is the index of its action in the mission's order."""
 
     kind: str
-    """`see`, `face`, `do`; `key` or `unlock` for a locked door on the way."""
+    """`see`, `face`, `do`; `key` or `unlock` for a locked door on the route."""
     clause: int
     text: str
     door: Any = None
@@ -60,7 +60,7 @@ class Milestone:
 
 
 def due_actions(world: World) -> list[Any]:
-    """The single actions of the mission, in the order in which they are due."""
+    """Return the single actions of the mission in order."""
     return [action for action, _ in turns(world.simulator.instrs)]
 
 
@@ -73,35 +73,35 @@ _PLACES = {
 
 
 def _words(description: Any) -> str:
-    """`the red door`, `a key on your left`: the words of the mission."""
+    """Return a description in the mission's words: `the red door`, `a key on your left`."""
     parts = ["a" if len(description.obj_set) > 1 else "the", description.color, description.type or "object"]
     return " ".join(part for part in (*parts, _PLACES.get(description.loc)) if part)
 
 
 def milestones(world: World) -> list[Milestone]:
-    """The milestones of a mission at its start, in the order in which they are due."""
+    """Return the milestones of a mission at its start, in order."""
     simulator = world.simulator
-    found: list[Milestone] = []
+    listed: list[Milestone] = []
     for number, action in enumerate(due_actions(world)):
         what = _words(action.desc)
         kind = type(action).__name__
         for door in locked_doors_before(simulator, action):
             name = f"the {door.color} locked door"
-            if not any(milestone.door is door for milestone in found):
-                found.append(Milestone("key", number, f"hold the key of {name}", door))
+            if not any(milestone.door is door for milestone in listed):
+                listed.append(Milestone("key", number, f"hold the key of {name}", door))
                 if not (kind == "OpenInstr" and door in action.desc.obj_set):
-                    found.append(Milestone("unlock", number, f"unlock {name}", door))
-        found.append(Milestone("see", number, f"see {what}"))
+                    listed.append(Milestone("unlock", number, f"unlock {name}", door))
+        listed.append(Milestone("see", number, f"see {what}"))
         if kind != "GoToInstr":
-            found.append(Milestone("face", number, f"face {what}"))
+            listed.append(Milestone("face", number, f"face {what}"))
         verb = {"GoToInstr": "go to", "PickupInstr": "pick up", "OpenInstr": "open"}[kind]
-        found.append(Milestone("do", number, f"{verb} {what}"))
-    progress = MissionProgress(world, found)
-    return [milestone for number, milestone in enumerate(found) if number in progress.remaining]
+        listed.append(Milestone("do", number, f"{verb} {what}"))
+    progress = MissionProgress(world, listed)
+    return [milestone for number, milestone in enumerate(listed) if number in progress.remaining]
 
 
 class SubgoalProgress:
-    """Which of a task's subgoals are open, by number; once reached, they stay so."""
+    """The open subgoals of a task, by number; a reached subgoal stays reached."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -113,7 +113,7 @@ class SubgoalProgress:
 
     @property
     def remaining(self) -> tuple[int, ...]:
-        """In order; hashable."""
+        """Return the open subgoals in order; hashable."""
         return tuple(self._open)
 
     def restore(self, remaining: Iterable[int]) -> None:
@@ -122,7 +122,7 @@ class SubgoalProgress:
 
 
 class MissionProgress(SubgoalProgress):
-    """The milestones of a mission in play."""
+    """The progress through a mission's milestones."""
 
     def __init__(self, world: World, wanted: Iterable[Milestone]) -> None:
         self.wanted = list(wanted)
@@ -131,7 +131,7 @@ class MissionProgress(SubgoalProgress):
         self.update(accomplished=False)
 
     def update(self, *, accomplished: bool) -> tuple[int, ...]:
-        """Look at the world again; returns the milestones reached since, in order."""
+        """Look at the world again; return the newly reached milestones in order."""
         actions = list(
             turns(self._world.simulator.instrs, Standing.DONE if accomplished else Standing.ACTIVE)
         )
@@ -167,7 +167,7 @@ class MissionProgress(SubgoalProgress):
 
 
 def cells_of(simulator: Any, fits: Callable[[Any], bool]) -> list[Cell]:
-    """Where the things lie that fit (one that is carried lies nowhere)."""
+    """Return the cells of all matching things (a carried thing has no cell)."""
     width = simulator.grid.width
     return [
         (index % width, index // width)
@@ -177,13 +177,13 @@ def cells_of(simulator: Any, fits: Callable[[Any], bool]) -> list[Cell]:
 
 
 def object_cells(simulator: Any, action: Any) -> list[Cell]:
-    """Where the objects lie that an action is about."""
+    """Return the cells of the objects of an action."""
     wanted = {id(thing) for thing in action.desc.obj_set}
     return cells_of(simulator, lambda thing: id(thing) in wanted)
 
 
 def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
-    """What the agent sees, without what it carries. Walls, too: to minigrid they are grey objects."""
+    """Yield the objects that the agent sees, without the carried one. Walls count as grey objects, as in minigrid."""
     grid = simulator.grid
     x0, y0 = (int(at) for at in simulator.agent_pos)
     dx, dy = VECTORS[simulator.agent_dir]
@@ -196,26 +196,26 @@ def things_in_view(simulator: Any, view: View) -> Iterator[Any]:
 
 
 def locked_doors_before(simulator: Any, action: Any) -> list[Any]:
-    """Locked doors that every way of carrying out an action unlocks, those that come first first."""
+    """Return the locked doors that every way of doing an action unlocks, in order."""
     cells = object_cells(simulator, action)
-    found: list[Any] = []
-    _collect(simulator, cells, found, frozenset())
+    doors_before: list[Any] = []
+    _collect(simulator, cells, doors_before, frozenset())
     if type(action).__name__ == "OpenInstr" and all(door.is_locked for door in action.desc.obj_set):
-        doors = [door for door in action.desc.obj_set if door not in found]
+        doors = [door for door in action.desc.obj_set if door not in doors_before]
         if len(action.desc.obj_set) == 1 and doors:
-            _collect(simulator, _key_cells(simulator, doors[0].color), found, frozenset(doors))
-            found.append(doors[0])
-    return found
+            _collect(simulator, _key_cells(simulator, doors[0].color), doors_before, frozenset(doors))
+            doors_before.append(doors[0])
+    return doors_before
 
 
-def _collect(simulator: Any, cells: list[Cell], found: list[Any], asked: frozenset[Any]) -> None:
+def _collect(simulator: Any, cells: list[Cell], doors_before: list[Any], asked: frozenset[Any]) -> None:
     locked = [t for t in simulator.grid.grid if t is not None and t.type == "door" and t.is_locked]
     for door in locked:
-        if door in found or door in asked:
+        if door in doors_before or door in asked:
             continue
         if not _can_touch(simulator, cells, shut=door):
-            _collect(simulator, _key_cells(simulator, door.color), found, asked | {door})
-            found.append(door)
+            _collect(simulator, _key_cells(simulator, door.color), doors_before, asked | {door})
+            doors_before.append(door)
 
 
 def _key_cells(simulator: Any, color: str) -> list[Cell]:
@@ -223,7 +223,8 @@ def _key_cells(simulator: Any, color: str) -> list[Cell]:
 
 
 def _can_touch(simulator: Any, cells: list[Cell], *, shut: Any) -> bool:
-    """Whether some of the cells can be stood beside when every door but `shut` is open and objects can be moved."""
+    """Return whether the agent can stand beside one of the cells if every door but `shut` is open and objects can
+    move."""
     grid = simulator.grid
     targets = set(cells)
     x, y = simulator.agent_pos

@@ -1,4 +1,4 @@
-"""A view in words, as AgentBoard words it."""
+"""Describe a view in AgentBoard's words."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ COMPLETED = "\n The task is completed."
 
 
 class Sighting(NamedTuple):
-    """An object in view, not counting what is carried."""
+    """A visible object, except the carried one."""
 
     cell: int
-    """Where it is: an index into the view."""
+    """Its index in the view."""
     name: str
     """`grey ball`, `red locked door`."""
 
 
 def _scan_order() -> tuple[int, ...]:
-    """Cells by Manhattan distance; among equals the far row first, each row from left to right."""
+    """Return the cells by Manhattan distance; at equal distance the far row first, each row from left to right."""
     far_row_first = [SIZE * ahead + i for ahead in reversed(range(SIZE)) for i in range(SIZE)]
     return tuple(
         sorted(
@@ -40,12 +40,12 @@ _WHERE = tuple(
 
 
 def sightings(view: View) -> list[Sighting]:
-    """The objects in view, nearest first (walls and floor are not objects)."""
+    """Return the visible objects, nearest first (walls and floor are not objects)."""
     return [Sighting(index, name_of(view[index])) for index in _SCAN_ORDER if type_of(view[index]) > FLOOR]
 
 
 def describe(view: View) -> str:
-    """The observation text."""
+    """Return the observation text."""
     parts: list[str] = []
     count: dict[str, int] = {}
     for index, name in sightings(view):

@@ -1,4 +1,4 @@
-"""BabyAI in other words."""
+"""BabyAI's perturbations."""
 
 from __future__ import annotations
 

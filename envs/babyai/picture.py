@@ -1,4 +1,4 @@
-"""A BabyAI level from above: everything in it, the agent, and the cells that it sees."""
+"""A BabyAI level from above: all objects, the agent, and its visible cells."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def picture(environment: TextEnv) -> str:
     assert isinstance(environment, BabyAIEnv)
     simulator = environment.world.simulator
     width, height = simulator.grid.width, simulator.grid.height
-    seen = _seen(simulator)
+    seen = _find_visible(simulator)
     things = {
         (x, y): t for y in range(height) for x in range(width) if (t := simulator.grid.get(x, y)) is not None
     }
     drawn = [rect(0, 0, width * _CELL, height * _CELL, _UNSEEN)]
-    drawn += _filled(seen, PAPER)
-    drawn += _filled({cell for cell, thing in things.items() if thing.type == "wall"}, _WALL)
+    drawn += _fill_cells(seen, PAPER)
+    drawn += _fill_cells({cell for cell, thing in things.items() if thing.type == "wall"}, _WALL)
     for (x, y), thing in things.items():
         drawn += _thing(thing, x * _CELL, y * _CELL)
     drawn.append(_agent(environment.world.position, environment.world.direction))
@@ -40,20 +40,20 @@ def picture(environment: TextEnv) -> str:
     return svg(max(width * _CELL, 130), height * _CELL + 20, drawn)
 
 
-def _seen(simulator: Any) -> set[Cell]:
+def _find_visible(simulator: Any) -> set[Cell]:
     _, visible = simulator.gen_obs_grid()
     size = simulator.agent_view_size
-    found = set()
+    cells = set()
     for y in range(simulator.grid.height):
         for x in range(simulator.grid.width):
             across, ahead = simulator.get_view_coords(x, y)
             if 0 <= across < size and 0 <= ahead < size and visible[across, ahead]:
-                found.add((x, y))
-    return found
+                cells.add((x, y))
+    return cells
 
 
-def _filled(cells: set[Cell], color: str) -> list[str]:
-    """Neighbours in a row as one rectangle."""
+def _fill_cells(cells: set[Cell], color: str) -> list[str]:
+    """Draw adjacent cells of a row as one rectangle."""
     drawn = []
     for x, y in sorted(cells):
         if (x - 1, y) not in cells:
@@ -88,7 +88,7 @@ def _thing(thing: Any, x: float, y: float) -> list[str]:
 
 
 def _agent(cell: Cell, direction: int) -> str:
-    """A triangle whose point is where it faces: east, south, west, north (0 to 3)."""
+    """Draw a triangle that points east, south, west or north (0 to 3)."""
     right, down = VECTORS[direction]
     middle_x, middle_y, half = (cell[0] + 0.5) * _CELL, (cell[1] + 0.5) * _CELL, _CELL * 0.42
     corners = [

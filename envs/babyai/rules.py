@@ -1,4 +1,4 @@
-"""When a task has progressed and when it is solved."""
+"""The rules for progress and success."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from evalharness.envs.babyai.actions import Moves
 from evalharness.envs.babyai.mission import MissionProgress, SubgoalProgress
-from evalharness.envs.babyai.world import Outcome, World
+from evalharness.envs.babyai.world import MovesResult, World
 
 
 class StepResult(NamedTuple):
@@ -29,15 +29,15 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> bool:
-    """Whether all the pieces between the wildcards occur, in any order, in one sentence of an observation."""
+    """Return whether all pieces between the wildcards occur, in any order, in one sentence of an observation."""
     pieces = _pieces(pattern)
     return any(all(piece in sentence for piece in pieces) for sentence in sentences)
 
 
 class LabelProgress(SubgoalProgress):
-    """AgentBoard's labels: sentences with wildcards that an observation is searched for; at most one counts a step.
+    """AgentBoard's labels: sentences with wildcards that are searched in an observation; at most one counts per step.
 
-    `alternatives` are whole label lists of the same length: position i counts when the i-th pattern of any list
+    `alternatives` are complete label lists of the same length: position i counts if the i-th pattern of any list
     matches.
     """
 
@@ -46,7 +46,7 @@ class LabelProgress(SubgoalProgress):
         super().__init__(len(self.alternatives[0]))
 
     def observe(self, observation: str) -> tuple[int, ...]:
-        """The positions that this observation completes: none or one."""
+        """Return the position that this observation completes, if any."""
         sentences = observation.split(".")
         for patterns in self.alternatives:
             for position in self._open:
@@ -59,65 +59,66 @@ class LabelProgress(SubgoalProgress):
 class PublishedRules(LabelProgress):
     """AgentBoard's rules, with their known defects (see docs/environments/babyai.md)."""
 
-    def perform(self, world: World, moves: Moves) -> Outcome:
-        """Moves go on after the mission's end."""
+    def perform(self, world: World, moves: Moves) -> MovesResult:
+        """Continue the moves after the mission's end."""
         return world.perform(moves)
 
-    def announces_completion(self, outcome: Outcome) -> bool:
-        """Any end at the last move counts as completion in the text, even a failure; so does full progress."""
+    def announces_completion(self, outcome: MovesResult) -> bool:
+        """Return whether the text announces completion: after any end on the last move, even a failure, and at full
+        progress."""
         return outcome.ended or self.rate == 1
 
-    def result_of(self, outcome: Outcome, observation: str) -> StepResult:
+    def result_of(self, outcome: MovesResult, observation: str) -> StepResult:
         completed = self.observe(observation)
         done = (outcome.ended and self.rate > 0.5) or self.rate == 1
         return StepResult(completed, done, done)
 
 
 class MissionRules(MissionProgress):
-    """The mission as the simulator verifies it: milestones for progress, its accomplishment for success."""
+    """The mission as the simulator checks it: milestones for progress, completion for success."""
 
-    def perform(self, world: World, moves: Moves) -> Outcome:
-        """The world stops with the mission's end."""
+    def perform(self, world: World, moves: Moves) -> MovesResult:
+        """Stop at the mission's end."""
         return world.perform(moves, stop_at_end=True)
 
-    def announces_completion(self, outcome: Outcome) -> bool:
+    def announces_completion(self, outcome: MovesResult) -> bool:
         return outcome.succeeded
 
-    def result_of(self, outcome: Outcome, observation: str) -> StepResult:
+    def result_of(self, outcome: MovesResult, observation: str) -> StepResult:
         completed = self.update(accomplished=outcome.succeeded)
         return StepResult(completed, outcome.succeeded or outcome.failed, outcome.succeeded)
 
 
 class AgentGymRules:
-    """AgentGym's rules: minigrid's reward, and no end where that is 0.5 or less. A mission accomplished is a success
-    here; there a success asks for a reward of 1, which no mission pays."""
+    """AgentGym's rules: minigrid's reward, and no end if the reward is 0.5 or less. Here a completed mission is a
+    success; AgentGym requires a reward of 1, which no mission pays."""
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.rate = 0.0
 
-    def perform(self, world: World, moves: Moves) -> Outcome:
-        """Moves go on after the mission's end."""
+    def perform(self, world: World, moves: Moves) -> MovesResult:
+        """Continue the moves after the mission's end."""
         return world.perform(moves)
 
-    def announces_completion(self, outcome: Outcome) -> bool:
-        """Any end at the last move counts as completion in the text, even a failure."""
+    def announces_completion(self, outcome: MovesResult) -> bool:
+        """Return whether the text announces completion: after any end on the last move, even a failure."""
         return outcome.ended
 
-    def result_of(self, outcome: Outcome, observation: str) -> StepResult:
-        success = outcome.ended and outcome.succeeded  # its reward is that of the last move
+    def result_of(self, outcome: MovesResult, observation: str) -> StepResult:
+        success = outcome.ended and outcome.succeeded  # AgentGym uses the last move's reward
         if success:
             self.rate = 1.0
         return StepResult((), success and self.world.reward > 0.5, success)
 
 
 class PlannedForAgentGym(MissionRules):
-    """To find a plan whose last move accomplishes the mission."""
+    """Rules for finding a plan whose last move completes the mission."""
 
-    def perform(self, world: World, moves: Moves) -> Outcome:
+    def perform(self, world: World, moves: Moves) -> MovesResult:
         return world.perform(moves)
 
-    def result_of(self, outcome: Outcome, observation: str) -> StepResult:
+    def result_of(self, outcome: MovesResult, observation: str) -> StepResult:
         success = outcome.ended and outcome.succeeded
         completed = self.update(accomplished=success)
         return StepResult(completed, success or outcome.failed, success)

@@ -11,13 +11,13 @@ from evalharness.envs.frozen import FROZEN_SEED, frozen_tasks
 from evalharness.envs.published import folder_of, label_rows
 
 AGENTGYM = "agentgym"
-"""AgentGym's tasks (agentenv-babyai at commit 3ef9235): of suite seed N those of its numbers 40 N to 40 N + 39."""
+"""AgentGym's tasks (agentenv-babyai at commit 3ef9235): suite seed N has its numbers 40 N to 40 N + 39."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` and `agentgym`, `data` to `agentboard`."""
+    """Return all tasks of a suite in order; only `open` and `agentgym` use `seed`, only `agentboard` uses `data`."""
     if suite == "agentboard":
-        return _published(data)
+        return _load_published(data)
     if suite == AGENTGYM:
         return [_of_agentgym(index, level, seed) for index, level in enumerate(AGENTGYM_LEVELS)]
     from evalharness.envs.babyai.open.generator import FROZEN, generate
@@ -41,11 +41,11 @@ def _of_agentgym(index: int, level: str, seed: int) -> Task:
 
 
 def published_goal(mission: str) -> str:
-    """AgentBoard's goal text: the words that give the order of two instructions are lost in it."""
+    """Return AgentBoard's goal text, which loses the words for the order of two instructions."""
     return mission.replace("then", "and").replace("after you", "and")
 
 
-def _published(data: Path | None) -> list[Task]:
+def _load_published(data: Path | None) -> list[Task]:
     folder = folder_of(data, FAMILY, "BabyAI")
     rows = label_rows(folder, "BabyAI")
     cases = [(level, seed) for level in LEVELS for seed in SEEDS]

@@ -1,9 +1,9 @@
-"""What the agent sees: the 7x7 square of cells ahead of it, as far as walls and shut doors let it see.
+"""The agent's view: the 7x7 square of cells ahead of it, as far as walls and closed doors allow.
 
-A cell is one integer: 0 unseen, 1 empty, 2 wall, else `type + 16 * colour + 256 * state` with minigrid's indices.
-The square is a tuple of 49 cells, row by row from the agent's own row forward, each row from left to right: cell
-`7 * ahead + (3 + right)`. The agent's own cell holds what it carries. It says exactly what minigrid's own
-`gen_obs()["image"]` says, in a fraction of the time.
+A cell is one integer: 0 unseen, 1 empty, 2 wall, else `type + 16 * colour + 256 * state` with minigrid's indices. The
+square is a tuple of 49 cells, row by row from the agent's own row forward, each row from left to right: cell `7 *
+ahead + (3 + right)`. The agent's own cell holds the carried object. The view equals minigrid's own
+`gen_obs()["image"]`, but takes a fraction of the time.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ View = tuple[int, ...]
 VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """By agent_dir: east, south, west, north; y grows southward."""
 _SWEEPS = (*((i, i + 1) for i in range(SIZE - 1)), *((i, i - 1) for i in range(SIZE - 1, 0, -1)), (0, 0))
-"""minigrid's light goes through a row to the right and then to the left; each clear cell that it reaches lights its
-neighbour in that direction and, in the next row, the cells ahead of both."""
+"""minigrid's light passes a row to the right and then to the left; each lit clear cell lights its neighbour in that
+direction and, in the next row, the cells ahead of both."""
 _TYPE_INDEX = {name: index for index, name in enumerate(TYPE_NAMES)}
 _COLOR_INDEX = {name: index for index, name in enumerate(COLOR_NAMES)}
 
@@ -45,7 +45,7 @@ def state_of(cell: int) -> int:
 
 
 def name_of(cell: int) -> str:
-    """`grey ball`, or `red locked door` for a door."""
+    """Return `grey ball`, or `red locked door` for a door."""
     color = COLOR_NAMES[color_of(cell)]
     if type_of(cell) == DOOR:
         return f"{color} {DOOR_STATES[state_of(cell)]} door"
@@ -53,7 +53,7 @@ def name_of(cell: int) -> str:
 
 
 def encode(thing: Any) -> int:
-    """The cell of a minigrid object (None is an empty cell)."""
+    """Encode a minigrid object as a cell (None is an empty cell)."""
     if thing is None:
         return EMPTY
     kind = thing.type
@@ -66,17 +66,17 @@ def encode(thing: Any) -> int:
 
 
 def look(simulator: Any) -> View:
-    """The agent's view of a minigrid simulator."""
+    """Return the agent's view in a minigrid simulator."""
     grid = simulator.grid
     things, width, height = grid.grid, grid.width, grid.height
     x0, y0 = simulator.agent_pos
     x0, y0 = int(x0), int(y0)
     dx, dy = VECTORS[simulator.agent_dir]
     view: list[int] = []
-    lit = [False] * SIZE  # which cells of the present row light reaches from the row before
+    lit = [False] * SIZE  # cells of this row that light reaches from the row before
     lit[HALF] = True
     for ahead in range(SIZE):
-        if True not in lit:  # nor does it reach any row behind this one
+        if True not in lit:  # then no further row is lit
             view.extend([UNSEEN] * (SIZE * (SIZE - ahead)))
             break
         # The right-hand direction of (dx, dy) is (-dy, dx).
@@ -96,7 +96,7 @@ def look(simulator: Any) -> View:
                 else:
                     cell = WALL
                 row[i] = cell
-            if cell != WALL and cell < 256:  # a shut door is the only state above 0
+            if cell != WALL and cell < 256:  # only a closed door has a state above 0
                 lit[beside] = lit_ahead[i] = lit_ahead[beside] = True
         view.extend(row)
         lit = lit_ahead

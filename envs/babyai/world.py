@@ -1,4 +1,4 @@
-"""One simulator in play: it carries out sequences of moves, keeps the present view, and can go back to a state."""
+"""A running simulator: it carries out sequences of moves, keeps the present view, and can return to a state."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from evalharness.envs.babyai.view import View, look
 
 
 def clauses(instruction: Any) -> list[Any]:
-    """A mission's instruction and all it is made of, outermost first."""
-    found = [instruction]
-    for clause in found:
-        found.extend(getattr(clause, part) for part in ("instr_a", "instr_b") if hasattr(clause, part))
-    return found
+    """Return a mission's instruction and all its parts, outermost first."""
+    parts = [instruction]
+    for clause in parts:
+        parts.extend(getattr(clause, part) for part in ("instr_a", "instr_b") if hasattr(clause, part))
+    return parts
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What the simulator said while a sequence of moves was carried out."""
+class MovesResult:
+    """The simulator's results of a sequence of moves."""
 
     ended: bool
-    """The last move ended the mission, with success or failure: all that AgentBoard looks at."""
+    """The last move ended the mission, with success or failure: AgentBoard looks at nothing else."""
     succeeded: bool
-    """Some move accomplished the mission."""
+    """Some move completed the mission."""
     failed: bool
-    """Some move made the mission fail (a strict level: the wrong door, the wrong object)."""
+    """Some move failed the mission (a strict level: the wrong door, the wrong object)."""
 
 
-class State(NamedTuple):
-    """All that changes while a level is played; hashable, equal for equal situations of one `World`."""
+class WorldState(NamedTuple):
+    """Everything that changes in a level; hashable, and equal for equal situations of one `World`."""
 
     things: tuple[Any, ...]
-    """The grid's cells: minigrid objects by identity, None where empty."""
+    """The grid's cells: minigrid objects by identity, None for empty cells."""
     doors: tuple[tuple[bool, bool], ...]
     """(open, locked) of each door."""
     position: tuple[int, int]
     direction: int
     carrying: Any
     mission: tuple[Any, ...]
-    """What the mission's verifier remembers."""
+    """The memory of the mission's verifier."""
     view: View
 
 
 class World:
-    """A level of BabyAI from its first state on."""
+    """A level of BabyAI from its first state."""
 
     def __init__(self, level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> None:
         self.simulator = make_level(level, seed, parameters)
@@ -68,18 +68,18 @@ class World:
 
     @property
     def direction(self) -> int:
-        """The compass direction the agent faces: east, south, west, north (0 to 3)."""
+        """Return the agent's compass direction: east, south, west, north (0 to 3)."""
         return int(self.simulator.agent_dir)
 
     @property
     def reward(self) -> float:
-        """What minigrid pays for success now: less with every move, 0.1 after the last one."""
+        """Return minigrid's reward for success now: less with every move, 0.1 after the last one."""
         return 1 - 0.9 * float(self.simulator.step_count / self.simulator.max_steps)
 
-    def perform(self, moves: Moves, *, stop_at_end: bool = False) -> Outcome:
-        """Carry out moves until one leaves the view as it was (that one is still made).
+    def perform(self, moves: Moves, *, stop_at_end: bool = False) -> MovesResult:
+        """Carry out moves up to the first that leaves the view unchanged (including it).
 
-        `stop_at_end`: also until the mission is accomplished or has failed.
+        `stop_at_end`: also stop when the mission is completed or failed.
         """
         ended = succeeded = failed = False
         for move in moves:
@@ -91,11 +91,11 @@ class World:
             self.view = view
             if unchanged or (stop_at_end and ended):
                 break
-        return Outcome(ended, succeeded, failed)
+        return MovesResult(ended, succeeded, failed)
 
-    def state(self) -> State:
+    def state(self) -> WorldState:
         simulator = self.simulator
-        return State(
+        return WorldState(
             things=tuple(simulator.grid.grid),
             doors=tuple((door.is_open, door.is_locked) for door in self._doors),
             position=self.position,
@@ -105,8 +105,8 @@ class World:
             view=self.view,
         )
 
-    def restore(self, state: State) -> None:
-        """Go back to an earlier state of this world."""
+    def restore(self, state: WorldState) -> None:
+        """Return to an earlier state of this world."""
         simulator = self.simulator
         simulator.grid.grid[:] = state.things
         for door, (is_open, is_locked) in zip(self._doors, state.doors, strict=True):
@@ -120,7 +120,8 @@ class World:
 
 
 def _memory(clause: Any) -> tuple[Any, ...]:
-    """What one clause of minigrid's verifier remembers: of an action, where its objects are and what was carried."""
+    """Return the memory of one clause of minigrid's verifier: for an action, its objects' places and the carried
+    object."""
     if hasattr(clause, "desc"):
         return (tuple(clause.desc.obj_poss), getattr(clause, "preCarrying", None))
     return (clause.a_done, clause.b_done)

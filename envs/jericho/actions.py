@@ -1,4 +1,4 @@
-"""What may be typed: the table of commands, the published cut, and what the interpreter can take."""
+"""What can be typed: the table of commands, the published cut, and the interpreter's limits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "wait": "wait",
     "check": CHECK,
 }
-"""The commonest commands of interactive fiction. A game knows many more, and any text is passed to it."""
+"""The commonest commands of interactive fiction. A game knows many more, and gets any text."""
 
 MAX_WORDS: Final = 20
 """Published rule (AgentBoard's Jericho wrapper): only the first 20 space-separated words are sent."""
@@ -47,8 +47,8 @@ MAX_WORDS: Final = 20
 MAX_CHARACTERS: Final = 99
 """Longest line sent to a game: the shortest text buffer of the 20 stories (Infocom's is 100, Inform's 120).
 
-Frotz writes a line into the game's memory without looking at the size that the game declares, so a longer
-one would overwrite what lies behind it; the Z-machine standard (section 15, `read`) says to stop there.
+Frotz ignores the buffer's declared size, so a longer line would overwrite the memory behind it; the Z-machine standard
+(section 15, `read`) requires to stop there.
 """
 
 _ONLY_LOOKS: Final = frozenset(
@@ -62,11 +62,11 @@ _ONLY_LOOKS: Final = frozenset(
     """,
     )
 )
-"""Verbs that find out, talk, wait or speak to the program: the world need not change for them."""
+"""Verbs that inspect, talk, wait or address the program: the world need not change."""
 
 
 def acts(command: str) -> bool:
-    """Whether a command is meant to change the world, as far as its verb tells."""
+    """Return whether a command is meant to change the world, judged by its verb."""
     words = command.lower().split()
     return bool(words) and words[0] not in _ONLY_LOOKS
 
@@ -76,24 +76,24 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def published_cut(action: str) -> str:
-    """Everything before the first comma and the first period, at most 20 words; nothing else is changed."""
+    """Cut at the first comma and the first period, and after 20 words."""
     text = action.split(",")[0].split(".")[0]
     return " ".join(text.split(" ")[:MAX_WORDS])
 
 
 def is_check(action: str) -> bool:
-    """Whether the action asks for the list of valid actions instead of being played."""
+    """Return whether the action asks for the list of valid actions."""
     lowered = action.lower()
     return "check" in lowered and "action" in lowered
 
 
 def typeable(text: str) -> str:
-    """The line that a person could have typed: one line of printable ASCII, no longer than a game can hold.
+    """Return a line that a person could have typed: one line of printable ASCII, no longer than a game can hold.
 
-    A second line would be executed on later turns, and a NUL would run the interpreter past its buffer.
+    A second line would be executed on later turns, and a NUL would make the interpreter read beyond its buffer.
     """
     lines = text.splitlines() or [""]
-    line = next((line for line in lines if line.strip()), lines[0])  # a lone space is a key to press in menus
+    line = next((line for line in lines if line.strip()), lines[0])  # in menus a single space is a key
     line = unicodedata.normalize("NFKD", line.translate(_TYPOGRAPHY))
     line = "".join(character for character in line if not unicodedata.combining(character))
     line = line.encode("ascii", errors="replace").decode("ascii")

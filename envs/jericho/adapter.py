@@ -1,4 +1,4 @@
-"""The Jericho environment: a Z-machine game, its published wrapper rules, and progress by subgoal phrases."""
+"""The Jericho environment: a Z-machine game, the published wrapper's rules, and progress by subgoal phrases."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import (
     CHECK_PREFIX,
     clean,
+    is_refused,
+    is_understood,
     letters,
-    refused,
     room_titles,
-    understood,
 )
 from evalharness.envs.jericho.open.generator import RANDOM_SEED, story_of
 from evalharness.envs.jericho.tasks import UNWRAPPED, game_labels, published_story
 
 
 class LabelProgress:
-    """Which phrases have been seen. One phrase at most counts per turn, the first unseen one that matches."""
+    """Counts phrases that have appeared. Each turn counts at most one: the first new phrase that matches."""
 
     def __init__(self, subgoals: Sequence[str]) -> None:
         self._patterns = [letters(subgoal) for subgoal in subgoals]
@@ -31,7 +31,7 @@ class LabelProgress:
 
     @property
     def rate(self) -> float:
-        """Seen phrases as a fraction of all; 0 where there are none."""
+        """Return the share of phrases that have appeared; 0 without phrases."""
         count = len(self._patterns)
         return (count - len(self._unseen)) / count if count else 0.0
 
@@ -40,7 +40,7 @@ class LabelProgress:
         return bool(self._patterns) and not self._unseen
 
     def update(self, observation: str) -> tuple[int, ...]:
-        """Count what this observation completes; returns its index, or nothing."""
+        """Count the phrase that this observation completes; return its index, or nothing."""
         text = letters(observation)
         for index in self._unseen:
             if self._patterns[index] in text:
@@ -50,7 +50,7 @@ class LabelProgress:
 
 
 class OwnScore:
-    """A game's own points: the highest score reached, over all its beginnings."""
+    """A game's own points: the highest score over all its restarts."""
 
     def __init__(self) -> None:
         self._highest, self._most = 0, 0
@@ -61,7 +61,7 @@ class OwnScore:
 
     @property
     def rate(self) -> float:
-        """The highest score as a fraction of the game's most."""
+        """Return the highest score as a fraction of the game's maximum."""
         return min(1.0, self._highest / self._most) if self._most > 0 else 0.0
 
     @property
@@ -70,10 +70,10 @@ class OwnScore:
 
 
 class JerichoEnv(TextEnv):
-    """Interactive fiction. The episode ends when every subgoal phrase has been seen or the game is over.
+    """Interactive fiction. The episode ends when every subgoal phrase has appeared or the game is over.
 
-    `info["solved"]`: the game says that it is won; or the subgoals are complete and the game is not lost,
-    since a task is mostly a first part of a game, of which the game itself has no opinion.
+    `info["solved"]`: the game says that it is won; or the subgoals are complete and the game is not lost, since most
+    tasks are only the first part of a game, which the game itself does not judge.
     """
 
     def __init__(self, data: Path | None = None) -> None:
@@ -83,7 +83,7 @@ class JerichoEnv(TextEnv):
         self._own_score: OwnScore | None = None
         self._observation = ""
         self.room = ""
-        """Title of the room that the game printed last."""
+        """Title of the room printed last."""
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -96,10 +96,10 @@ class JerichoEnv(TextEnv):
         self._task = task
         self._progress = LabelProgress(task.subgoals)
         self._own_score = OwnScore() if task.suite == UNWRAPPED else None
-        self.room = (room_titles(self._interpreter.opening) or [""])[-1]  # the game's own title stands before
+        self.room = (room_titles(self._interpreter.opening) or [""])[-1]  # the first title is the game's own
         if self._own_score is not None:
             return self._interpreter.opening, self._own_info(self._own_score, valid=True)
-        # As published: the label file's opening text stands for the game's own.
+        # As published: the label file's opening text replaces the game's own.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
         return self._observation, self._info(valid=True)
 
@@ -113,26 +113,26 @@ class JerichoEnv(TextEnv):
         if is_check(command):
             observation = CHECK_PREFIX + ", ".join(self.valid_actions())
             return observation, 0.0, self._over, False, self._info(valid=True)
-        asked = self._game.awaits_key  # a menu or a pause: a line is a key there, no command
+        asked = self._game.awaits_key  # in a menu or a pause a line is a key, not a command
         said = self._game.send(command)
         self.room = (room_titles(said) or [self.room])[-1]
         observation = clean(said)
         completed = self._progress.update(observation)
         self._observation = observation
-        valid = understood(observation)
+        valid = is_understood(observation)
         info = self._info(
             valid=valid,
             completed=completed,
-            published_valid=not refused(observation),
+            published_valid=not is_refused(observation),
             no_effect=valid and acts(command) and not (asked or completed or self._game.changed),
         )
         return observation, self._progress.rate - before, self._over, False, info
 
     def _own_step(self, own: OwnScore, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """The game as it is: its words, its score; one that is over below its highest score begins again."""
+        """Play the game unchanged, with its own words and score; a game that ends below its highest score restarts."""
         before, game = own.rate, self._game
         observation = game.send(action)
-        valid = understood(observation)
+        valid = is_understood(observation)
         own.see(game)
         if game.over and not own.complete:
             self._interpreter = Interpreter(published_story(self.playing(self._task), self.data))
@@ -148,7 +148,7 @@ class JerichoEnv(TextEnv):
         return self.playing(self._task).goal
 
     def valid_actions(self) -> list[str]:
-        """Commands found to change the world, one for each effect, and `check`; takes 0.1 to 3.5 s."""
+        """Return the commands that change the world, one per effect, and `check`; takes 0.1 to 3.5 s."""
         if self._over:
             return []
         if self._own_score is not None:
@@ -156,14 +156,14 @@ class JerichoEnv(TextEnv):
         return sorted([*valid_commands(self._game, self._observation), CHECK])
 
     def oracle(self) -> list[str]:
-        """An open task carries its own, a published game's was written with our labels of it."""
+        """Return the task's own plan, or for a published game the plan written with our labels."""
         payload = self.playing(self._task).payload
         if self._own_score is not None:
             return []
         return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """The oracle's plan; for a published game also the recorded solution of the whole of it (Jericho's own)."""
+        """Return the oracle's plan; for a published game also Jericho's recorded solution of the whole game."""
         plans = {"oracle": self.oracle()}
         if self.playing(self._task).suite == "agentboard":
             plans["walkthrough"] = list(self._game.frotz.get_walkthrough())

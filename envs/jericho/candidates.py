@@ -1,7 +1,7 @@
-"""Valid commands found by trying: plausible commands on a forked interpreter, kept when the world changes.
+"""Find valid commands by trying plausible ones on a forked interpreter: a command is valid if the world changes.
 
-Jericho's own search needs a spaCy model to find the nouns of a room. Here they come from the object tree and
-the words on the screen, as far as the game's dictionary knows them and its EXAMINE answers to them.
+Jericho's own search needs a spaCy model to find a room's nouns. Here nouns come from the object tree and the words on
+the screen, if the game's dictionary knows them and EXAMINE answers to them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from itertools import pairwise
 from typing import Any, Final
 
 from evalharness.envs.jericho.interpreter import Interpreter
-from evalharness.envs.jericho.observation import clean, known
+from evalharness.envs.jericho.observation import clean, is_known
 
 MAX_NOUNS: Final = 14
 MAX_COMMANDS: Final = (1000, 250)
-"""Commands tried at most with up to one object and with two, the commonest verbs first. A turn of the games
-takes 0.06 to 1.8 ms (measured), so a listing takes half a second on most and 3.5 s on the slowest."""
+"""Largest number of commands tried with up to one object and with two, commonest verbs first. A turn of the games
+takes 0.06 to 1.8 ms (measured), so a listing takes half a second in most games and 3.5 s in the slowest."""
 
 DIRECTIONS: Final = (
     "north", "south", "east", "west", "northeast", "northwest", "southeast", "southwest",
@@ -55,14 +55,14 @@ _SIDE_EFFECT: Final = re.compile(r"\(taken\)|\(first taking", re.IGNORECASE)
 
 @cache
 def _verb_counts() -> dict[str, int]:
-    """How often verbs occur in transcripts of people playing (shipped with jericho)."""
+    """Return the counts of verbs in transcripts of people playing (shipped with jericho)."""
     text = resources.files("jericho").joinpath("clubfloyd_verb_counts.json").read_text(encoding="utf-8")
     return {str(verb): int(count) for verb, count in json.loads(text).items()}
 
 
 @cache
 def _whole_verb(verb: str, word_length: int) -> str:
-    """The commonest real word for a verb that the game's grammar has only cut to its dictionary's length."""
+    """Return the commonest real word for a verb that the game's grammar cuts to its dictionary's length."""
     if len(verb) < word_length:
         return verb
     counts = _verb_counts()
@@ -79,21 +79,22 @@ def _templates(interpreter: Interpreter) -> list[str]:
     if generator is None:
         return list(COMMON_GRAMMAR)
     length = int(interpreter.frotz.bindings["max_word_length"])
-    found = set()
+    templates = set()
     for template in generator.templates:
         verb, _, rest = template.partition(" ")
-        found.add(f"{_whole_verb(verb, length)} {rest}".strip())
-    return sorted(found, key=_rank)
+        templates.add(f"{_whole_verb(verb, length)} {rest}".strip())
+    return sorted(templates, key=_rank)
 
 
 def _nearby_names(interpreter: Interpreter) -> set[str]:
-    """Short names of the objects in the player's room and hands."""
+    """Return the short names of the objects in the player's room and hands."""
     frotz = interpreter.frotz
     player = frotz.get_player_object()
     if player is None:
         return set()
     room = player.parent
-    # On or in something: the room is further up. Not so in Infocom's version 3, where rooms share a parent.
+    # The player may be on or in something: then the room is further up. Not in Infocom's version 3, where rooms share
+    # a parent.
     while interpreter.version > 3 and (node := frotz.get_object(room)) is not None and node.parent > 0:
         room = node.parent
     names: set[str] = set()
@@ -117,7 +118,7 @@ def _nearby_names(interpreter: Interpreter) -> set[str]:
 
 
 def _nouns(interpreter: Interpreter, state: Any, observation: str) -> list[str]:
-    """One name for each thing that EXAMINE finds: the object tree's first, then as the screen has them."""
+    """Return one name for each thing that EXAMINE finds: first those of the object tree, then those on the screen."""
     vocabulary = {word.word: word for word in interpreter.frotz.get_dictionary()}
     length = max((len(word) for word in vocabulary), default=9)
     names = sorted(_nearby_names(interpreter))
@@ -138,7 +139,7 @@ def _nouns(interpreter: Interpreter, state: Any, observation: str) -> list[str]:
     for word in words:
         interpreter.restore(state)
         answer = clean(interpreter.send(f"examine {word}"))
-        if known(answer) and not interpreter.over:
+        if is_known(answer) and not interpreter.over:
             answers.setdefault(answer, []).append(word)
 
     adjectives = {
@@ -154,14 +155,14 @@ def _nouns(interpreter: Interpreter, state: Any, observation: str) -> list[str]:
 
     chosen: list[str] = []
     for answer, synonyms in answers.items():
-        # An answer that names the thing is one thing under several names; a stock answer may be many things.
+        # An answer that names the thing means one thing with several names; a stock answer may stand for many things.
         one_thing = any(word in answer.lower() for word in synonyms) or len(answer) > 60
         chosen += sorted(synonyms, key=quality)[: 1 if one_thing else None]
     return sorted(chosen, key=quality)[:MAX_NOUNS]
 
 
 def _commands(templates: Iterable[str], nouns: list[str]) -> list[str]:
-    """Templates, commonest verb first, filled with nouns."""
+    """Fill templates with nouns, commonest verb first."""
     single: list[str] = []
     pairs: list[str] = []
     for template in templates:
@@ -182,7 +183,7 @@ def _commands(templates: Iterable[str], nouns: list[str]) -> list[str]:
 
 
 def valid_commands(interpreter: Interpreter, observation: str) -> list[str]:
-    """Commands that change the world now, one for each different effect, sorted. Leaves the game as it is."""
+    """Return the commands that change the world now, one per effect, sorted. Leaves the game as it is."""
     if interpreter.over or interpreter.awaits_key:
         return []
     trial = interpreter.fork()

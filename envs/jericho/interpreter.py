@@ -1,4 +1,4 @@
-"""One running Z-machine story: Jericho's Frotz, kept from leaking, hanging and touching files."""
+"""A running Z-machine story: Jericho's Frotz, protected from leaks, hangs and file access."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ READ_LINE: Final = 228
 """Z-machine opcode that waits for a line; the other wait, 246, is for one key (menus, "press any key")."""
 
 _WRITES_FILES: Final = re.compile(r"(?i)script|transcr|record|replay|playback|#|\$|\bg\b|\bagain\b")
-"""Lines that may start a transcript or a recording, or repeat the line that did."""
+"""Lines that may start a transcript or a recording, or repeat such a line."""
 _LONGER_THAN_A_FILE_NAME: Final = 81
 
 _WON: Final = "*** You have won ***"
 _LOST: Final = "*** You have died ***"
-"""How a story says that it is over, where Jericho does not know it. Jericho asks the games it knows the same way."""
+"""The text with which a story says that it is over, if Jericho does not know the story. Jericho checks its own games
+alike."""
 
 
 class _Setup(ctypes.Structure):
-    """The head of `f_setup_t` in jericho 3.3.1's frotz/src/common/setup.h: 15 ints, then the file names."""
+    """The beginning of `f_setup_t` in jericho 3.3.1's frotz/src/common/setup.h: 15 ints, then the file names."""
 
     _fields_ = (
         ("numbers", ctypes.c_int * 15),
@@ -40,7 +41,7 @@ class _Setup(ctypes.Structure):
 
 
 class _Frotz(jericho.FrotzEnv):  # type: ignore[misc]
-    """A FrotzEnv that does not parse the same story's grammar twice in a process (40 to 250 ms, measured)."""
+    """A FrotzEnv that parses each story's grammar only once per process (40 to 250 ms, measured)."""
 
     _shared: Final[dict[str, Any]] = {}
 
@@ -50,37 +51,37 @@ class _Frotz(jericho.FrotzEnv):  # type: ignore[misc]
         self.frotz_lib = _load_frotz_lib()
         self.is_fully_supported = bool(self.frotz_lib.is_supported(story.encode()))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "not fully supported": every story that is not famous
+            warnings.simplefilter("ignore")  # "not fully supported": printed for every unknown story
             self.load(story, seed)
 
 
 class Interpreter:
     """A story from its start. Make a new one for each episode.
 
-    Frotz keeps unread input in static buffers, so one that is merely restarted can begin with the tail of a
-    line typed in the episode before. Each has its own copy of the library (jericho loads it from a temporary
-    file that it deletes at once), so many fit a process; making one takes 8 ms.
+    Frotz keeps unread input in static buffers, so a restarted interpreter can begin with the rest of a line from the
+    episode before. Each interpreter has its own copy of the library (jericho loads it from a temporary file that it
+    deletes at once), so many fit in a process; making one takes 8 ms.
     """
 
     def __init__(self, story: Path, seed: int | None = None) -> None:
-        """`seed` None is Jericho's own for the game; for a story that it does not know it is the clock."""
+        """`seed` None: Jericho's own seed for the game, or the clock for an unknown story."""
         self._story, self._seed = story, seed
         with story.open("rb") as file:
             self.version = file.read(1)[0]
-            """Of the Z-machine: 3 for Infocom's, 5 or 8 for Inform's."""
+            """Version of the Z-machine: 3 for Infocom's, 5 or 8 for Inform's."""
         self.frotz = _Frotz(str(story), seed)
-        """The library's own object, for reading the world; stepping it past `send` is unsafe."""
+        """The library's own object, for reading the world; only `send` may step it safely."""
         self.opening: str = self.frotz.reset()[0]
         self._forbid_saving()
         self.over = False
         self.changed = False
-        """The line sent last moved a thing, changed a thing's state or the score, or ended the game; by the object
-        tree and, in Jericho's own games, the memory that matters. What a clock in the game did counts too."""
+        """The last line moved a thing, changed a thing's state or the score, or ended the game; judged by the object
+        tree and, in Jericho's own games, the relevant memory. Changes by a clock in the game count too."""
         self.victory = False
-        """The game says that the player has won the whole of it."""
+        """The game says that the player has won all of it."""
 
     def _forbid_saving(self) -> None:
-        """Empty the save file's name, so that SAVE and RESTORE fail in the game's own words.
+        """Empty the save file's name, so that SAVE and RESTORE fail with the game's own message.
 
         Frotz would write `<story>.qzl` into the working directory, where another episode could restore it.
         """
@@ -91,14 +92,14 @@ class Interpreter:
         ctypes.memset(setup.save_name, 0, 1)
 
     def send(self, command: str) -> str:
-        """Type a line and return what the game prints. Any text will do."""
+        """Type a line and return the game's output. Any text is allowed."""
         line = typeable(command)
         if _WRITES_FILES.search(line):
-            # A transcript goes to a file named after the very line that asked for it; Frotz refuses a name of
-            # more than 80 characters, and spaces at the end change nothing else.
+            # A transcript goes to a file named by the line that requested it; Frotz refuses a name of more than 80
+            # characters, and spaces at the end change nothing else.
             line = line.ljust(_LONGER_THAN_A_FILE_NAME)
         score = self.frotz.get_score()
-        # A lone backslash starts an interpreter escape: some write files, an unknown one never returns.
+        # A single backslash starts an interpreter escape: some write files, an unknown one never returns.
         text, _, over, _ = self.frotz.step(line.replace("\\", "\\\\"))
         known = self.frotz.is_fully_supported
         self.victory = bool(self.frotz.victory()) if known else _WON in text
@@ -108,7 +109,7 @@ class Interpreter:
 
     @property
     def halted(self) -> bool:
-        """The last line ended the interpreter with a runtime error; the game itself is not over."""
+        """Return whether the last line ended the interpreter with a runtime error, although the game is not over."""
         return bool(self.frotz._emulator_halted())
 
     @property
@@ -116,7 +117,7 @@ class Interpreter:
         return int(self.frotz.frotz_lib.get_opcode()) != READ_LINE
 
     def fork(self) -> Interpreter:
-        """A second interpreter in the same state, to try things in. Undo cannot go back past the fork."""
+        """Return a second interpreter in the same state for tries. Undo cannot go back past the fork."""
         twin = Interpreter(self._story, self._seed)
         twin.restore(self.snapshot())
         return twin

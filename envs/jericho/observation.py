@@ -1,4 +1,4 @@
-"""What the agent reads, and the comparison of game text with a subgoal's phrase."""
+"""The agent's observations, and the comparison of game text with a subgoal's phrase."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _OTHERS: Final = re.compile(r"[^A-Za-z0-9\s]+")
 
 
 def clean(text: str) -> str:
-    """The published clean-up: one line, single spaces, then without the note of a change of score."""
+    """Return the published clean-up: one line, single spaces, and no note of a change of score."""
     return _SCORE.sub("", _SPACES.sub(" ", text.replace("\n", " ")))
 
 
 _ROOM_TITLE: Final = re.compile(r"(?:\A|\n)\n+(?P<title>[A-Z][^\n.!?:]{0,39})\n(?=[^\s>])")
-"""A line of its own with a description right after it: how most games head the description of a room."""
+"""A separate line followed by a description: the title of a room in most games."""
 
 
 def room_titles(text: str) -> list[str]:
-    """Of the game's own text, before `clean`, which makes one line of it."""
+    """Return the titles in the game's own text, before `clean` makes one line of it."""
     return [match["title"].strip() for match in _ROOM_TITLE.finditer(text)]
 
 
 def letters(text: str) -> str:
-    """Letters, digits and white space only: what the published rule compares."""
+    """Return only letters, digits and white space, which the published rule compares."""
     return _OTHERS.sub("", text)
 
 
-def refused(observation: str) -> bool:
-    """The published sign that a command was not understood. Of the 20 games only 905 ever prints it."""
+def is_refused(observation: str) -> bool:
+    """Return whether the text has the published sign of a command that was not understood. Only 905 ever prints it."""
     return "[!" in observation
 
 
@@ -48,24 +48,24 @@ _NOT_UNDERSTOOD: Final = re.compile(
 
 _OWN_WORDS: Final = re.compile(
     r"^\W*(Which|What|Who) [\w ]+ do you (mean|want)"  # Infocom: "Which wall do you mean, the north wall or ...?"
-    r"|Please answer yes or n"  # a question waits for its answer (905, afflicted)
+    r"|Please answer yes or n"  # a question needs an answer (905, afflicted)
     r"|not a trick you know"  # snacktime
     r"|\"Huh\?\" The wolf|\"That's nice\.\" Mary |care to rephrase that|I don't know that one\. Please try"  # loose
     r"|slightest idea what you're referring to|Whatever are you talking about|Please give one of the answers above"
-    r"|^(\w+) \2 \.\.\. *$",  # zork1: the loud room repeats the last word instead
+    r"|^(\w+) \2 \.\.\. *$",  # zork1: the loud room repeats the last word
     re.IGNORECASE,
 )
-"""What single games say instead; found by an unknown word at every turn of every known plan."""
+"""Messages of single games; found by typing an unknown word at every turn of every known plan."""
 
 
-def known(observation: str) -> bool:
-    """Whether the answer is none of the stock messages of the Inform and Infocom parsers.
+def is_known(observation: str) -> bool:
+    """Return whether the answer is none of the stock messages of the Inform and Infocom parsers.
 
-    The nouns of the lists of valid actions are found with it, so a change would change those lists, and the floors.
+    It finds the nouns for the lists of valid actions, so a change would change those lists, and the floors.
     """
     return _NOT_UNDERSTOOD.search(observation) is None
 
 
-def understood(observation: str) -> bool:
-    """Whether the game's parser could make sense of the command: the grounding that `refused` misses."""
-    return known(observation) and _OWN_WORDS.search(observation) is None
+def is_understood(observation: str) -> bool:
+    """Return whether the game's parser understood the command: the grounding that `is_refused` misses."""
+    return is_known(observation) and _OWN_WORDS.search(observation) is None

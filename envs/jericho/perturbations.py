@@ -1,4 +1,4 @@
-"""Interactive fiction in other words. A game's grammar is its own: only the listed verbs can be reworded."""
+"""Jericho's perturbations. A game has its own grammar: only the listed verbs can be reworded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of both suites; of the published games the user's data has goals and openings, subgoals may be ours."""
+"""The tasks of both suites. The user's data has the published games' goals and openings; subgoals may be ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalharness.envs.base import Difficulty, InvalidTaskError, LabelSource, Mis
 from evalharness.envs.published import folder_of, label_rows
 
 UNWRAPPED: Final = "unwrapped"
-"""The suite of the published games in their own words, by their own score: as TALES plays them."""
+"""The suite of the published games in their own words, with their own score, as TALES plays them."""
 FOLDER: Final = "agentboard/jericho"
 GOALS: Final = "partial_labels.jsonl"
 OFFICIAL: Final = "test.jsonl"
@@ -28,15 +28,15 @@ GAMES: Final = (
     "snacktime", "zenon", "zork1", "zork2", "zork3", "detective", "night", "pentari", "weapon", "huntdark",
     "loose",
 )  # fmt: skip
-"""In the published order, which is also the order of the rows of the official label file."""
+"""In the published order, which is also the order of rows in the official label file."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to the others."""
+    """Return all tasks of a suite in order; only `open` uses `seed`, only the other suites use `data`."""
     if suite == "agentboard":
-        return _published(data)
+        return _load_published(data)
     if suite == UNWRAPPED:
-        return [_unwrapped(index, game) for index, game in enumerate(GAMES)]
+        return [_make_unwrapped(index, game) for index, game in enumerate(GAMES)]
     from evalharness.envs.jericho.open.generator import generate
 
     return list(generate(seed))
@@ -44,7 +44,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 @cache
 def _stories() -> dict[str, tuple[str, str]]:
-    """Game -> (path of its story inside the data folder, SHA-256 of the version that the labels quote)."""
+    """Map games to (path of the story in the data folder, SHA-256 of the version that the labels quote)."""
     table = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
     return {
         Path(name).stem: (f"{FOLDER}/{name}", digest)
@@ -58,7 +58,7 @@ def _rows(folder: Path, name: str) -> list[dict[str, Any]]:
 
 
 def _texts(path: Path) -> dict[str, dict[str, Any]]:
-    """Goal and opening of each game as AgentBoard's own source has them, where they were imported."""
+    """Return goal and opening of each game from AgentBoard's own source, if imported."""
     if not path.is_file():
         return {}
     try:
@@ -72,11 +72,11 @@ def _texts(path: Path) -> dict[str, dict[str, Any]]:
         ) from error
 
 
-def _published(data: Path | None) -> list[Task]:
-    """All tasks in the published order.
+def _load_published(data: Path | None) -> list[Task]:
+    """Return all tasks in the published order.
 
-    Goals and opening texts come from the file that has them by game, so that `huntdark` has its own:
-    AgentBoard looks it up as `darkhunt`, misses, and plays it with "Not written yet." for both.
+    Goals and opening texts come from the file that lists them by game, so that `huntdark` has its own: AgentBoard
+    looks for `darkhunt`, fails, and plays the game with "Not written yet." for both.
     """
     folder = folder_of(data, "jericho", "Jericho")
     written = {row["game"]: row for row in _rows(folder, GOALS)}
@@ -115,14 +115,14 @@ def _task(index: int, game: str, written: dict[str, Any] | None, official: dict[
     )
 
 
-def _unwrapped(index: int, game: str) -> Task:
+def _make_unwrapped(index: int, game: str) -> Task:
     story, digest = _stories()[game]
     return Task(
         id=f"jericho/{UNWRAPPED}/{index:03d}",
         family="jericho",
         suite=UNWRAPPED,
         index=index,
-        goal="",  # a game says what it is about, and counts
+        goal="",  # the game itself states its goal and keeps the score
         difficulty="hard",
         kind=game,
         labels="simulator",
@@ -132,7 +132,7 @@ def _unwrapped(index: int, game: str) -> Task:
 
 
 def published_story(task: Task, data: Path | None) -> Path:
-    """The story file, if it is the one whose text the labels quote."""
+    """Return the story file if its text is the one that the labels quote."""
     if data is None:
         raise MissingDataError("the published Jericho games need the benchmark's data")
     path = data / str(task.payload["story"])
@@ -147,17 +147,17 @@ def published_story(task: Task, data: Path | None) -> Path:
 
 @dataclass(frozen=True)
 class GameLabels:
-    """Our own annotation of one published game (labels.yaml)."""
+    """Our annotation of one published game (labels.yaml)."""
 
     subgoals: tuple[str, ...]
-    """Phrases of game text, in the order in which the plan meets them; empty where official ones exist."""
+    """Phrases of game text in the order of the plan; empty if official ones exist."""
     plan: tuple[str, ...]
     """Commands from the start that complete all subgoals."""
 
 
 @cache
 def game_labels() -> Mapping[str, GameLabels]:
-    """By the game's name."""
+    """Return the labels by the game's name."""
     text = Path(__file__).with_name("labels.yaml").read_text(encoding="utf-8")
     return {
         str(game): GameLabels(

@@ -1,10 +1,10 @@
-"""The action surface; and free text -> action name and objects, the published way: the words count.
+"""The action surface; and the published reading of free text into action name and objects, by its words.
 
-The published environment tokenises with NLTK (`word_tokenize`: Punkt sentences, then Treebank words). What it
-does with the tokens is look for action names and object names, so only what cuts those out of a text matters.
-`tokens` reproduces that without NLTK and its downloaded model. Compared with NLTK 3.10.4 while it was written: the same
-action and object names in 1,428 of 1,428 wrapped actions (quotes, brackets, markdown, sentences around them) and in
-99.6 % of 40,000 texts of words and random punctuation.
+The published environment tokenises with NLTK (`word_tokenize`: Punkt sentences, then Treebank words). It then looks
+only for action names and object names, so only the cuts around those matter. `tokens` reproduces them without NLTK and
+its downloaded model. Compared with NLTK 3.10.4 while it was written: the same action and object names in 1,428 of
+1,428 wrapped actions (quotes, brackets, markdown, sentences around them) and in 99.6 % of 40,000 texts of words and
+random punctuation.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from evalharness.envs.pddl.wording import SENTENCES
 CHECK = "check valid actions"
 LOOK = "look around"
 LISTED = "Valid actions are: "
-"""How the answer to CHECK begins."""
+"""The beginning of the answer to CHECK."""
 
 ACTIONS = {**{name: sentence.strip() for name, sentence in SENTENCES.items()}, "check": CHECK, "look": LOOK}
 
 LONGEST = 20_000
-"""Characters of an action that are read, to bound the work; a ground action's sentence has at most 150."""
+"""Characters of an action that are read, to limit the work; a ground action's sentence has at most 150."""
 
 _CUTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), replacement)
@@ -31,13 +31,13 @@ _CUTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         # Opening quotes; an apostrophe before a word that is no clitic.
         (r"[«“‘„]|`+", r" \g<0> "),
         (r"(?<!\w)'(?!(?:re|ve|ll|[mtsdn])\b)(?=\w)", "' "),
-        # A period ends a sentence before a space, the end or a mark that cannot continue a word; but not
-        # before a double quote that stands alone, which Treebank takes for an opening one.
+        # A period ends a sentence before a space, the end, or a mark that cannot continue a word; but not before a
+        # separate double quote, which Treebank takes for an opening one.
         (
             r"(?<=[^.])\.(?!\s+\"[\"')\]}]*(?:\s|$))(?=[>»”’]*(?:\s+[»”’]|\s+[^`\s]|\s*$)|[\])}\"'(\[{?!:;*@])",
             " . ",
         ),
-        # A colon or comma is cut off unless a digit follows; it takes the next character with it.
+        # A colon or comma is cut off together with the next character, unless that is a digit.
         (r"([:,])(\D)", r" \1 \2"),
         (r"[:,]$", r" \g<0> "),
         (r"\.{2,}|--|[\u2012-\u2015]|[;@#$%&?!*\[\](){}<>\"»”’]", r" \g<0> "),
@@ -47,7 +47,7 @@ _CUTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
-# Most actions: words, hyphens and a closing period. 4 us instead of 59.
+# Most actions: words, hyphens and a final period. 4 us instead of 59.
 _PLAIN = re.compile(r"[\w\s-]*\.?\s*")
 
 
@@ -57,7 +57,7 @@ class Parsed(NamedTuple):
 
 
 def tokens(text: str) -> list[str]:
-    """The lower-cased words of a text as NLTK would cut them."""
+    """Return the lower-cased words of a text as NLTK would cut them."""
     text = text.lower()
     if _PLAIN.fullmatch(text) and "--" not in text:
         return text.replace(".", " ").split()
@@ -67,14 +67,14 @@ def tokens(text: str) -> list[str]:
 
 
 def question(text: str) -> str | None:
-    """The help action that a text is, whatever else it says."""
+    """Return the help action in a text, whatever else the text says."""
     lowered = text.lower()
     return next((asked for asked, word in ((CHECK, "check"), (LOOK, LOOK)) if word in lowered), None)
 
 
 def resolve(text: str, world: GroundedProblem, state: int) -> Parsed | None:
-    """The first word that names an action which is applicable now to any objects at all, and the first
-    object names of the text, as many as that action takes. None when either is missing."""
+    """Return the first word that names an action applicable now to any objects, and the text's first object names, as
+    many as that action takes. None if either is missing."""
     words = tokens(text[:LONGEST])
     for name in words:
         if name in world.operator_names and world.has_applicable(state, name):
@@ -84,13 +84,13 @@ def resolve(text: str, world: GroundedProblem, state: int) -> Parsed | None:
 
 
 class Reader:
-    """Reads an episode's effective actions as the world did, of which free wordings depend on its state."""
+    """Reads an episode's effective actions as the world did; free wordings depend on the world's state."""
 
     def __init__(self, world: GroundedProblem) -> None:
         self._world, self._state = world, world.initial
 
     def read(self, action: str) -> Parsed | None:
-        """None for a help action."""
+        """Return None for a help action."""
         parsed = None if question(action) else resolve(action, self._world, self._state)
         ground = None if parsed is None else self._world.find(*parsed)
         if ground is None:

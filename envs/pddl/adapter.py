@@ -21,7 +21,7 @@ NO_EFFECT = (
     "actions. You can also check valid actions."
 )
 NEWS_ONLY = frozenset({"barman", "tyreworld"})
-"""Domains whose observation after an action is what became true, not the whole state."""
+"""Domains whose observation after an action is the new facts instead of the whole state."""
 
 
 Engine = Callable[[str, str], GroundedProblem]
@@ -40,9 +40,9 @@ class PddlTextEnv(TextEnv):
     """
 
     def __init__(self, data: Path | None = None, *, engine: Engine | None = None) -> None:
-        """`engine`: (domain, problem) -> what plays it (default: ours; `stock` has pddlgym)."""
+        """`engine`: (domain, problem) -> its engine (default: ours; `stock` has pddlgym)."""
         super().__init__(data=data)
-        self._engine = engine or _grounded
+        self._engine = engine or _ground
         self._world: GroundedProblem | None = None
         self._current: Task | None = None
 
@@ -54,7 +54,7 @@ class PddlTextEnv(TextEnv):
         self._world, self._current = world, task
         self._kind = task.kind
         self._news_only = task.kind in NEWS_ONLY
-        # Sorted once by sentence, so that a state is rendered in order by one pass.
+        # Sorted once by sentence, so that a state is printed in order in one pass.
         self._sentences = sorted((atom_text(atom).capitalize(), bit) for atom, bit in world.bit.items())
         # Subgoals are numbered in the order of their texts, as in Task.subgoals.
         self._subgoals = [
@@ -95,19 +95,19 @@ class PddlTextEnv(TextEnv):
 
     @property
     def facts(self) -> list[tuple[str, ...]]:
-        """The state: every true atom as (predicate, argument, ...)."""
+        """Return the state: every true atom as (predicate, argument, ...)."""
         return [atom for atom, bit in self.playing(self._world).bit.items() if self._state & bit]
 
     def valid_actions(self) -> list[str]:
-        """The published listing, sorted, without the trailing spaces of its sentences."""
+        """Return the published listing, sorted, without the trailing spaces of its sentences."""
         return sorted(text.strip() for text in self._listing())
 
     def oracle(self) -> list[str]:
-        """A shortest plan (see `evalharness.envs.pddl.open.oracle`)."""
+        """Return a shortest plan (see `evalharness.envs.pddl.open.oracle`)."""
         from evalharness.envs.pddl.open.oracle import plan
 
-        found = plan(world_of(self.playing(self._current)), self._kind)
-        return [] if found is None else [action_text(action).strip() for action in found.actions]
+        solution = plan(world_of(self.playing(self._current)), self._kind)
+        return [] if solution is None else [action_text(action).strip() for action in solution.actions]
 
     def _moved_to(self, after: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
         world = self.playing(self._world)
@@ -135,19 +135,19 @@ class PddlTextEnv(TextEnv):
         return " ".join(sentence for sentence, bit in self._sentences if atoms & bit)
 
     def _listing(self) -> list[str]:
-        """Applicable actions in words, sorted, then the help actions (the published order is random)."""
+        """Return applicable actions in words, sorted, then the help actions (the published order is random)."""
         actions = sorted(map(action_text, self.playing(self._world).applicable(self._state)))
         return [*actions, CHECK, LOOK] if self._news_only else [*actions, CHECK]
 
 
 @lru_cache(maxsize=32)
-def _grounded(domain_text: str, problem_text: str) -> GroundedProblem:
-    """Grounding takes 1 to 18 ms; several samples of a task follow one another. A world never changes."""
+def _ground(domain_text: str, problem_text: str) -> GroundedProblem:
+    """Ground a problem, cached: it takes 1 to 18 ms, and a task's samples follow one another. A world never changes."""
     domain = parse_domain(domain_text)
     return GroundedProblem(domain, parse_problem(problem_text, domain))
 
 
-def world_of(task: Task, engine: Engine = _grounded) -> GroundedProblem:
+def world_of(task: Task, engine: Engine = _ground) -> GroundedProblem:
     try:
         if task.family != "pddl" or task.kind not in DOMAINS:
             raise PddlError(f"{task.kind!r} is none of {', '.join(DOMAINS)}")

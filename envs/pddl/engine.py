@@ -1,4 +1,4 @@
-"""A grounded STRIPS world: a state is an integer, one bit an atom; stepping is two bit operations."""
+"""A grounded STRIPS world: a state is an integer with one bit per atom; a step is two bit operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evalharness.envs.pddl.syntax import Atom, Domain, Operator, Problem
 from evalharness.envs.pddl_text import PddlError
 
 MOST_CANDIDATES = 200_000
-"""Ground actions beyond which a problem is refused; the largest published one has fewer than 2,000."""
+"""Largest number of ground actions of a problem; the largest published problem has fewer than 2,000."""
 
 
 class GroundAction(NamedTuple):
@@ -73,25 +73,25 @@ class GroundedProblem:
         return frozenset(atom for atom, bit in self.bit.items() if state & bit)
 
     def applicable(self, state: int) -> list[GroundAction]:
-        """Every action whose preconditions hold, sorted by name and arguments."""
+        """Return every action whose preconditions hold, sorted by name and arguments."""
         return [action for needs, action in self._by_need if state & needs == needs]
 
     def has_applicable(self, state: int, name: str) -> bool:
         return any(state & needs == needs for needs in self._needs_of[name])
 
     def find(self, name: str, arguments: tuple[str, ...]) -> GroundAction | None:
-        """The ground action, or None when it can never be carried out."""
+        """Return the ground action, or None if it can never be carried out."""
         return self._index.get((name, arguments))
 
     def allows(self, state: int, action: GroundAction) -> bool:
         return state & action.needs == action.needs
 
     def result(self, state: int, action: GroundAction) -> int:
-        """The state after an action whose preconditions hold."""
+        """Return the state after an action whose preconditions hold."""
         return state & ~action.deletes | action.adds
 
     def satisfied(self, state: int) -> int:
-        """How many of the goal's atoms are true."""
+        """Return how many of the goal's atoms are true."""
         return (state & self.goal).bit_count()
 
     def solved(self, state: int) -> bool:
@@ -104,7 +104,7 @@ _Candidate = tuple[str, tuple[str, ...], tuple[Atom, ...], tuple[Atom, ...], tup
 def _reach(
     domain: Domain, objects: Mapping[str, str], initial: frozenset[Atom]
 ) -> tuple[set[Atom], list[_Candidate]]:
-    """Atoms and ground actions reachable from `initial` when nothing is ever deleted."""
+    """Return the atoms and ground actions reachable from `initial` if nothing is ever deleted."""
     fluents = {atom[0] for operator in domain.operators for atom in (*operator.add, *operator.delete)}
     waiting: list[_Candidate] = []
     for operator in domain.operators:
@@ -137,8 +137,8 @@ def _groundings(
     initial: frozenset[Atom],
     fluents: set[str],
 ) -> Iterator[_Candidate]:
-    """Typed bindings to different objects whose static preconditions hold."""
-    # A binding is a tuple of the constants followed by the parameters' values; atoms refer to places in it.
+    """Yield typed bindings to different objects whose static preconditions hold."""
+    # A binding is a tuple of the constants and the parameters' values; atoms refer to its positions.
     fixed = tuple(domain.constants)
     first = len(fixed)
     names = [*fixed, *(variable for variable, _ in operator.parameters)]

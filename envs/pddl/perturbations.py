@@ -1,4 +1,4 @@
-"""The PDDL worlds in other words. Names are one word with their number in it, so there is nothing to join."""
+"""Perturbations of the PDDL worlds. Names are one word with their number in it, so there is nothing to join."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROSE = {
     "Loosening": ("loosen", "Slackening"),
     "Inflating": ("inflate", "Pumping up"),
 }
-"""Prose of the prompt -> the action that it speaks of, and what it says with synonyms of the verbs."""
+"""Prose of the prompt -> the action that it mentions, and its text with synonyms of the verbs."""
 
 WORDING = Wording(
     perturbations={
@@ -64,7 +64,7 @@ WORDING = Wording(
     },
     mentions={old: action for old, (action, _) in _PROSE.items()},
     listing="Valid actions are: ",
-    # The published reading takes any text that has the action's name among its words.
+    # The published reading accepts any text with the action's name among its words.
     also={
         **{name: rf"(?:.*(?<![\w-]))?{name}(?![\w-]).*" for name in SENTENCES},
         "check": r".*check.*",

@@ -1,4 +1,4 @@
-"""A PDDL world as a picture: stacks of blocks, rooms with balls, else what is true of each object."""
+"""A PDDL world as a picture: stacks of blocks, rooms with balls, or the facts of each object."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def _rooms(facts: Iterable[Fact]) -> str:
 
 _LINE = 15
 _FIXED = frozenset({"next", "cocktail-part1", "cocktail-part2", "dispenses"})
-"""True from the start to the end."""
+"""Facts that never change."""
 
 
 def _objects(facts: Iterable[Fact]) -> str:
-    """A line an object: what is true of it, other objects named."""
+    """Draw one line per object with its facts and the other objects in them."""
     of: dict[str, list[str]] = {}
     for predicate, *arguments in sorted(facts):
         if arguments and predicate not in _FIXED:

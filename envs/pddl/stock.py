@@ -1,7 +1,7 @@
-"""`--engine stock`: pddlgym plays the problems, behind the interface of our engine.
+"""`--engine stock`: pddlgym plays the problems, with the interface of our engine.
 
-States are encoded as our engine does, for the texts; which actions apply, what they do and whether the goal is reached
-is pddlgym's to say.
+States are encoded as in our engine, for the texts; pddlgym decides which actions apply, their effects, and whether the
+goal is reached.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PddlgymProblem(GroundedProblem):
         self.applicable = lru_cache(maxsize=4)(self._applicable)  # type: ignore[method-assign]
 
     def _kept(self, state: Any) -> int:
-        """The state's bits, by which pddlgym's own is found again."""
+        """Return the state's bits, the key of pddlgym's own state."""
         bits = self.encode(
             (literal.predicate.name, *(entity.name for entity in literal.variables))
             for literal in state.literals

@@ -1,8 +1,8 @@
-"""Reads PDDL text: STRIPS with types and constants, which is all that the four domains use.
+"""Read PDDL text: STRIPS with types and constants, which is all that the four domains use.
 
-Why a reader of our own: the `pddl` package refuses the published tyreworld domain (it uses types without
-declaring `:typing`) and needs 70 to 250 ms a domain file, against 0.1 to 0.5 ms here; pddlgym pins pillow
-below 10, which ends at Python 3.11. Anything beyond STRIPS is an error here, never a silent misreading.
+Reasons for our own reader: the `pddl` package refuses the published tyreworld domain (it uses types without declaring
+`:typing`) and needs 70 to 250 ms per domain file instead of 0.1 to 0.5 ms; pddlgym pins pillow below 10, which
+supports only Python up to 3.11. Anything beyond STRIPS is an error here, never a silent misreading.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from evalharness.envs.pddl_text import ROOT_TYPE, PddlError, Tree, as_atom, as_list, as_word, sections, typed
+from evalharness.envs.pddl_text import (
+    ROOT_TYPE,
+    PddlError,
+    Tree,
+    as_atom,
+    as_list,
+    as_word,
+    parse_typed,
+    sections,
+)
 
 Atom: TypeAlias = tuple[str, ...]
 """A predicate name and its arguments, `("on", "b1", "b2")`."""
@@ -72,13 +81,13 @@ def parse_domain(text: str) -> Domain:
         if head == ":requirements":
             pass
         elif head == ":types":
-            supertype.update(typed(body, "types"))
+            supertype.update(parse_typed(body, "types"))
         elif head == ":constants":
-            constants.update(typed(body, "constants"))
+            constants.update(parse_typed(body, "constants"))
         elif head == ":predicates":
             for declared in body:
                 name, *arguments = as_list(declared, "predicate")
-                arity[as_word(name, "predicate name")] = len(typed(arguments, "predicate"))
+                arity[as_word(name, "predicate name")] = len(parse_typed(arguments, "predicate"))
         elif head == ":action":
             operators.append(_operator(body))
         else:
@@ -95,17 +104,17 @@ def parse_domain(text: str) -> Domain:
 
 def parse_problem(text: str, domain: Domain) -> Problem:
     title, parts = sections(text, "problem")
-    found = dict(parts)
-    unknown = set(found) - {":domain", ":objects", ":init", ":goal", ":requirements"}
+    by_keyword = dict(parts)
+    unknown = set(by_keyword) - {":domain", ":objects", ":init", ":goal", ":requirements"}
     if unknown:
         raise PddlError(f"problem section {min(unknown)} is beyond STRIPS with types")
-    missing = {":domain", ":init", ":goal"} - set(found)
+    missing = {":domain", ":init", ":goal"} - set(by_keyword)
     if missing:
         raise PddlError(f"the problem has no {min(missing)} section")
-    objects = typed(found.get(":objects", []), "objects")
+    objects = parse_typed(by_keyword.get(":objects", []), "objects")
     names = {*objects, *domain.constants}
-    initial = frozenset(_atom(literal) for literal in found[":init"])
-    goal = _conjunction(found[":goal"][0]) if found[":goal"] else []
+    initial = frozenset(_atom(literal) for literal in by_keyword[":init"])
+    goal = _conjunction(by_keyword[":goal"][0]) if by_keyword[":goal"] else []
     for atom in (*initial, *goal):
         _check_atom(atom, domain, names, "problem")
     for name, kind in objects.items():
@@ -113,7 +122,7 @@ def parse_problem(text: str, domain: Domain) -> Problem:
             raise PddlError(f"object {name} has the undeclared type {kind}")
     return Problem(
         title,
-        as_word(found[":domain"][0], "domain name"),
+        as_word(by_keyword[":domain"][0], "domain name"),
         objects,
         initial,
         tuple(dict.fromkeys(goal)),
@@ -140,7 +149,7 @@ def _operator(body: list[Tree]) -> Operator:
             add.append(_atom(literal))
     return Operator(
         name,
-        tuple(typed(parameters, name).items()),
+        tuple(parse_typed(parameters, name).items()),
         tuple(_conjunction(parts.get(":precondition", []))),
         tuple(add),
         tuple(delete),

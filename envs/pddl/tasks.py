@@ -13,15 +13,15 @@ from evalharness.envs.published import folder_of, label_rows
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    """Return all tasks of a suite in order; only `open` uses `seed`, only `agentboard` uses `data`."""
     if suite == "agentboard":
-        return _published(data)
+        return _load_published(data)
     from evalharness.envs.pddl.open.generator import frozen_suite, generate
 
     return frozen_suite() if seed == FROZEN_SEED else list(generate(seed))
 
 
-def _published(data: Path | None) -> list[Task]:
+def _load_published(data: Path | None) -> list[Task]:
     folder = folder_of(data, "pddl", "PDDL")
     rows = label_rows(folder, "PDDL")
     tasks: list[Task] = []

@@ -15,7 +15,7 @@ _PLACE = re.compile(
 
 
 def place(action: str, observation: str) -> str | None:
-    """The room that an observation names as the agent's."""
+    """Return the room that an observation names as the agent's."""
     match = _PLACE.search(observation + "\n")
     return match[1] if match else None
 

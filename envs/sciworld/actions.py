@@ -1,4 +1,4 @@
-"""The action surface, and whether the simulator carried an action out."""
+"""The action surface, and the check whether the simulator carried an action out."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ ACTIONS = {
     "check": CHECK,
 }
 
-# Every sentence with which the simulator (1.1.3) says that it did not do what was asked: the input matched nothing or
-# too much, or the action's own check failed. `X` stands for a name.
+# Every sentence with which the simulator (1.1.3) refuses an action: the input matched nothing or too much, or the
+# action's own check failed. `X` stands for a name.
 _REFUSALS = (
     "No known action matches that input.",
     "I'm not sure what that means",
@@ -92,18 +92,20 @@ _REFUSALS = (
     "You can't chop a seed.",
 )
 
-# These go on after the first words: the options of an ambiguous request; the answer to an action without any effect to
-# tell of (nothing to mix, a choice that was not on the list); the simulator's errors (`ERROR: SHOULD USE OVERRIDE FOR
-# PORTAL.` to `examine` of a door).
+# These have variable endings: the options of an ambiguous request; the answer to an action without a reported effect
+# (nothing to mix, a choice that was not on the list); the simulator's errors (`ERROR: SHOULD USE OVERRIDE FOR PORTAL.`
+# after `examine` of a door).
 _REFUSED_OPENINGS = ("Ambiguous request: ", "Unknown action. ", "ERROR: ", "<ERROR")
 
 
 @cache
-def _refused() -> re.Pattern[str]:
-    """Compiled when first asked for: every command reads what families there are, and few play this one."""
+def _compile_refusals() -> re.Pattern[str]:
+    """Compile on first use: every command imports all families, but few play this one."""
     return re.compile("|".join(re.escape(sentence).replace("X", ".+") for sentence in _REFUSALS))
 
 
-def carried_out(observation: str) -> bool:
-    """Whether the simulator understood the action and did it, read from its answer (it keeps the flag to itself)."""
-    return not observation.startswith(_REFUSED_OPENINGS) and _refused().fullmatch(observation) is None
+def was_carried_out(observation: str) -> bool:
+    """Return whether the simulator understood and did the action, read from its answer (it has no flag)."""
+    return (
+        not observation.startswith(_REFUSED_OPENINGS) and _compile_refusals().fullmatch(observation) is None
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
-from evalharness.envs.sciworld.actions import CHECK, carried_out
+from evalharness.envs.sciworld.actions import CHECK, was_carried_out
 from evalharness.envs.sciworld.kinds import EXPECTED, UNWRAPPED
 from evalharness.envs.sciworld.open import oracle
 from evalharness.envs.sciworld.progress import LabelProgress, score_progress
@@ -15,14 +15,14 @@ from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault, first
 
 _SAME_SCORE = 1e-9
 _RESET = "reset task"
-"""An action upon the simulator's scorer, not upon the world: played when typed, as published, but never offered."""
+"""An action on the simulator's scorer instead of the world: played if typed, as published, but never offered."""
 
 
 class ScienceWorldEnv(TextEnv):
     """A school with ten rooms and an outside, full of devices, substances and living things.
 
     Observations are those of the stock `scienceworld.ScienceWorldEnv.step`; see `docs/environments/sciworld.md`.
-    `SimulatorDiedError` from any call means that the Java process is gone; the next `reset` starts another.
+    `SimulatorDiedError` from any call means that the Java process has ended; the next `reset` starts another.
     """
 
     def __init__(self, data: Path | None = None) -> None:
@@ -58,13 +58,13 @@ class ScienceWorldEnv(TextEnv):
         before = self._progress
         text = action.strip()
         if text == CHECK:
-            # Published rule: neither a step of the world nor scored.
-            return self._help(), 0.0, self._ended(False), False, self._info(valid=True)
+            # Published rule: it is no step of the world and not scored.
+            return self._help(), 0.0, self._is_over(False), False, self._info(valid=True)
         try:
             observation = self._simulator.step(text)
         except SimulatorFault:
             observation = "The world cannot do that."
-            return observation, 0.0, self._ended(False), False, self._info(valid=False)
+            return observation, 0.0, self._is_over(False), False, self._info(valid=False)
         score, finished = self._simulator.verdict()
         self._solved = self._solved or (finished and score >= 1.0)
         completed: tuple[int, ...] = ()
@@ -73,26 +73,26 @@ class ScienceWorldEnv(TextEnv):
         else:
             completed = self._labels.see(observation)
             self._progress = self._labels.rate
-        info = self._info(valid=carried_out(observation), completed=completed)
-        return observation, self._progress - before, self._ended(score < 0), False, info
+        info = self._info(valid=was_carried_out(observation), completed=completed)
+        return observation, self._progress - before, self._is_over(score < 0), False, info
 
     def _own_opening(self, task: Task) -> str:
-        """The room; TALES puts the task before it."""
+        """Return the room; TALES puts the task before it."""
         room = self._simulator.step("look around")
         if task.suite == UNWRAPPED:
             return f"Task Description:\n{self._simulator.task_description()}\n\n{room}"
         return room
 
     def _own_step(self, task: Task, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """The simulator as it is: every text is an action, and its score is the progress, the highest one counts."""
+        """Play the simulator unchanged: every text is an action, and progress is its highest score."""
         before = self._progress
         try:
             observation = self._simulator.step(action)
         except SimulatorFault:
             observation = "The world cannot do that."
-        valid = carried_out(observation)
+        valid = was_carried_out(observation)
         score, finished = self._simulator.verdict()
-        self._progress = max(before, round(100 * score) / 100)  # in whole points, as the stock simulator says
+        self._progress = max(before, round(100 * score) / 100)  # in whole points, as in the stock simulator
         self._solved = self._solved or score >= 1.0
         ended = finished or score < 0
         if ended and not self._solved and task.suite == UNWRAPPED:
@@ -110,17 +110,17 @@ class ScienceWorldEnv(TextEnv):
         return sorted(set(self._simulator.valid_actions()) - {_RESET})
 
     def oracle(self) -> list[str]:
-        """At once for an open task; for a published one a quarter of a second with a kept plan, seconds to minutes
-        where the gold path has to be shortened."""
-        return [] if self.playing(self._task).suite in EXPECTED else self._planned(oracle.plan)
+        """Takes no time for an open task; for a published one a quarter of a second with a stored plan, or seconds to
+        minutes if the gold path must be shortened."""
+        return [] if self.playing(self._task).suite in EXPECTED else self._find_plan(oracle.plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """The oracle's plan, and the simulator's own solution to its task, which need not be the label's."""
-        return {"oracle": self.oracle(), "gold": self._planned(oracle.gold_path)}
+        """Return the oracle's plan, and the simulator's own solution of its task, which may differ from the label's."""
+        return {"oracle": self.oracle(), "gold": self._find_plan(oracle.gold_path)}
 
-    def _planned(self, planner: Callable[[Simulator, Task], list[str]]) -> list[str]:
+    def _find_plan(self, planner: Callable[[Simulator, Task], list[str]]) -> list[str]:
         task = self.playing(self._task)
-        # A world of its own in the same Java process: the running episode is left alone.
+        # A separate world in the same Java process leaves the running episode alone.
         scratch = Simulator()
         try:
             return planner(scratch, task)
@@ -137,8 +137,9 @@ class ScienceWorldEnv(TextEnv):
     def _success(self) -> bool:
         return self._solved if self._labels is None else self._labels.success
 
-    def _ended(self, failed: bool) -> bool:
-        """Under the simulator's own rules a mistake that fails the task ends it; the published rules overlook it."""
+    def _is_over(self, failed: bool) -> bool:
+        """Return whether the episode is over. Under the simulator's own rules a mistake that fails the task ends it;
+        the published rules ignore the mistake."""
         return self._success() or (failed and self._labels is None)
 
     def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
@@ -152,7 +153,7 @@ class ScienceWorldEnv(TextEnv):
 
 
 def load_world(simulator: Simulator, task: Task) -> None:
-    """Put `task` into the simulator. Raises InvalidTaskError when it is not one of the simulator's."""
+    """Load `task` into the simulator. Raises InvalidTaskError if the simulator does not have it."""
     try:
         simulator.begin(task)
     except (KeyError, TypeError, ValueError, SimulatorFault) as error:
@@ -160,16 +161,16 @@ def load_world(simulator: Simulator, task: Task) -> None:
 
 
 def _checked_start(simulator: Simulator, task: Task) -> float:
-    """The start score of a task of the simulator's own scoring.
+    """Return the start score of a task with the simulator's own scoring.
 
-    Raises InvalidTaskError where an open task was made with another: progress would mean something else.
+    Raises InvalidTaskError if an open task was made with another score: progress would mean something else.
     """
-    noted, found = task.payload.get("start_score"), start_score(simulator)
+    noted, measured = task.payload.get("start_score"), start_score(simulator)
     if task.suite != "open":
-        return found
-    if not isinstance(noted, int | float) or abs(noted - found) > _SAME_SCORE:
+        return measured
+    if not isinstance(noted, int | float) or abs(noted - measured) > _SAME_SCORE:
         raise InvalidTaskError(
-            f"{task.id}: it was made with start score {noted}, the simulator gives {found}; "
+            f"{task.id}: it was made with start score {noted}, the simulator gives {measured}; "
             "was it made by another version?"
         )
-    return found
+    return measured

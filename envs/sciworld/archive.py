@@ -1,7 +1,7 @@
-"""An archive of the simulator's classes, read and checked, from which Java starts in less time.
+"""A checked archive of the simulator's classes, which makes Java start faster.
 
-Made once for each Java and each version of the simulator, in the user's cache folder, by a process of its own that
-plays a few turns. Java itself checks whether an archive fits it, and starts without it where it does not.
+It is made once for each Java and each version of the simulator, in the user's cache folder, by a separate process that
+plays a few turns. Java itself checks whether an archive fits, and otherwise starts without it.
 """
 
 from __future__ import annotations
@@ -19,51 +19,51 @@ from evalharness.base.locks import held
 from evalharness.envs.sciworld import java
 
 _KINDS = {"aot": ("AOTCacheOutput", "AOTCache"), "jsa": ("ArchiveClassesAtExit", "SharedArchiveFile")}
-"""Suffix of the file -> the flags that write and read it; the first that a Java can is taken.
+"""File suffix -> the flags that write and read the archive; the first kind that a Java supports is used.
 
-The first since Java 25; it also keeps what the methods did, for the compiler. The second since Java 13, where Java
-itself has an archive of its own classes.
+The first exists since Java 25; it also stores profiles for the compiler. The second exists since Java 13, which comes
+with an archive of its own classes.
 """
 _NONE = "none"
-"""Suffix of an empty file: this Java can make none, and nobody tries again."""
+"""Suffix of an empty file: this Java can make no archive, so nobody tries again."""
 _TIMEOUT = 180.0
-"""Seconds for making one, after which it is left to another start. It takes four to eight of CPU."""
+"""Seconds for making one; then it is left to a later start. It takes four to eight seconds of CPU."""
 _QUIET = "-Xlog:disable"
-"""What Java has to say of an archive would stand where the gateway's port is expected."""
+"""Java's messages about an archive would appear where the gateway's port is expected."""
 
 
 @cache
 def flags(executable: str) -> tuple[str, ...]:
-    """The flags with which `executable` starts from its archive, which is made now where there is none.
+    """Return the flags with which `executable` starts from its archive, and make a missing archive now.
 
-    No flags while another process makes it, and where it cannot be made.
+    No flags while another process makes the archive, or if it cannot be made.
     """
     if java.kept_folder() is None:
         return ()
     try:
         place = _place(executable)
-        if not (found := _found(place)):
+        if not (archive := _find_archive(place)):
             _make(executable, place)
-            found = _found(place)
-    except OSError:  # there is no such Java
+            archive = _find_archive(place)
+    except OSError:  # this Java does not exist
         return ()
-    if found is None or found.suffix == f".{_NONE}":
+    if archive is None or archive.suffix == f".{_NONE}":
         return ()
-    return (_QUIET, f"-XX:{_KINDS[found.suffix[1:]][1]}={found}")
+    return (_QUIET, f"-XX:{_KINDS[archive.suffix[1:]][1]}={archive}")
 
 
 def give_up(executable: str) -> None:
-    """Java does not start with its archive (a damaged one can end it): it does without from now on."""
+    """Stop using an archive with which Java does not start (a damaged archive can crash Java)."""
     with contextlib.suppress(OSError):
         place = _place(executable)
-        if found := _found(place):
+        if archive := _find_archive(place):
             place.with_suffix(f".{_NONE}").touch()
-            found.unlink()
+            archive.unlink()
     flags.cache_clear()
 
 
 def _place(executable: str) -> Path:
-    """Without a suffix. The name says which Java it is for, and which state of it, of the jars and of our flags."""
+    """Return the path without suffix. Its name identifies the Java, its version, the jars and our flags."""
     files = [Path(executable).resolve(), *map(Path, java.classpath().split(os.pathsep))]
     states = [f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}" for file in files]
     whose, state = (
@@ -72,28 +72,28 @@ def _place(executable: str) -> Path:
     return java.folder() / f"classes-{whose}-{state}"
 
 
-def _found(place: Path) -> Path | None:
+def _find_archive(place: Path) -> Path | None:
     files = (place.with_suffix(f".{kind}") for kind in (_NONE, *_KINDS))
     return next((file for file in files if file.exists()), None)
 
 
 def _make(executable: str, place: Path) -> None:
     with contextlib.suppress(UserError), held(place.with_name("classes.lock"), "another process makes it"):
-        if _found(place):
+        if _find_archive(place):
             return
         for older in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
             older.unlink(missing_ok=True)
         with contextlib.suppress(subprocess.TimeoutExpired):
             for kind, (write, _) in _KINDS.items():
                 new = place.with_suffix(f".{kind}.new")
-                if _recorded(executable, f"-XX:{write}={new}") and new.exists():
+                if _record(executable, f"-XX:{write}={new}") and new.exists():
                     new.replace(place.with_suffix(f".{kind}"))
                     return
             place.with_suffix(f".{_NONE}").touch()
 
 
-def _recorded(executable: str, flag: str) -> bool:
-    """Whether a rehearsal with `flag` went well. Raises TimeoutExpired."""
+def _record(executable: str, flag: str) -> bool:
+    """Return whether a rehearsal with `flag` succeeded. Raises TimeoutExpired."""
     command = [sys.executable, "-P", "-m", "evalharness.envs.sciworld.rehearsal", executable, _QUIET, flag]
     quiet = subprocess.DEVNULL
     done = subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, timeout=_TIMEOUT, check=False)

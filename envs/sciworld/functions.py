@@ -1,12 +1,12 @@
-"""One turn of a world in one round trip to Java, and the worlds of one Java process kept apart.
+"""One turn of a world in one round trip to Java, and separate worlds in one Java process.
 
 The simulator keeps three things in JVM-wide singletons: the random stream, the counter of object ids and the
-simplifications. A turn puts its world's own values back before it and keeps them after it, so that worlds sharing a
-process behave as if each had its own.
+simplifications. A turn restores its world's own values before and stores them after, so worlds in one process behave
+as if each had its own.
 
-A turn leaves out what the stock `PythonInterface.step` does for its own records and for the console (a look around, the
-inventory, every name in sight), and what the parser does for the action `teleport` alone: it collects every object of
-the world. Neither has an effect on the world; together they were 30 % of a step's time.
+A turn omits what the stock `PythonInterface.step` does for its own records and for the console (a look around, the
+inventory, every name in sight), and what the parser does only for the action `teleport`: it collects every object of
+the world. Neither affects the world; together they took 30 % of a step's time.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _LCG_MULTIPLIER = 0x5DEECE66D
 """`java.util.Random.setSeed(s)` stores `s ^ multiplier` (documented there)."""
 
 REFUSED = "!"
-"""Before the parser's answer to what it did not take. What it took is answered by a tuple, which begins with `(`."""
+"""Marks the parser's answer to a refused text. The answer to an accepted text is a tuple, which begins with `(`."""
 
 
 class JavaWorld:
-    """The world that a server (a `PythonInterface`) has loaded: its turns, and its values of the singletons."""
+    """The world loaded in a server (a `PythonInterface`): its turns, and its values of the singletons."""
 
     def __init__(self, functions: Functions, server: Any) -> None:
         self._functions = functions
@@ -45,25 +45,26 @@ class JavaWorld:
         process.forget(values)
 
     def restore(self) -> None:
-        """Put its values into the singletons."""
+        """Write the world's values into the singletons."""
         self._functions.handles.call(self._restore)
 
     def keep(self) -> None:
-        """Take what the singletons hold."""
+        """Read the world's values from the singletons."""
         self._functions.handles.call(self._keep)
 
     def turn(self, text: str) -> str:
-        """The answer to `text`: a tuple (observation,score,completed) as Scala writes it, or `REFUSED` and a reason."""
+        """Return the answer to `text`: a tuple (observation,score,completed) in Scala's format, or `REFUSED` and a
+        reason."""
         return str(self._functions.handles.call(self._turn, text))
 
     def forget(self) -> None:
-        """Let Java free it."""
+        """Let Java free the world."""
         for function in (self._restore, self._keep, self._turn):
             self._functions.process.forget(function)
 
 
 class Functions:
-    """Of one Java process."""
+    """The functions of one Java process."""
 
     def __init__(self, process: Jvm) -> None:
         self.process = process
@@ -81,13 +82,13 @@ class Functions:
         self.turn = self.handles.ignoring(turn, 2, _OBJECT)
 
     def simplify(self, simplifications: str) -> None:
-        """Put these in force where others are."""
+        """Set these simplifications if others are active."""
         if simplifications != self._simplifications:
             self._simplifier.parseSimplificationStr(simplifications)
             self._simplifications = simplifications
 
     def simplified(self, simplifications: str | None) -> None:
-        """The simulator has put these in force itself; None: nobody knows which."""
+        """Note the simplifications that the simulator has set itself; None: unknown."""
         self._simplifications = simplifications
 
     def restart_random(self) -> None:
@@ -95,7 +96,7 @@ class Functions:
         self._random.setSeed(_LCG_MULTIPLIER)
 
     def _loaded(self) -> Handle:
-        """(server): the interface to the world that it has loaded."""
+        """(server): the interface to the loaded world."""
         make = self.handles
         option = make.virtual(_SERVER, "agentInterface", "()Lscala/Option;")
         get = make.virtual("scala.Option", "get", "()Ljava/lang/Object;")
@@ -105,7 +106,7 @@ class Functions:
         )
 
     def _restoring(self) -> Handle:
-        """(values): put them into the singletons."""
+        """(values): write them into the singletons."""
         make = self.handles
         seed, count = self._values()
         set_seed = make.applied(make.virtual(_LONG, "set", "(J)V"), 0, self._random_state)
@@ -113,7 +114,7 @@ class Functions:
         return make.after(make.applied(set_count, 0, count), make.applied(set_seed, 0, seed))
 
     def _keeping(self) -> Handle:
-        """(values): take what the singletons hold."""
+        """(values): read them from the singletons."""
         make = self.handles
         store = make.virtual(_LONGS, "set", "(IJ)V")
         seed = make.applied(make.virtual(_LONG, "get", "()J"), 0, self._random_state)
@@ -129,18 +130,18 @@ class Functions:
         return self.handles.given(get, 1, 0), self.handles.given(get, 1, 1)
 
     def _around(self, step: Handle, restore: Handle, keep: Handle) -> Handle:
-        """(values, interface, text): `step` on the world's own values, which are kept also when it fails."""
+        """(values, interface, text): `step` on the world's own values, which are stored also if it fails."""
         make = self.handles
         answer = make.ignoring(make.identity(_STRING), 1, _LONGS)
         kept = make.after(make.ignoring(answer, 0, "java.lang.Throwable"), keep, 2)
         return make.ending(make.after(make.ignoring(step, 0, _LONGS), restore), kept)
 
     def _step(self) -> Handle:
-        """(interface, text): what the simulator's `AgentInterface.step` does, as a text.
+        """(interface, text): the result of the simulator's `AgentInterface.step`, as a text.
 
-        The parser is called first, with a nowhere for the world in which only `teleport` looks for objects. Then comes
-        the simulator's own step, with a text that is not parsed: it is an answer, out of range, to a question with no
-        options, and leaves the action that the parser has put into the queue.
+        The parser is called first, with an empty place for the world in which only `teleport` looks for objects. Then
+        comes the simulator's own step, with a text that is not parsed: it is an out-of-range answer to a question
+        without options, and leaves the action in the queue where the parser has put it.
         """
         make, process = self.handles, self.process
         some = "(Lscala/Option;)V"
@@ -172,7 +173,7 @@ _FUNCTIONS: WeakKeyDictionary[Jvm, Functions] = WeakKeyDictionary()
 
 
 def functions(process: Jvm) -> Functions:
-    """Those of a process, made when first asked for."""
+    """Return the functions of a process, made on first use."""
     if process not in _FUNCTIONS:
         _FUNCTIONS[process] = Functions(process)
     return _FUNCTIONS[process]

@@ -1,6 +1,6 @@
-"""Functions put together inside Java from public methods that are there: `java.lang.invoke.MethodHandles` from Python.
+"""Compose functions inside Java from existing public methods: `java.lang.invoke.MethodHandles` from Python.
 
-Nothing is compiled outside Java and no class is added. A function is called in one round trip, with one text.
+Nothing is compiled outside Java and no class is added. A function call is one round trip with one text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ Handle = NewType("Handle", object)
 
 
 class Handles:
-    """Makes functions in one Java process. Types are written as Java writes them: `(Ljava/lang/String;)Z`."""
+    """Makes functions in one Java process. Types are written in Java's notation: `(Ljava/lang/String;)Z`."""
 
     def __init__(self, process: Jvm) -> None:
         self._process = process
-        # Each static method is looked up once: to look one up is a round trip, too.
+        # Cache the static methods: looking one up is a round trip, too.
         methods = process.type("java.lang.invoke.MethodHandles")
         self._insert, self._drop, self._collect = (
             methods.insertArguments,
@@ -40,59 +40,60 @@ class Handles:
         self._operator = self._class_named("java.util.function.BinaryOperator")
         self._cell = process.type("java.util.concurrent.atomic.AtomicReference")()
         self._known: dict[str, Any] = {}
-        """Classes by name, types by how they are written."""
+        """Classes by name, types by notation."""
         self._made: list[Any] = []
-        """Held, because Python would ask Java to forget each of them, which is a round trip."""
+        """References kept because Python would otherwise ask Java to free each object, which is a round trip."""
 
     def virtual(self, owner: str, name: str, kind: str) -> Handle:
-        """The method `name` of `owner`; its first argument is the object."""
+        """Return the method `name` of `owner`; its first argument is the object."""
         return self._keep(self._lookup.findVirtual(self._class(owner), name, self._type(kind)))
 
     def static(self, owner: str, name: str, kind: str) -> Handle:
         return self._keep(self._lookup.findStatic(self._class(owner), name, self._type(kind)))
 
     def getter(self, field: Any) -> Handle:
-        """What a `java.lang.reflect.Field` of an object holds; it has to be accessible."""
+        """Return a function that reads a `java.lang.reflect.Field` of an object; the field must be accessible."""
         return self._keep(self._lookup.unreflectGetter(field))
 
     def given(self, handle: Handle, position: int, value: Any) -> Handle:
-        """With one argument given."""
+        """Fix one argument."""
         return self._keep(self._insert(handle, position, self._list(value).toArray()))
 
     def ignoring(self, handle: Handle, position: int, *kinds: str) -> Handle:
-        """With more arguments, which it does not use."""
+        """Add arguments that the function ignores."""
         return self._keep(self._drop(handle, position, self._list(*map(self._class, kinds))))
 
     def as_type(self, handle: Handle, kind: str) -> Handle:
-        """With arguments and result cast."""
+        """Cast arguments and result."""
         return self._keep(handle.asType(self._type(kind)))  # type: ignore[attr-defined]
 
     def applied(self, handle: Handle, position: int, source: Handle) -> Handle:
-        """With one argument taken from what `source` returns."""
+        """Take one argument from the result of `source`."""
         return self._keep(self._collect(handle, position, source))
 
     def then(self, handle: Handle, after: Handle) -> Handle:
-        """What `after` makes of its result."""
+        """Apply `after` to the result."""
         return self._keep(self._filter_result(handle, after))
 
     def after(self, handle: Handle, first: Handle, position: int = 0) -> Handle:
-        """`first` is called before, with the arguments from `position`; its result, if any, becomes one more there."""
+        """Call `first` before, with the arguments from `position`; its result, if any, becomes a further argument
+        there."""
         return self._keep(self._fold(handle, position, first))
 
     def choice(self, test: Handle, yes: Handle, no: Handle) -> Handle:
         return self._keep(self._guard(test, yes, no))
 
     def ending(self, handle: Handle, cleanup: Handle) -> Handle:
-        """`cleanup` is called after it, with what it raised, what it returned, and its first arguments."""
+        """Call `cleanup` after the function, with its exception, its result, and its first arguments."""
         return self._keep(self._try_finally(handle, cleanup))
 
     def identity(self, kind: str) -> Handle:
         return self._keep(self._identity(self._class(kind)))
 
     def function(self, handle: Handle, *first: Any) -> Any:
-        """`handle` with its first arguments given, two being left, as an object that `call` can call.
+        """Fix the first arguments of `handle` up to the last two, as an object that `call` can call.
 
-        It keeps these objects in Java: forget it when it is not needed any more.
+        It keeps these objects in Java: forget it when it is no longer needed.
         """
         bound: Any = handle
         with self._process.borrowing() as borrow:
@@ -101,9 +102,9 @@ class Handles:
             return self._as_function(self._operator, bound)
 
     def call(self, function: Any, argument: str | None = None) -> Any:
-        """The function's first argument is whatever was returned last.
+        """Call a function; its first argument is the last returned value.
 
-        Through a class of Java's own, because the gateway may not call methods of classes made at run time.
+        Uses a class of Java's own, because the gateway may not call methods of classes made at run time.
         """
         return self._cell.accumulateAndGet(argument, function)
 

@@ -1,4 +1,4 @@
-"""The Java process that ScienceWorld runs in: started, shared by every simulator of this process, ended."""
+"""ScienceWorld's Java process: started, shared by all simulators of this process, ended."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from evalharness.envs.sciworld import archive, java
 
 RSS_LIMIT = 1_500_000_000
 """Bytes of resident memory above which a Java process takes no new episode and is replaced. Heap (640 MB at most),
-code and class data together stay far below it; beyond this limit something native leaks."""
+code and class data together stay far below; more means that native memory leaks."""
 
 
 class SimulatorDiedError(Exception):
-    """The Java process is gone; the episode that it held cannot go on. A new `load` starts another process."""
+    """The Java process has ended, and its episode cannot continue. A new `load` starts another process."""
 
 
 class Jvm:
     """One Java process with a gateway to it, on loopback and behind a token.
 
-    The process ends when its standard input does: with `close`, and with this process however that dies.
+    The process ends when its standard input closes: by `close`, or when this process ends for any reason.
     """
 
     def __init__(self, executable: str, flags: Sequence[str], *, patience: float = 5) -> None:
-        """`patience`: seconds for the process to end when it is closed; then it is killed.
+        """`patience`: seconds that a closed process has to end before it is killed.
 
-        Raises SimulatorDiedError with Java's own complaint when it does not start.
+        Raises SimulatorDiedError with Java's own message if it does not start.
         """
         self.executable = executable
         self.patience = patience
@@ -61,7 +61,7 @@ class Jvm:
         self._gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=int(port), auth_token=token.decode())
         )
-        # The simulator prints several lines a step; nobody reads our end of the pipes.
+        # The simulator prints several lines per step; nobody reads our end of the pipes.
         silence = self.type("java.io.PrintStream")(self.type("java.io.OutputStream").nullOutputStream())
         system = self.type("java.lang.System")
         system.setOut(silence)
@@ -71,7 +71,7 @@ class Jvm:
         self.owner = os.getpid()
 
     def type(self, name: str) -> Any:
-        """A Java class, without the round trips that py4j makes to find out what each part of its name is."""
+        """Return a Java class, without py4j's round trips for each part of its name."""
         return JavaClass(name, self._gateway._gateway_client)
 
     def array(self, kind: str, *items: Any) -> Any:
@@ -90,7 +90,7 @@ class Jvm:
 
     @property
     def exit_status(self) -> int | None:
-        """None while it runs."""
+        """Return None while the process runs."""
         return self._process.poll()
 
     @property
@@ -99,14 +99,14 @@ class Jvm:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """Around calls into Java: a lost connection becomes SimulatorDiedError; Java's own exceptions pass through."""
+        """Wrap calls into Java: a lost connection becomes SimulatorDiedError; Java's own exceptions pass through."""
         try:
             yield
         except Py4JJavaError:
             raise
         except (Py4JError, OSError) as error:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(1)  # a process that is just dying shows its exit status a moment later
+                self._process.wait(1)  # the exit status of an ending process is available a moment later
             self._disconnect()
             raise SimulatorDiedError(
                 f"the ScienceWorld simulator's Java process {self.pid} is gone "
@@ -115,10 +115,10 @@ class Jvm:
 
     @contextlib.contextmanager
     def borrowing(self) -> Iterator[Callable[[Any], Any]]:
-        """`borrow(object)` gives the Java object back, and lets Java forget it at the end of the block.
+        """Yield `borrow`: `borrow(object)` returns the Java object, and lets Java free it at the end of the block.
 
-        A Java object that Python has called is part of a reference cycle and lives until the cyclic garbage collector
-        comes by, and with it, in Java, a whole world of 12 MB.
+        A Java object that Python has called is part of a reference cycle, so it lives until the cyclic garbage
+        collector runs, and keeps a whole world of 12 MB in Java.
         """
         borrowed: list[Any] = []
 
@@ -133,21 +133,21 @@ class Jvm:
                 self.forget(thing)
 
     def forget(self, thing: Any) -> None:
-        """Let Java free `thing`; harmless when Java is gone."""
+        """Let Java free `thing`; harmless if Java has ended."""
         if self.alive:
             self._gateway.detach(thing)
 
     def _disconnect(self) -> None:
         client = self._gateway._gateway_client
-        # Otherwise every Java object that Python still knows would call the dead process when it is collected.
+        # Otherwise every Java object in Python would call the dead process on collection.
         client.is_connected = False
         with contextlib.suppress(Py4JError, OSError):
             client.close()
 
     def close(self) -> None:
-        """End the process; harmless when it is already dead."""
+        """End the process; harmless if it has already ended."""
         if self.owner != os.getpid():
-            return  # a fork of the process that owns it
+            return  # this is a fork of the process that owns it
         self._disconnect()
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
@@ -157,7 +157,7 @@ class Jvm:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        # Not before: the process that Java starts to write its archive would die of the first word that it says.
+        # Not earlier: the process that Java starts to write its archive would die on its first output.
         for stream in (self._process.stdout, self._process.stderr):
             assert stream is not None
             stream.close()
@@ -168,9 +168,9 @@ _shared: Jvm | None = None
 
 
 def acquire() -> Jvm:
-    """The Java process that new episodes of this process go to; started, or replaced when dead or grown too big.
+    """Return the Java process for new episodes; start it, or replace it if it has ended or grown too large.
 
-    A replaced one lives on until its last user has released it. Pair with `release`.
+    A replaced process lives until its last user has released it. Pair with `release`.
     """
     global _shared
     with _lock:
@@ -180,13 +180,13 @@ def acquire() -> Jvm:
                 jvm.close()
             jvm = None
         if jvm is None:
-            jvm = _shared = _started()
+            jvm = _shared = _start()
         jvm.users += 1
         return jvm
 
 
 def release(jvm: Jvm) -> None:
-    """Give up one use of `jvm`. The last user of it ends the process."""
+    """Give up one use of `jvm`. Its last user ends the process."""
     global _shared
     with _lock:
         jvm.users -= 1
@@ -197,13 +197,13 @@ def release(jvm: Jvm) -> None:
 
 
 def use(process: Jvm) -> None:
-    """Have the simulators of this process use `process`, in place of one that would be started."""
+    """Make the simulators of this process use `process` instead of starting one."""
     global _shared
     _shared = process
 
 
-def _started() -> Jvm:
-    """In the first Java that starts. Raises FileNotFoundError when none does."""
+def _start() -> Jvm:
+    """Start the first Java that works. Raises FileNotFoundError if none does."""
     complaints = []
     for executable in java.candidates():
         if flags := archive.flags(executable):

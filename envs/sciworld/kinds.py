@@ -1,4 +1,4 @@
-"""Which of the simulator's 30 kinds of task, and which of their variations, belong to which suite."""
+"""The simulator's 30 kinds of task and their variations, by suite."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 FAMILY = "sciworld"
 
 OPEN_VERSION = 3
-"""Of the open suite. 2: what is there at the start is no progress. 3: no task of another suite seed than 0 is one of
-seed 0, or begins like one."""
+"""Version of the open suite. 2: what is there at the start is no progress. 3: no task of a suite seed other than 0 is
+one of seed 0, or begins like one."""
 
 SIMPLIFICATIONS = "selfWateringFlowerPots,openContainers,openDoors,noElectricalAction"
 """As the published benchmark loads every task."""
 CIRCUITS = "selfWateringFlowerPots,openContainers,openDoors"
-"""For tasks that are about circuits: `noElectricalAction` takes `connect` away."""
+"""For tasks about circuits: `noElectricalAction` removes `connect`."""
 
 _LIFE = (0, 1, 2, 5, 6, 7, 20, 21, 22)
 _FIND = (5, 6, 7, 20, 21, 22)
@@ -70,14 +70,14 @@ QUOTA: Mapping[str, int] = {
 }
 """Tasks of a kind in an open suite.
 
-The four kinds left out (`grow-fruit`, `grow-plant`, `mendelian-genetics-*`) are about plants growing over many
-generations of waiting: their shortest plan that we found has 39 turns.
+The four omitted kinds (`grow-fruit`, `grow-plant`, `mendelian-genetics-*`) are about plants growing over many
+generations of waiting: our shortest plan for them has 39 turns.
 """
 
 UNWRAPPED, AGENTGYM = "unwrapped", "agentgym"
-"""Suites of the simulator's tasks without simplifications, in its own words and by its own score, as other groups play
-them. `unwrapped`: TALES (tale-suite, commit fdbdf2b), a test variation of each of the 30 kinds; a task that a mistake
-fails begins again. `agentgym`: AgentGym (commit 3ef9235), all variations of 23 kinds in its order."""
+"""Suites of the simulator's tasks without simplifications, in its own words and with its own score, as other groups
+play them. `unwrapped`: TALES (tale-suite, commit fdbdf2b), a test variation of each of the 30 kinds; a task failed
+by a mistake restarts. `agentgym`: AgentGym (commit 3ef9235), all variations of 23 kinds in its order."""
 VARIATIONS: Mapping[str, tuple[int, int]] = {
     "boil": (30, 21),
     "melt": (30, 21),
@@ -110,7 +110,7 @@ VARIATIONS: Mapping[str, tuple[int, int]] = {
     "mendelian-genetics-known-plant": (120, 90),
     "mendelian-genetics-unknown-plant": (480, 360),
 }
-"""Kind -> how many variations it has, and the first one for tests (scienceworld 1.2.3; a test asks the simulator)."""
+"""Kind -> number of variations, and the first test variation (scienceworld 1.2.3; a test asks the simulator)."""
 NOT_IN_AGENTGYM = ("grow-", "inclined-", "mendelian-")
 EXPECTED: Mapping[str, int] = {
     UNWRAPPED: len(VARIATIONS),
@@ -120,9 +120,9 @@ EXPECTED: Mapping[str, int] = {
 FEW_VARIATIONS: Mapping[str, int] = {
     kind: left for kind in QUOTA if (left := VARIATIONS[kind][0] - len(PUBLISHED.get(kind, ()))) < 100
 }
-"""Kind -> how many variations of it are not published, where these are under 100. Suite seed 0 has its quota."""
+"""Kind -> number of unpublished variations, if under 100. Suite seed 0 takes its quota from them."""
 
 
 def simplifications(kind: str) -> str:
-    """Those that a task of the open suite is loaded with."""
+    """Return the simplifications of an open suite's task."""
     return CIRCUITS if kind.startswith(("power-component", "test-conductivity")) else SIMPLIFICATIONS

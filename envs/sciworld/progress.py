@@ -1,4 +1,4 @@
-"""How far an episode has come, under the published labels or by the simulator's own score."""
+"""The progress of an episode, by the published labels or by the simulator's own score."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def _pattern(subgoal: str) -> re.Pattern[str]:
-    """A label is a regular expression; one that does not compile is taken literally."""
+    """Compile a label as a regular expression; an invalid one is taken literally."""
     try:
         return re.compile(subgoal)
     except re.error:
@@ -15,7 +15,7 @@ def _pattern(subgoal: str) -> re.Pattern[str]:
 
 
 class LabelProgress:
-    """Published rule: a subgoal is done once an observation contains it, in any order, several at once, for good.
+    """Published rule: a subgoal is done once an observation contains it, in any order, several at once, permanently.
 
     The first observation and the list of valid actions are not searched.
     """
@@ -25,7 +25,7 @@ class LabelProgress:
         self.done = [False] * len(self._patterns)
 
     def see(self, observation: str) -> tuple[int, ...]:
-        """The subgoals that this observation completed."""
+        """Return the subgoals that this observation completed."""
         new = [
             index
             for index, pattern in enumerate(self._patterns)
@@ -45,9 +45,10 @@ class LabelProgress:
 
 
 def score_progress(score: float, at_start: float = 0.0) -> float:
-    """The simulator's score as a progress rate: 0 at the start, 1 at its full score.
+    """Return the simulator's score as a progress rate: 0 at the start, 1 at its full score.
 
-    The simulator gives points for what is there before the first action (its "be in same location as ..." is true of
-    what the first room holds); these `at_start` are no progress. A failed task, -1 there, counts as no progress.
+    The simulator gives points for facts before the first action (its "be in same location as ..." is true for the
+    first room's content); these points, `at_start`, are no progress. A failed task, with score -1, counts as no
+    progress.
     """
     return min(max((score - at_start) / (1.0 - at_start), 0.0), 1.0)

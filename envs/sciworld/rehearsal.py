@@ -1,4 +1,5 @@
-"""A few turns in a Java process of its own, so that Java can record what it needs. `archive` runs this as a program."""
+"""Play a few turns in a separate Java process, so that Java can record what it needs. `archive` runs this as a
+program."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
         simulator.step(turn)
     simulator.inventory()
     simulator.valid_actions()
-    simulator.close()  # the last one ends Java, which writes its archive now
+    simulator.close()  # the last close ends Java, which then writes its archive
     return 0 if process.exit_status == 0 else 1
 
 

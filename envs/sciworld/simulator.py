@@ -14,22 +14,22 @@ from evalharness.envs.sciworld import jvm
 from evalharness.envs.sciworld.functions import REFUSED, Functions, JavaWorld, functions
 
 _STOCK_WORDS = ("help", "objects", "task")
-"""Texts that the stock `PythonInterface.step` answers itself, not the world."""
+"""Texts that the stock `PythonInterface.step` answers itself, instead of the world."""
 _BLANKS = "".join(map(chr, range(33)))
-"""What Java trims."""
+"""The characters that Java trims."""
 _NO_ANSWER = (
     "Unknown action.  Type 'help' for a list of actions, "
     "and 'objects' for a list of possible object referents. "
 )
-"""The stock answer to an action that is carried out without a word."""
+"""The stock answer to an action that is carried out without a message."""
 
 
 class SimulatorFault(Exception):  # noqa: N818  (a defect of the world's own, not an error of ours)
-    """The simulator raised an exception while it carried out a call; the Java process lives on."""
+    """The simulator raised an exception during a call; the Java process still runs."""
 
 
 class Simulator:
-    """One world. Raises `jvm.SimulatorDiedError` from any call when the Java process is gone."""
+    """One world. Raises `jvm.SimulatorDiedError` from any call if the Java process has ended."""
 
     def __init__(self) -> None:
         self._jvm: jvm.Jvm | None = None
@@ -39,10 +39,10 @@ class Simulator:
         self._verdict: tuple[float, bool] | None = None
 
     def start(self) -> None:
-        """Have a server in the Java process that new episodes go to; the first of all starts that process."""
+        """Get a server in the Java process for new episodes; the first call starts that process."""
         current = jvm.acquire()
         if self._jvm is current:
-            jvm.release(current)  # counted already
+            jvm.release(current)  # already counted
             return
         self.close()
         self._jvm = current
@@ -53,7 +53,7 @@ class Simulator:
     def load(self, task: str, variation: int, simplifications: str, *, gold: bool = False) -> None:
         """Start `task` afresh. With `gold` the simulator also plans its gold path, which can take seconds.
 
-        Raises ValueError for a task, variation or simplification that the simulator does not know.
+        Raises ValueError for an unknown task, variation or simplification.
         """
         self.start()
         self._simplifications = simplifications
@@ -71,10 +71,10 @@ class Simulator:
         self.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=gold)
 
     def step(self, text: str) -> str:
-        """What the stock `ScienceWorldEnv.step` returns as observation, without its enumeration of valid actions."""
-        # A lone surrogate cannot be sent to Java; no action contains one, so what stands for it is all the same.
+        """Return the observation of the stock `ScienceWorldEnv.step`, without its enumeration of valid actions."""
+        # An unpaired surrogate cannot be sent to Java; no action contains one, so its replacement does not matter.
         text = text.encode("utf-8", "replace").decode()
-        # A refusal does not tell the score, which stays what it was; so the first step is the stock one.
+        # A refusal does not report the score, which does not change; so the first step is the stock one.
         if self._verdict is None or _is_stock_word(text) or self._can_teleport():
             return self._stock_step(text)
         try:
@@ -99,23 +99,24 @@ class Simulator:
             return str(self._server.getTaskDescription())
 
     def verdict(self) -> tuple[float, bool]:
-        """(score, completed): score in 0..1, or -1 after a mistake that fails the task."""
+        """Return (score, completed): score in 0..1, or -1 after a mistake that fails the task."""
         if self._verdict is not None:
             return self._verdict
         with self._held():
             return self._stock_verdict()
 
     def templates(self) -> list[str]:
-        """The abstract actions, such as `go OBJ`, in the simulator's order (sorted)."""
+        """Return the abstract actions, such as `go OBJ`, in the simulator's order (sorted)."""
         return self._texts("getPossibleActions")
 
     def valid_actions(self) -> list[str]:
-        """Every (action, objects) combination that the simulator would carry out; its order, with repetitions.
+        """Return every (action, objects) combination that the simulator would carry out, in its order, with
+        repetitions.
 
-        The simulator lists actions on the contents of closed containers too, then does not know them; those are left
-        out. While an ambiguous request waits for an answer, only its option numbers are valid.
+        The simulator also lists actions on the contents of closed containers, but then does not know them; those
+        are omitted. While an ambiguous request waits for an answer, only its option numbers are valid.
         """
-        # The enumeration draws random names for objects that share one: keep that out of the world's own stream, and
+        # The enumeration draws random names for objects that share one: do not use the world's own stream for it, and
         # make the same state give the same list.
         with self._call(keep=False) as shared:
             shared.restart_random()
@@ -128,7 +129,7 @@ class Simulator:
         ]
 
     def _reachable_objects(self) -> set[int]:
-        """Ids of the objects that the simulator's parser looks for names among: in the room, and on the agent."""
+        """Return the ids of the objects that the simulator's parser knows by name: in the room, and on the agent."""
         assert self._jvm is not None
         ids: set[int] = set()
         with self._jvm.borrowing() as borrow:
@@ -141,11 +142,11 @@ class Simulator:
         return ids
 
     def gold_path(self) -> list[str]:
-        """The simulator's own solution, after `load(..., gold=True)`."""
+        """Return the simulator's own solution, after `load(..., gold=True)`."""
         return self._texts("getGoldActionSequence")
 
     def variations(self, task: str) -> int:
-        """How many variations `task` has."""
+        """Return the number of variations of `task`."""
         self.start()
         with self._held():
             return int(self._server.getTaskMaxVariations(task))
@@ -180,14 +181,14 @@ class Simulator:
             return [str(text) for text in borrow(getattr(self._server, method)())]
 
     def _can_teleport(self) -> bool:
-        """Whether the world has the action for which the parser needs what a turn leaves out."""
+        """Return whether the world has the action for which the parser needs what a turn omits."""
         return self._simplifications == "easy" or "teleport" in self._simplifications.lower()
 
     @contextmanager
     def _call(self, *, fresh: bool = False, keep: bool = True) -> Iterator[Functions]:
-        """Hold the Java process with this world's values in its singletons; `fresh` when the call sets them anew.
+        """Hold the Java process with this world's values in its singletons; `fresh` if the call sets them anew.
 
-        With `keep` the world goes on with what the call leaves there.
+        With `keep` the world keeps the values after the call.
         """
         with self._held() as shared:
             assert self._world is not None
@@ -202,7 +203,7 @@ class Simulator:
 
     @contextmanager
     def _held(self) -> Iterator[Functions]:
-        """Hold the Java process. Calls that neither draw nor make objects need no more."""
+        """Hold the Java process, for calls that neither draw random numbers nor make objects."""
         if self._jvm is None:
             raise RuntimeError("load() comes first")
         with self._jvm.lock, self._jvm.watched():
@@ -224,11 +225,11 @@ def _possible(action: str, objects: list[int], reachable: set[int]) -> bool:
 
 
 def first_observation(simulator: Simulator) -> str:
-    """The room, then the inventory: what the published benchmark shows first."""
+    """Return the room and the inventory, which the published benchmark shows first."""
     return simulator.step("look around") + "\n" + simulator.inventory()
 
 
 def start_score(simulator: Simulator) -> float:
-    """The simulator's score for what is there before the first action. Only after `first_observation`: the simulator
-    counts while it looks around, and until then tells the score of the world that it had before."""
+    """Return the simulator's score before the first action. Only after `first_observation`: the simulator counts while
+    it looks around, and until then returns the score of the previous world."""
     return max(simulator.verdict()[0], 0.0)

@@ -19,9 +19,9 @@ from evalharness.envs.sciworld.kinds import (
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` and `unwrapped`, `data` to `agentboard`."""
+    """Return all tasks of a suite in order; only `open` and `unwrapped` use `seed`, only `agentboard` uses `data`."""
     if suite == "agentboard":
-        return _published(data)
+        return _load_published(data)
     if suite in EXPECTED:
         return unwrapped_tasks(suite, seed)
     from evalharness.envs.sciworld.open.generator import FROZEN, generate
@@ -29,7 +29,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     return list(frozen_tasks(FROZEN) if seed == FROZEN_SEED else generate(seed))
 
 
-def _published(data: Path | None) -> list[Task]:
+def _load_published(data: Path | None) -> list[Task]:
     rows = label_rows(folder_of(data, "scienceworld", "ScienceWorld"), "ScienceWorld")
     return [_from_label(index, row) for index, row in enumerate(rows)]
 
@@ -59,7 +59,7 @@ def _from_label(index: int, row: dict[str, Any]) -> Task:
 
 
 def unwrapped_tasks(suite: str, seed: int) -> list[Task]:
-    """`seed`: which test variation of each kind, as TALES counts (`unwrapped`)."""
+    """`seed`: index of the test variation of each kind, in TALES's numbering (`unwrapped`)."""
     if suite == AGENTGYM:
         kinds = [kind for kind in VARIATIONS if not kind.startswith(NOT_IN_AGENTGYM)]
         cases = [(kind, number) for kind in kinds for number in range(VARIATIONS[kind][0])]
@@ -73,7 +73,7 @@ def unwrapped_tasks(suite: str, seed: int) -> list[Task]:
             family=FAMILY,
             suite=suite,
             index=index,
-            goal="",  # in the simulator's words, known when it is loaded
+            goal="",  # in the simulator's words, known after loading
             difficulty="hard",
             kind=kind,
             labels="simulator",

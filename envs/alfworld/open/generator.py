@@ -1,9 +1,8 @@
 """The open suite: 134 generated household tasks, in the published proportions, the same for the same suite seed.
 
-A task is drawn until its errand takes at least three commands, nothing is solved at the start, and it is not
-another one with the numbers changed, nor begins like another one. To suite seeds other than 0 the tasks of seed 0 are
-others, too. Difficulty is by the length of the shortest errand and the number of places to go
-to, see `HARD_BITS`.
+A draft is accepted if its errand takes at least three commands and nothing is solved at the start. No task equals
+another up to its numbers, or begins like another; for suite seeds other than 0 this includes the tasks of seed 0.
+Difficulty depends on the length of the shortest errand and the number of places to go to, see `HARD_BITS`.
 """
 
 from __future__ import annotations
@@ -44,12 +43,11 @@ QUOTA = {
     ("puttwo", "bedroom"): 3,
     ("puttwo", "bathroom"): 6,
 }
-"""Tasks of a kind in a room: the published counts (which have all 18 `examine` tasks in bedrooms)."""
+"""Tasks of a kind in a room: the published counts (all 18 `examine` tasks are in bedrooms)."""
 
 HARD_BITS = 20.0
 """Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. The choices of a turn are the
-receptacles, each of which can be gone to at any time. It makes about as many tasks hard as are among the published
-ones."""
+receptacles, because the agent can go to any of them. About as many tasks are hard as among the published ones."""
 
 _TREATED = {
     "clean": (CLEANABLE, CLEANED_AT),
@@ -59,13 +57,13 @@ _TREATED = {
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """The tasks of the suite, kinds mixed."""
+    """Yield the suite's tasks, with kinds mixed."""
     for index, (household, length) in enumerate(_households(suite_seed)):
         yield _task(index, household, length)
 
 
 def _households(suite_seed: int) -> Iterator[tuple[Household, int]]:
-    """Each with the length of its errand."""
+    """Yield each household with the length of its errand."""
     before = () if suite_seed == FROZEN_SEED else _households(FROZEN_SEED)
     seen = {mark for household, _ in before for mark in _marks(household)}
     wanted = [pair for pair, count in QUOTA.items() for _ in range(count)]
@@ -82,7 +80,7 @@ def _households(suite_seed: int) -> Iterator[tuple[Household, int]]:
 
 
 def _marks(household: Household) -> tuple[object, object]:
-    """What no two tasks share: the task up to renaming, and what is read at its start."""
+    """Return two values that no two tasks share: the task up to renaming, and the text at its start."""
     return household.shape(), (household.goal, *household.places)
 
 
@@ -102,7 +100,7 @@ def _task(index: int, household: Household, length: int) -> Task:
 
 
 def _draw(rng: Random, kind: str, room: str, asked: Counter[tuple[str, str, str]]) -> tuple[Household, int]:
-    """A household and the length of its errand; what has been asked least often so far is asked."""
+    """Draw a household and the length of its errand, preferring goals that were drawn least often so far."""
     while True:
         receptacles, contents = _furnish(rng, room)
         choices = _choices(kind, room, receptacles, contents)
@@ -125,7 +123,7 @@ def _furnish(rng: Random, room_name: str) -> tuple[dict[str, int], dict[str, tup
         open_to = [place for place in places if place in receptacles]
         count = 1 if thing in room.fixtures else rng.randint(0 if rng.random() < 0.3 else 1, room.at_most)
         for number in range(1, count + 1):
-            # A kind of place is drawn first: six cabinets should not drown one fridge.
+            # Draw the kind of place first: otherwise six cabinets would outweigh one fridge.
             kind = rng.choice(open_to)
             inside.setdefault(f"{kind} {rng.randint(1, receptacles[kind])}", []).append(f"{thing} {number}")
     order = [f"{kind} {i}" for kind, count in receptacles.items() for i in range(1, count + 1)]
@@ -135,13 +133,13 @@ def _furnish(rng: Random, room_name: str) -> tuple[dict[str, int], dict[str, tup
 def _choices(
     kind: str, room_name: str, receptacles: dict[str, int], contents: dict[str, tuple[str, ...]]
 ) -> list[tuple[str, str]]:
-    """(kind of thing, kind of target) that this room could be asked for."""
+    """Return the pairs (kind of thing, kind of target) that are possible goals in this room."""
     room = ROOMS[room_name]
     lies_in: dict[str, list[str]] = {}
     for place, things in contents.items():
         for thing in things:
             lies_in.setdefault(kind_in(thing), []).append(kind_in(place))
-    found = []
+    choices = []
     for thing, places in room.places.items():
         count = len(lies_in.get(thing, ()))
         if kind == "examine":
@@ -154,7 +152,7 @@ def _choices(
                 [p for p in places if p in receptacles and p != treated_at] if thing in treatable else []
             )
         else:
-            # Nothing of the kind lies in such a place yet, so all that is asked is still to be done.
+            # No such thing lies in such a place at the start, so nothing of the goal is already done.
             targets = [place for place in places if place in receptacles and place not in lies_in[thing]]
-        found += [(thing, target) for target in targets]
-    return found
+        choices += [(thing, target) for target in targets]
+    return choices

@@ -1,7 +1,7 @@
-"""A generated household: a compact description, and the game that is built from it.
+"""A generated household: a compact description, and the game built from it.
 
-The description is what a task carries: room, receptacles, what lies where, and what is asked. The game (domain,
-problem, grammar) is the same on every machine, because it is a function of the description alone.
+A task carries the description: room, receptacles, places of things, and goal. The game (domain, problem, grammar) is a
+function of the description alone, so it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Household:
     object_type: str
     target_type: str
     wording: int = 0
-    """Which of the two goal sentences."""
+    """Index of the goal sentence."""
 
     @property
     def goal(self) -> str:
@@ -65,7 +65,7 @@ class Household:
         return [f"{kind} {i}" for kind, count in self.receptacles.items() for i in range(1, count + 1)]
 
     def layout(self) -> Layout:
-        """What the oracle knows, without building the game."""
+        """Return the oracle's knowledge without building the game."""
         where = {thing: (place,) for place, things in self.contents.items() for thing in things}
         fixtures = ROOMS[self.room].fixtures
         return Layout(
@@ -77,7 +77,7 @@ class Household:
         )
 
     def shape(self) -> tuple[object, ...]:
-        """What is left when equal receptacles and equal things lose their numbers: the task up to renaming."""
+        """Return the task up to renaming: equal receptacles and equal things lose their numbers."""
         filled = sorted(
             (kind_in(place), tuple(sorted(kind_in(thing) for thing in self.contents.get(place, ()))))
             for place in self.places
@@ -85,7 +85,7 @@ class Household:
         return (self.room, self.kind, self.object_type, self.target_type, tuple(filled))
 
     def payload(self) -> dict[str, Any]:
-        """Of a task that it is the household of; the task's kind is said elsewhere."""
+        """Return the payload of the household's task; the task's kind is stored separately."""
         return {
             "household": {
                 "room": self.room,
@@ -99,10 +99,10 @@ class Household:
 
 
 def household_of(task: Task) -> Household:
-    """The one that an open task describes, checked: it may come from anywhere."""
+    """Read and check the household of an open task, which may come from anywhere."""
     try:
         data = task.payload["household"]
-        found = Household(
+        household = Household(
             room=str(data["room"]),
             receptacles={str(name): int(count) for name, count in data["receptacles"].items()},
             contents={str(place): tuple(map(str, things)) for place, things in data["contents"].items()},
@@ -113,26 +113,26 @@ def household_of(task: Task) -> Household:
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InvalidTaskError(f"not the description of a household: {error!r}") from None
-    things = [thing for inside in found.contents.values() for thing in inside]
-    words = [*found.receptacles, found.object_type, found.target_type]
+    things = [thing for inside in household.contents.values() for thing in inside]
+    words = [*household.receptacles, household.object_type, household.target_type]
     if (
-        found.room not in ROOMS
-        or found.kind not in _GOALS
-        or found.wording not in (0, 1)
-        or not set(found.contents) <= set(found.places)
+        household.room not in ROOMS
+        or household.kind not in _GOALS
+        or household.wording not in (0, 1)
+        or not set(household.contents) <= set(household.places)
         or len(set(things)) != len(things)
         or not all(_THING.fullmatch(thing) for thing in things)
         or not all(_WORD.fullmatch(word) for word in words)
     ):
         raise InvalidTaskError("a household's description does not fit together")
-    return found
+    return household
 
 
 def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
-    """Regular expressions over observations: the label file spells them out, and generated tasks get the same form.
+    """Return regular expressions over observations in the form of the published label file.
 
-    `kind` is a short name; the types are lower-case words as in observations (`soapbar`, `countertop`).
-    The target is the receptacle to put things in, or the lamp to look by.
+    `kind` is a short name; the types are lower-case words as in observations (`soapbar`, `countertop`). The target is
+    the receptacle to put things in, or the lamp to look by.
     """
     first = (rf"^(?=.* you see)(?=.*a {object_type} \d+)", rf"You pick up the {object_type} \d+")
     match kind:
@@ -150,7 +150,7 @@ def subgoals(kind: str, object_type: str, target_type: str) -> tuple[str, ...]:
 
 
 def build_game(household: Household) -> dict[str, str]:
-    """What a `game.tw-pddl` file holds; TextWorld plays it too."""
+    """Return the content of a `game.tw-pddl` file, which TextWorld can also play."""
     return {
         "pddl_domain": _file("household.pddl"),
         "grammar": _file("household.twl2").replace("@GOAL@", household.goal),
@@ -204,7 +204,7 @@ def _problem(household: Household) -> str:
 
 
 def _identifiers(names: list[str]) -> dict[str, str]:
-    """Identifiers that read back as these names: the numbering of `readable_names` counts down, so these count up."""
+    """Return identifiers for these names. `readable_names` numbers downwards, so these identifiers count upwards."""
     most: dict[str, int] = {}
     for name in names:
         kind, _, number = name.rpartition(" ")

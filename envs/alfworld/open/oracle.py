@@ -1,7 +1,7 @@
-"""A shortest errand that solves a task, from full knowledge of where everything is.
+"""Find a shortest errand that solves a task, with full knowledge of all places.
 
-Every task is a few stops (fetch, treat, put down, switch on). All choices of objects, sources and places are few
-enough to write out; the shortest is played through on a world of its own before it is given out.
+Every task has a few stops (fetch, treat, put down, switch on), so all choices of objects, sources and places can be
+enumerated. The shortest errand is played in a separate world before it is returned.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import TypeAlias
 from evalharness.envs.alfworld.world import World
 
 TREATED_AT = {"clean": ("sinkbasin", "sink"), "heat": ("microwave",), "cool": ("fridge",)}
-"""Treatment -> the kinds of receptacle that give it."""
+"""Treatment -> kinds of receptacle that provide it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where everything is at the start, by the names that a player reads."""
+    """All places at the start, by the names that a player reads."""
 
     things: Mapping[str, tuple[str, ...]]
-    """What can be picked up -> the receptacles that hold it (some published objects lie in two)."""
+    """Object that can be picked up -> the receptacles that hold it (some published objects are in two)."""
     lamps: Mapping[str, tuple[str, ...]]
     spots: Mapping[str, str]
-    """Receptacle -> where one stands at it; neighbours can share a spot."""
+    """Receptacle -> the spot to stand at; neighbours can share a spot."""
     closed: frozenset[str]
     start: str
-    """The spot one stands on."""
+    """The agent's spot at the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ Stop: TypeAlias = Fetch | Treat | PutDown | SwitchOn
 
 
 def plan(world: World, kind: str, object_type: str, target_type: str) -> list[str]:
-    """Commands from the state after `reset()` to the goal, [] when no errand reaches it. Plays on `world`."""
+    """Return commands from the state after `reset()` to the goal; [] if no errand reaches it. Plays on `world`."""
     world.reset()
     commands = errand(survey(world), kind, object_type, target_type) or ["look"]
     for position, command in enumerate(commands):
@@ -73,7 +73,7 @@ def plan(world: World, kind: str, object_type: str, target_type: str) -> list[st
 
 
 def errand(layout: Layout, kind: str, object_type: str, target_type: str) -> list[str]:
-    """The fewest commands for a task, [] when there is nothing to do or no way."""
+    """Return the fewest commands for a task; [] if there is nothing to do or no way."""
     choices = (_commands(layout, stops) for stops in _choices(layout, kind, object_type, target_type))
     return min(choices, key=len, default=[])
 
@@ -82,12 +82,12 @@ def survey(world: World) -> Layout:
     facts, name = world.facts, world.name
 
     def holders(predicate: str) -> dict[str, tuple[str, ...]]:
-        found = {}
+        inside_of = {}
         for (thing,) in sorted(facts.of(predicate)):
             inside = tuple(sorted(name(place) for _, place in facts.match("inreceptacle", (thing, None))))
             if inside:
-                found[name(thing)] = inside
-        return found
+                inside_of[name(thing)] = inside
+        return inside_of
 
     unopened = {place for (place,) in facts.of("openable")} - {place for (place,) in facts.of("opened")}
     return Layout(

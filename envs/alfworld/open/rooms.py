@@ -1,7 +1,7 @@
-"""What the four kinds of room hold: receptacles with their numbers, and things with the places they lie in.
+"""Contents of the four kinds of room: receptacles with their numbers, and things with their possible places.
 
-The published games' rooms were measured (receptacles 13 to 27 a room, things to pick up 13 to 60, up to four of a
-kind; cabinets, drawers, fridge, microwave and safe have doors) and the ranges put around them; see
+The ranges contain the measured values of the published games' rooms (13 to 27 receptacles per room, 13 to 60 things to
+pick up, up to four of a kind; cabinets, drawers, fridge, microwave and safe have doors); see
 `docs/environments/alfworld.md`. The tables themselves are our own.
 """
 
@@ -31,16 +31,16 @@ VESSELS = frozenset({*_DISHES, *_PANS, "box"})
 @dataclass(frozen=True)
 class Room:
     receptacles: Mapping[str, tuple[int, int]]
-    """Kind -> the least and the greatest number."""
+    """Kind -> least and greatest number."""
     places: Mapping[str, tuple[str, ...]]
-    """Kind of thing -> the kinds of receptacle it may lie in or be put in."""
+    """Kind of thing -> kinds of receptacle that may hold it."""
     at_most: int
-    """Of one kind of thing."""
+    """Largest number of one kind of thing."""
     fixtures: Mapping[str, tuple[str, ...]]
-    """Things that stay where they are, one of each -> where they may stand."""
+    """Things that cannot be moved, one of each -> their possible places."""
 
     def holds(self, receptacle: str) -> tuple[str, ...]:
-        """The kinds of thing that this kind of receptacle takes."""
+        """Return the kinds of thing that this kind of receptacle may hold."""
         return tuple(thing for thing, places in self.places.items() if receptacle in places)
 
 

@@ -1,13 +1,12 @@
-"""The open suite: levels of the same 28 types, chosen so that acting at random seldom solves them.
+"""The open suite: levels of the same 28 types, chosen so that random actions seldom solve them.
 
-For every level successive seeds are tried. A seed is taken when its mission has at least two milestones, a policy
-that picks uniformly among the valid actions solves at most one of twelve attempts, and the oracle solves it with full
-progress in 3 to 20 turns. No task begins like another of its suite, like one of suite seed 0 or like a published one:
-never the same goal with the same first observation. A level of `FEW_STARTS` has too few starts for that: its tasks
-begin unlike all others of their suite alone, and none has the plan of one of seed 0. Levels that fit into a few steps
-are made in larger rooms.
+For every level seeds are tried in order. A seed is taken if its mission has at least two milestones, a policy that
+picks uniformly among the valid actions solves at most one of twelve attempts, and the oracle solves it with full
+progress in 3 to 20 turns. No task has the goal and first observation of another one of its suite, of suite seed 0 or
+of the published suite. A level of `FEW_STARTS` has too few starts for that: its tasks differ only from their own
+suite, and none has the plan of one of seed 0. Levels that take only a few steps are made in larger rooms.
 
-Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.babyai.open.generator` makes that file anew
+Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.babyai.open.generator` rebuilds that file
 (minutes).
 """
 
@@ -35,12 +34,12 @@ PER_LEVEL = 4
 MOST_TRIED = 20_000
 """Seeds of a level that are tried for one task."""
 SHORTEST_PLAN, LONGEST_PLAN = 3, 20
-"""Turns of the oracle. A player without its knowledge must still have turns left to look around."""
+"""Turns of the oracle. A player without its knowledge must have turns left to explore."""
 HARD_BITS = 19.0
-"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard, with as many choices at every turn
-as at the start. It makes about as many tasks hard as are among the published ones (26)."""
+"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard; every turn counts the choices of
+the start. About as many tasks are hard as among the published ones (26)."""
 ATTEMPTS, LUCKY = 12, 1
-"""Random attempts at a candidate, and how many of them may succeed."""
+"""Random attempts at a candidate, and the largest number of successes among them."""
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "GoToRedBallGrey": {"room_size": 16, "num_dists": 10},
@@ -59,18 +58,19 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "PickupDistDebug": {"room_size": 9},
     "PickupAbove": {"room_size": 9},
 }
-"""Larger rooms for the levels that a random policy solves 6 to 10 times out of 10 at their registered size."""
+"""Larger rooms for the levels that a random policy solves in 6 to 10 of 10 attempts at their registered size."""
 
 
 FROZEN = Path(__file__).with_name("open_suite.jsonl")
 """The tasks of suite seed 0."""
 
 Start = tuple[str, str]
-"""What a player meets: goal and first observation."""
+"""A player's first texts: goal and first observation."""
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """The suite's 112 tasks, level by level; about a minute for all. The same seed gives the same suite anywhere."""
+    """Yield the suite's 112 tasks, level by level; takes about a minute. The same seed gives the same suite on any
+    machine."""
     taken: set[Start] = set()
     few = {level: list(generate_level(level, suite_seed)) for level in LEVELS if level in FEW_STARTS}
     taken.update(start_of(task) for tasks in few.values() for task in tasks)
@@ -81,31 +81,31 @@ def generate(suite_seed: int) -> Iterator[Task]:
 
 
 def generate_level(level: str, suite_seed: int, taken: frozenset[Start] = frozenset()) -> Iterator[Task]:
-    """The tasks of one level, none of a start in `taken`, which are those of other levels of the suite.
+    """Yield the tasks of one level, with starts outside `taken`, the starts of the suite's other levels.
 
-    Raises SuiteExhaustedError when `MOST_TRIED` seeds give no further task.
+    Raises SuiteExhaustedError if `MOST_TRIED` seeds give no further task.
     """
     before = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
     few = level in FEW_STARTS
     starts = set(taken) if few else {*taken, *_published_starts(), *map(start_of, before)}
     plans = {(task.goal, tuple(_plan(_world(task)))) for task in before if few and task.kind == level}
     digest = hashlib.sha256(f"babyai/open/{suite_seed}/{level}".encode()).digest()
-    seed = 10_000 + int.from_bytes(digest[:3], "big")  # far from 1234 to 1237, the published seeds
+    seed = 10_000 + int.from_bytes(digest[:3], "big")  # far from the published seeds 1234 to 1237
     index = PER_LEVEL * LEVELS.index(level)
-    found = tried = 0
-    while found < PER_LEVEL:
+    count = tried = 0
+    while count < PER_LEVEL:
         if tried == MOST_TRIED:
             raise SuiteExhaustedError(
-                "BabyAI", suite_seed, f"{found} of {PER_LEVEL} tasks of {level} were found in {tried} tries"
+                "BabyAI", suite_seed, f"{count} of {PER_LEVEL} tasks of {level} were found in {tried} tries"
             )
-        made = _accept(level, seed, starts, index + found)
+        made = _accept(level, seed, starts, index + count)
         seed += 1
         tried += 1
         if made is not None and (made[0].goal, made[1]) not in plans:
             task, plan = made
             plans.add((task.goal, plan))
             starts.add(start_of(task))
-            found += 1
+            count += 1
             tried = 0
             yield task
 
@@ -137,7 +137,7 @@ def _plan(world: World) -> list[str]:
 
 
 def _accept(level: str, seed: int, taken: Set[Start], index: int) -> tuple[Task, tuple[str, ...]] | None:
-    """The task of a level and seed, and its plan, when it is fit for the suite and begins like none of `taken`."""
+    """Return the task of a level and seed, and its plan, if it fits the suite and its start is not in `taken`."""
     parameters = VARIANTS.get(level, {})
     world = World(level, seed, parameters)
     if _fails_of_itself(world.simulator.instrs) or _start(world) in taken:
@@ -165,14 +165,14 @@ def _accept(level: str, seed: int, taken: Set[Start], index: int) -> tuple[Task,
 
 
 def _fails_of_itself(mission: Any) -> bool:
-    """minigrid asks the second of two ordered instructions about the very move that completed the first; a strict
-    one then sees the wrong door being opened, so a sequence that ends strictly fails whatever the agent does."""
+    """Return whether a mission fails whatever the agent does. minigrid checks the second of two ordered instructions
+    on the same move that completed the first; a strict one then sees the wrong door being opened and fails."""
     last = {"BeforeInstr": "instr_b", "AfterInstr": "instr_a"}.get(type(mission).__name__)
     return last is not None and getattr(getattr(mission, last), "strict", False)
 
 
 def _random_successes(world: World, seed: int) -> int:
-    """How many random attempts succeed, counted until they are too many. Leaves the world at its start."""
+    """Count successful random attempts until there are too many. Leaves the world at its start."""
     start = world.state()
     successes = 0
     for attempt in range(ATTEMPTS):

@@ -1,8 +1,8 @@
-"""Plans that solve a task, found with the simulator's full knowledge.
+"""Find plans that solve a task, with the simulator's full knowledge.
 
-Best-first search over the sentences an agent can say, each tried on the simulator itself and taken back. What is still
-to be done is counted in open subgoals, and then in steps to the place where the next of them can be met, by a
-distance map of the whole level on which shut doors, things in the way and missing keys cost extra.
+Best-first search over the agent's sentences, each tried on the simulator itself and undone. The remaining cost counts
+the open subgoals, and the steps to the place of the next one, by a distance map of the whole level on which closed
+doors, obstacles and missing keys cost extra.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from evalharness.envs.babyai.mission import Cell, MissionProgress, cells_of, due
 from evalharness.envs.babyai.observation import describe
 from evalharness.envs.babyai.rules import LabelProgress, MissionRules, PublishedRules
 from evalharness.envs.babyai.view import VECTORS
-from evalharness.envs.babyai.world import State, World
+from evalharness.envs.babyai.world import World, WorldState
 
 STEP, SHUT_DOOR, OBSTACLE, MISSING_KEY = 1, 2, 6, 60
-"""What it costs to enter a cell of the distance map."""
+"""Cost of entering a cell of the distance map."""
 FULL_HANDS = 4
-"""What it costs to put something down first."""
+"""Cost of putting something down first."""
 SUBGOAL = 50
-"""What an open subgoal costs."""
+"""Cost of an open subgoal."""
 PASSES = ((1, 6000), (4, 1000), (12, 1000))
-"""Searches in a row, each for a shorter plan than the one found before: what a sentence costs, and how many may be
-tried. The first goes straight for the subgoals, the last weighs every turn."""
+"""Searches in a row, each for a shorter plan than before: the cost of a sentence, and the largest number of tries. The
+first goes straight for the subgoals; the last minimises turns."""
 
 
-class _Plan(NamedTuple):
+class _BestPlan(NamedTuple):
     sentences: list[str]
     accomplished: bool
     """The simulator says that the mission is accomplished."""
 
 
 class Oracle:
-    """A planner for one task, on a world of its own that is in its first state."""
+    """A planner for one task, on a separate world in its first state."""
 
     def __init__(self, world: World, rules: PublishedRules | MissionRules) -> None:
         self._world = world
@@ -48,12 +48,12 @@ class Oracle:
         self._maps: dict[Any, dict[Cell, int]] = {}
 
     def plan(self, *, limit: int = 40) -> list[str]:
-        """At most `limit` sentences that solve the task with full progress; [] when none are found.
+        """Return at most `limit` sentences that solve the task with full progress; [] if none are found.
 
-        Where labels decide, a plan that also accomplishes the mission is preferred to a shorter one that does not.
+        If labels decide, a plan that also accomplishes the mission is preferred to a shorter one that does not.
         """
         start, progress = self._world.state(), self._rules.remaining
-        best = _Plan([], accomplished=False)
+        best = _BestPlan([], accomplished=False)
         for sentence_cost, budget in PASSES:
             self._world.restore(start)
             self._rules.restore(progress)
@@ -63,8 +63,8 @@ class Oracle:
         self._rules.restore(progress)
         return best.sentences
 
-    def _search(self, sentence_cost: int, budget: int, limit: int, best: _Plan) -> _Plan:
-        """A plan better than `best`, or `best`."""
+    def _search(self, sentence_cost: int, budget: int, limit: int, best: _BestPlan) -> _BestPlan:
+        """Return a plan better than `best`, or `best`."""
         world, rules = self._world, self._rules
         numbers = count()
         said: dict[int, tuple[int, str]] = {}  # node -> (node before it, sentence that led here)
@@ -77,7 +77,7 @@ class Oracle:
                 continue
             world.restore(state)
             choices = available(world.view, world.direction).moves
-            # Fewest moves first: of sentences that do equally well, `go to` wins against `pickup`.
+            # Fewest moves first: among sentences with the same effect, `go to` comes before `pickup`.
             for sentence, moves in sorted(choices.items(), key=lambda choice: len(choice[1])):
                 if not moves:
                     continue
@@ -89,9 +89,9 @@ class Oracle:
                 done_well = accomplished or outcome.succeeded
                 if verdict.success and rules.rate == 1:
                     if done_well:
-                        return _Plan(_sentences(said, node, sentence), accomplished=True)
+                        return _BestPlan(_sentences(said, node, sentence), accomplished=True)
                     if not best.sentences or (not best.accomplished and length + 1 < len(best.sentences)):
-                        best = _Plan(_sentences(said, node, sentence), accomplished=False)
+                        best = _BestPlan(_sentences(said, node, sentence), accomplished=False)
                 child = (world.state(), rules.remaining, done_well)
                 if verdict.done or child in seen:
                     continue
@@ -104,8 +104,8 @@ class Oracle:
                     heapq.heappush(frontier, (cost, length + 1, number, *child))
         return best
 
-    def _estimate(self, state: State) -> int | None:
-        """What is still to be paid, roughly; None in a dead end. The world is in `state`."""
+    def _estimate(self, state: WorldState) -> int | None:
+        """Estimate the remaining cost; None in a dead end. The world is in `state`."""
         errand = self._errand()
         if errand is None:
             return None
@@ -119,14 +119,14 @@ class Oracle:
             return mission_errand(self._world, self._rules)
         return label_errand(self._world, self._rules)
 
-    def _distance(self, state: State, cells: tuple[Cell, ...]) -> int:
+    def _distance(self, state: WorldState, cells: tuple[Cell, ...]) -> int:
         held = state.carrying
         key = held.color if held is not None and held.type == "key" else None
         situation = (cells, key, state.things, state.doors)
-        found = self._maps.get(situation)
-        if found is None:
-            found = self._maps[situation] = _distance_map(self._world.simulator, cells, key)
-        return found.get(state.position, 10 * MISSING_KEY)
+        distances = self._maps.get(situation)
+        if distances is None:
+            distances = self._maps[situation] = _distance_map(self._world.simulator, cells, key)
+        return distances.get(state.position, 10 * MISSING_KEY)
 
 
 def _sentences(said: dict[int, tuple[int, str]], node: int, last: str) -> list[str]:
@@ -138,7 +138,7 @@ def _sentences(said: dict[int, tuple[int, str]], node: int, last: str) -> list[s
 
 
 def _distance_map(simulator: Any, cells: tuple[Cell, ...], key: str | None) -> dict[Cell, int]:
-    """Cost of the way from every cell to the nearest of `cells`, holding a key of that colour or none."""
+    """Return the cost of the route from every cell to the nearest of `cells`, holding a key of that colour or none."""
     grid = simulator.grid
     costs: dict[Cell, int] = {}
     queue = [(0, cell) for cell in cells]
@@ -171,16 +171,16 @@ def _entering(thing: Any, key: str | None) -> int:
 
 @dataclass(frozen=True)
 class Errand:
-    """Something to go and do."""
+    """The next goal of the search."""
 
     cells: tuple[Cell, ...]
-    """Places to go to, any of them."""
+    """Possible places, any of which will do."""
     hands_free: bool
-    """Something has to be picked up there."""
+    """Something must be picked up there."""
 
 
 def mission_errand(world: World, progress: MissionProgress) -> Errand | None:
-    """Where the first open milestone can be met; None when nowhere."""
+    """Return the errand for the first open milestone; None if it cannot be reached."""
     simulator = world.simulator
     milestone = progress.wanted[min(progress.remaining)]
     if milestone.kind == "key":
@@ -192,12 +192,12 @@ def mission_errand(world: World, progress: MissionProgress) -> Errand | None:
     action = due_actions(world)[milestone.clause]
     cells = object_cells(simulator, action)
     if not cells:
-        return Errand((world.position,), hands_free=True)  # the object itself is in hand: put it down again
+        return Errand((world.position,), hands_free=True)  # the object itself is in hand: put it down first
     return Errand(tuple(cells), hands_free=type(action).__name__ == "PickupInstr")
 
 
 def label_errand(world: World, progress: LabelProgress) -> Errand | None:
-    """Where the first open label can be met; None when some open label can no longer be met at all."""
+    """Return the errand for the first open label; None if any open label can no longer be reached."""
     first: Errand | None = None
     for position in progress.remaining:
         cells: list[Cell] = []
@@ -214,15 +214,15 @@ def label_errand(world: World, progress: LabelProgress) -> Errand | None:
 
 
 class _Sight(NamedTuple):
-    """What a label pattern asks to see or to carry."""
+    """An object that a label pattern requires to be seen or carried."""
 
     kind: str
     color: str | None
     shut: bool
-    """A closed or locked door: no sentence shuts a door again."""
+    """A closed or locked door: no sentence closes a door again."""
     carried: bool
     place: tuple[int, int] | None
-    """Cells ahead and to the right, where the pattern fixes them beyond standing before the thing."""
+    """Cells ahead and to the right, if the pattern requires more than standing in front of the object."""
 
 
 _NAME = re.compile(
@@ -267,7 +267,7 @@ def _places(world: World, sight: _Sight) -> Sequence[Cell]:
 
 
 def _viewpoints(simulator: Any, cells: Sequence[Cell], ahead: int, right: int) -> list[Cell]:
-    """Where an agent can stand that has one of the cells at this place of its view."""
+    """Return the cells from which the agent sees one of `cells` at this place of its view."""
     points = []
     for x, y in cells:
         for dx, dy in VECTORS:

@@ -1,4 +1,4 @@
-"""Inform 6 source -> story file, with the compiler that comes inside the textworld package."""
+"""Compile Inform 6 source to a story file, with the compiler in the textworld package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalharness.envs.base import InvalidTaskError
 
 VARIABLE: Final = "EVALHARNESS_INFORM6_LIBRARY"
 _DEBIAN: Final = Path("/usr/share/inform6/library")
-"""Where Debian's and Ubuntu's package `inform6-library` puts it."""
+"""Library folder of the package `inform6-library` in Debian and Ubuntu."""
 RELEASE: Final = "6.12.6"
 _SHA256: Final = {
     "english.h": "cb7d7b7e60af5d50393a1b969c9cf1bfc005f09322e8d8f5fa7fb9fc7755fd0f",
@@ -25,11 +25,11 @@ _SHA256: Final = {
     "verblib.h": "04a0033fc8ad8aa501740770b758b52684d46acb9f144149cfb174fc579b0ff4",
     "version.h": "8837af306e3e48cbb0fc7e22b0971f772a05bb67c1a42913821acc12452b414a",
 }
-"""Another release compiles to other bytes, and a suite seed would no longer name one suite."""
+"""Another release compiles to other bytes, so a suite seed would no longer identify one suite."""
 
 
 def find_library() -> Path:
-    """The library's folder, every file of it checked by hash. Raises InvalidTaskError with the way out."""
+    """Return the library's folder, with all files checked by hash. Raises InvalidTaskError with the fix."""
     named = os.environ.get(VARIABLE)
     folder = Path(named).expanduser() if named else _DEBIAN
     how = (
@@ -38,12 +38,12 @@ def find_library() -> Path:
     )
     for name, expected in _SHA256.items():
         try:
-            found = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+            sha256 = hashlib.sha256((folder / name).read_bytes()).hexdigest()
         except OSError:
             raise InvalidTaskError(
                 f"the Inform 6 Library is not at {folder} ({name} is missing); {how}"
             ) from None
-        if found != expected:
+        if sha256 != expected:
             raise InvalidTaskError(f"{folder / name} is not of Inform 6 Library {RELEASE}; {how}")
     return folder
 
@@ -55,14 +55,15 @@ _BUNDLED: Final = "thirdparty/inform7-6M62/share/inform7/Compilers/inform6"
 
 
 def find_compiler() -> Path:
-    """textworld's own, which makes the same bytes everywhere, else one on the path. Raises InvalidTaskError."""
+    """Return textworld's compiler, which gives the same bytes everywhere, else one on the path. Raises
+    InvalidTaskError."""
     spec = find_spec("textworld")
     for folder in spec.submodule_search_locations or () if spec else ():
         if (path := Path(folder) / _BUNDLED).is_file():
             return path
     for name in ("inform6", "inform"):
-        if found := shutil.which(name):
-            return Path(found)
+        if program := shutil.which(name):
+            return Path(program)
     raise InvalidTaskError(
         "a suite seed other than 0 writes new stories and needs an Inform 6 compiler; textworld's wheel for Linux"
         " brings one, or install the package inform6-compiler; or use --suite-seed 0"
@@ -70,11 +71,12 @@ def find_compiler() -> Path:
 
 
 def compile_story(source: str) -> bytes:
-    """A version 5 story. The same source gives the same bytes: release and serial number are fixed in common.h."""
+    """Compile a version 5 story. The same source gives the same bytes: release and serial number are fixed in
+    common.h."""
     with tempfile.TemporaryDirectory(prefix="evalharness-story-") as folder:
         written, story = Path(folder) / "story.inf", Path(folder) / "story.z5"
         written.write_text(source, encoding="ascii")
-        # Relative include paths: Inform cuts its path lists at commas and would stumble over spaces.
+        # Relative include paths: Inform splits its path lists at commas and fails on spaces.
         (Path(folder) / "library").symlink_to(find_library())
         (Path(folder) / "ours").symlink_to(STORIES)
         command = [

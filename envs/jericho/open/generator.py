@@ -1,9 +1,9 @@
 """The tasks of the open suite: of seed 0 ten hand-written stories and ten quests, of every other seed 20 quests.
 
-A hand-written story is the same whenever it is played, so that no other suite has it.
+A hand-written story is always the same, so no other suite contains it.
 
-`python -m evalharness.envs.jericho.open.generator` compiles every story that we ship, and writes the quests of seed 0:
-for maintainers, after a change of a story, of the quest generator or of its themes. A test fails until it is run.
+`python -m evalharness.envs.jericho.open.generator` compiles every shipped story, and writes the quests of seed 0: for
+maintainers, after a change of a story, of the quest generator or of its themes. A test fails until it is run.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from evalharness.envs.jericho.open.quest_source import quest_source
 from evalharness.envs.jericho.open.quests import quests_of
 
 RANDOM_SEED: Final = 1
-"""Given to the interpreter for our stories; without one it would seed itself from the clock."""
+"""Seed of the interpreter for our stories, which would otherwise use the clock."""
 HARD_BITS: Final = 50.0
 """Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. The choices of a turn are the
-things the story names, since trying out which commands do something takes the interpreter half a second a turn."""
+things that the story names, because finding the effective commands takes half a second per turn."""
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """All tasks in order. Seed 0's stories are shipped compiled."""
+    """Yield all tasks in order. Seed 0's stories are shipped compiled."""
     written: dict[str, Any] = {}
     if suite_seed == FROZEN_SEED:
         written = yaml.safe_load((STORIES / "open.yaml").read_text(encoding="utf-8"))
@@ -62,12 +62,12 @@ def _source(name: str) -> str:
 
 
 def things(source: str) -> int:
-    """How many things with names of their own a story has, rooms and passages not counted."""
+    """Return the number of named things in a story, without rooms and passages."""
     return len(re.findall(r"\bname\s+'", source))
 
 
 def quest_story(number: int) -> str:
-    """File name of the shipped story of quest `number` of seed 0."""
+    """Return the file name of the shipped story of quest `number` of seed 0."""
     return f"quest{number:02d}.z5"
 
 
@@ -95,7 +95,7 @@ def _task(
 
 
 def story_of(task: Task) -> Path:
-    """The story file of an open task, compiled first if it is a quest of another seed than 0."""
+    """Return the story file of an open task, after compiling it for a quest of another seed than 0."""
     if "quest" in task.payload:
         seed, number = map(int, task.payload["quest"])
         quest = quests_of(seed)[number]
@@ -103,7 +103,7 @@ def story_of(task: Task) -> Path:
             raise InvalidTaskError(
                 f"{task.id}: this version makes another quest {number} of suite seed {seed}"
             )
-        return _compiled(seed, number)
+        return _compile(seed, number)
     path = STORIES / str(task.payload["story"])
     if not path.is_file():
         raise InvalidTaskError(f"{path} is missing: install evalharness again")
@@ -111,8 +111,9 @@ def story_of(task: Task) -> Path:
 
 
 @cache
-def _compiled(seed: int, number: int) -> Path:
-    """In the user's cache folder under its hash. The rename makes two workers that compile at once harmless."""
+def _compile(seed: int, number: int) -> Path:
+    """Return the path in the user's cache folder, named by hash. A rename makes two workers that compile at once
+    harmless."""
     story = compile_story(quest_source(quests_of(seed)[number]))
     folder = cache_folder() / "stories"
     folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,7 @@ _PROPERTY: Final = {"north": "n_to", "east": "e_to", "south": "s_to", "west": "w
 
 
 def _names(name: str) -> str:
-    """Dictionary words of an object: every word of its name; Inform writes an apostrophe inside as ^."""
+    """Return the dictionary words of an object: every word of its name; Inform writes an inner apostrophe as ^."""
     return " ".join("'" + word.replace("'", "^") + "'" for word in re.findall(r"[a-z']+", name.lower()))
 
 
@@ -26,7 +26,7 @@ def _ways(directions: list[str]) -> str:
 
 
 def quest_source(quest: Quest) -> str:
-    """The whole story."""
+    """Return the whole story."""
     words = quest.words
     parts = [
         "! Written by envs/jericho/quests.py.",
@@ -99,7 +99,7 @@ def _room(quest: Quest, words: Theme, number: int) -> str:
 
 
 def _keeper(words: Theme, passage: Passage) -> str:
-    """What stands in the way in the room before a gate."""
+    """Return the obstacle in the room before a gate."""
     if passage.gate == "lever":
         barrier = words["barrier"]
         return (

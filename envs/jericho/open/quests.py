@@ -1,6 +1,6 @@
-"""Generated stories: a treasure behind obstacles, to be brought back to where the story begins.
+"""Generated stories: a treasure behind obstacles must be brought back to the first room.
 
-`quests_of(seed)` lays out rooms, obstacles and hiding places from themes and finds the plans; the same seed makes the
+`quests_of(seed)` lays out rooms, obstacles and hiding places from themes and finds the plans; the same seed gives the
 same quests everywhere. `quest_source` turns one into Inform 6.
 """
 
@@ -29,9 +29,9 @@ OPPOSITE: Final = {"north": "south", "south": "north", "east": "west", "west": "
 NEEDS: Final[Mapping[Gate, str]] = {"door": "key", "dark": "light", "lever": "lever", "guard": "gift"}
 MAX_PLAN: Final = 28
 FROZEN_THEMES: Final = 5
-"""Themes of suite seed 0, which has ten hand-written stories beside its quests; others draw quests of all themes."""
+"""Themes of suite seed 0, which also has ten hand-written stories; other seeds use all themes."""
 MOST_DRAFTS: Final = 1_000
-"""Layouts that are drawn for one quest. About one in two fits."""
+"""Layouts drawn for one quest. About one in two fits."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Item:
     room: int
     place: Place
     hiding: int = 0
-    """Which of the theme's hiding places, where it is hidden."""
+    """Index of the theme's hiding place, if hidden."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Quest:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """Map, gates, and where things are: the quest up to renaming."""
+        """Return the quest up to renaming: map, gates, and places of things."""
         return (
             tuple((room.region, tuple(sorted(room.exits.items()))) for room in self.rooms),
             self.passages,
@@ -94,10 +94,10 @@ def themes() -> Mapping[str, Theme]:
 
 @lru_cache(maxsize=8)
 def quests_of(seed: int) -> tuple[Quest, ...]:
-    """The quests of a suite seed: of each theme one with two gates and one with three.
+    """Return the quests of a suite seed: for each theme one with two gates and one with three.
 
-    No two have the same goal or shape, but that suite seed 0 has each theme's goal twice; no other seed has a goal or
-    a shape of seed 0. Raises SuiteExhaustedError.
+    No two have the same goal or shape, except that suite seed 0 has each theme's goal twice; no other seed has a goal
+    or a shape of seed 0. Raises SuiteExhaustedError.
     """
     names = list(themes())
     before: tuple[Quest, ...] = ()
@@ -107,7 +107,7 @@ def quests_of(seed: int) -> tuple[Quest, ...]:
         before = quests_of(FROZEN_SEED)
     shapes = {quest.shape for quest in before}
     goals = {quest.goal for quest in before}
-    found: list[Quest] = []
+    quests: list[Quest] = []
     for index in range(2 * len(names)):
         theme = names[index % len(names)]
         random = Random(f"quest/{seed}/{index}")
@@ -123,12 +123,12 @@ def quests_of(seed: int) -> tuple[Quest, ...]:
             raise SuiteExhaustedError("Jericho", seed, f"no quest {index} was found in {MOST_DRAFTS} drafts")
         shapes.add(quest.shape)
         goals.add(quest.goal)
-        found.append(quest)
-    return tuple(found)
+        quests.append(quest)
+    return tuple(quests)
 
 
 def words_of(theme: str, random: Random | None) -> Theme:
-    """A theme with one of each of its choices: the first without `random`."""
+    """Return a theme with one of each of its choices: the first without `random`."""
     words = dict(themes()[theme])
     for key in ("intro", "altar"):
         words[key] = random.choice(words[key]) if random else words[key][0]
@@ -159,10 +159,10 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
     names = random.sample(words["rooms"], 3 + gates + random.randrange(2))
     passages: list[Passage] = []
     for number, entry in enumerate(names):
-        # One room at least beyond each gate; the others go where chance puts them.
+        # At least one room beyond each gate; the others are placed at random.
         region = min(number, gates) if number <= gates else random.randrange(gates + 1)
         first = region > len(passages)
-        # Regions form a chain, so that no gate can be passed by.
+        # Regions form a chain, so no gate can be bypassed.
         among = [i for i, room in enumerate(rooms) if room.region == (region - 1 if first else region)]
         free = free_sides(rooms, among)
         if not free:
@@ -177,7 +177,7 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
 
 
 def free_sides(rooms: Sequence[Room], among: Iterable[int]) -> list[tuple[int, str]]:
-    """(number of a room, direction in which nothing is)"""
+    """Yield (number of a room, free direction)."""
     spots = {room.spot for room in rooms}
     return [(i, d) for i in among for d in DIRECTIONS if _neighbour(rooms[i], d) not in spots]
 
@@ -194,7 +194,7 @@ def _neighbour(room: Room, direction: str) -> tuple[int, int]:
 
 
 def _place_items(random: Random, rooms: list[Room], passages: list[Passage]) -> dict[str, Item]:
-    """What opens gate i lies in front of it; the treasure lies behind the last. One box, each hiding place once."""
+    """Put each gate's key in front of it and the treasure behind the last. One box, each hiding place once."""
     places: list[Place] = ["floor", "box", "hidden", "hidden"]
     hidings = random.sample(range(3), 3)
     items = {}
@@ -213,7 +213,7 @@ def _place_items(random: Random, rooms: list[Room], passages: list[Passage]) -> 
 
 
 def _path(rooms: list[Room], closed: set[tuple[int, int]], start: int, goal: int) -> list[str]:
-    """Shortest walk along open ways, as directions."""
+    """Return the shortest walk along open ways, as directions."""
     queue = deque([(start, list[str]())])
     seen = {start}
     while queue:
@@ -230,7 +230,7 @@ def _path(rooms: list[Room], closed: set[tuple[int, int]], start: int, goal: int
 def _solve(
     words: Theme, rooms: list[Room], passages: list[Passage], items: Mapping[str, Item]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(subgoals, plan): fetch what the next gate needs, open the gate, at last fetch the treasure home."""
+    """Return (subgoals, plan): fetch what the next gate needs, open the gate, and finally bring the treasure home."""
     plan: list[str] = []
     subgoals: list[str] = []
     closed = {(p.room, p.beyond) for p in passages} | {(p.beyond, p.room) for p in passages}

@@ -1,4 +1,4 @@
-"""Random problems of the four domains, from easy to hard. Nothing here knows whether they can be solved."""
+"""Random problems of the four domains, from easy to hard, not necessarily solvable."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Draft:
     """A problem before it is tried."""
 
     template: str
-    """What sort of goal it has."""
+    """The form of its goal."""
     objects: dict[str, str]
     """Object -> type."""
     initial: frozenset[Atom]
     goal: tuple[Atom, ...]
     walk: int = 0
-    """How many random actions lead from `initial` to where the problem starts."""
+    """Number of random actions from `initial` to the problem's start."""
 
     def text(self, name: str, domain: str) -> str:
         kinds = sorted(set(self.objects.values()))
@@ -33,8 +33,8 @@ class Draft:
         return (
             f"(define (problem {name})\n  (:domain {domain})\n"
             f"  (:objects\n    {_lines(listing)})\n"
-            f"  (:init\n    {_lines(sorted(map(_written, self.initial)))})\n"
-            f"  (:goal (and\n    {_lines(sorted(map(_written, self.goal)))})))\n"
+            f"  (:init\n    {_lines(sorted(map(_format_atom, self.initial)))})\n"
+            f"  (:goal (and\n    {_lines(sorted(map(_format_atom, self.goal)))})))\n"
         )
 
 
@@ -42,7 +42,7 @@ def _lines(items: list[str]) -> str:
     return "\n    ".join(items)
 
 
-def _written(atom: Atom) -> str:
+def _format_atom(atom: Atom) -> str:
     return f"({' '.join(atom)})"
 
 
@@ -59,7 +59,7 @@ TEMPLATES = {
 
 
 def gripper(rng: Random, level: float, template: str) -> Draft:
-    """Balls to carry between two to four rooms, now and then with one gripper only."""
+    """Draw balls to carry between two to four rooms, sometimes with only one gripper."""
     rooms = ["rooma", "roomb", "roomc", "roomd"][: rng.choice([2, 3, 3, 4])]
     arms = ["left"] if rng.random() < 0.2 else ["left", "right"]
     balls = [f"ball{number}" for number in range(1, _between(3, 9, level) + rng.randrange(2))]
@@ -70,7 +70,7 @@ def gripper(rng: Random, level: float, template: str) -> Draft:
         home = rng.choice(rooms)
         goal = [("at", ball, home) for ball in moved if place[ball] != home]
     elif template == "exchange":
-        # The rooms hand their balls on in a circle.
+        # Each room's balls go to the next room in a circle.
         onward = dict(zip(rooms, [*rooms[1:], rooms[0]], strict=True))
         goal = [("at", ball, onward[place[ball]]) for ball in moved]
     else:
@@ -86,7 +86,7 @@ def gripper(rng: Random, level: float, template: str) -> Draft:
 
 
 def blockworld(rng: Random, level: float, template: str) -> Draft:
-    """Towers to be rebuilt: into one, in part, spread on the table, or dug out."""
+    """Draw towers to rebuild: into one, in part, spread on the table, or to dig out."""
     blocks = [f"b{number}" for number in range(1, _between(4, 8, level) + 1)]
     initial: list[Atom] = [("arm-empty",)]
     for tower in _towers(rng, blocks):
@@ -117,14 +117,14 @@ def _towers(rng: Random, blocks: list[str]) -> list[list[str]]:
 
 
 def barman(rng: Random, level: float, template: str) -> Draft:
-    """Drinks to be served, in a bar that others have already worked in."""
+    """Draw drinks to serve, in a bar that was used before."""
     shots = [f"shot{number}" for number in range(1, rng.randrange(3, 7) + 1)]
     ingredients = [f"ingredient{number}" for number in range(1, rng.randrange(2, 5) + 1)]
     cocktails = [f"cocktail{number}" for number in range(1, rng.randrange(2, 6) + 1)]
     dispensers = [f"dispenser{number}" for number in range(1, len(ingredients) + 1)]
     mixed = _between(0, 2, min(1.0, level + rng.uniform(-0.3, 0.3)))
     plain = rng.randrange(0 if mixed else 2, 3 if mixed else 4)
-    # At the easy end `mixed` can be -1: with nothing plain beside it the draft asks for nothing, and is thrown away.
+    # For easy problems `mixed` can be -1: without plain drinks the draft has no goal and is rejected.
     served = rng.sample(shots, max(0, min(len(shots), mixed + plain)))
     drinks = [rng.choice(cocktails) for _ in range(mixed)]
     if mixed == 2 and rng.random() < 0.2:
@@ -155,7 +155,7 @@ def barman(rng: Random, level: float, template: str) -> Draft:
 
 
 def tyreworld(rng: Random, level: float, template: str) -> Draft:
-    """Wheels to be changed, pumped up or stowed, in a workshop that was left in the middle of something."""
+    """Draw wheels to change, inflate or stow, in a workshop with unfinished work."""
     wheels = range(1, _between(1, 3, level) + rng.randrange(2) + 1)
     objects = {"boot": "container", "wrench": "tool", "jack": "tool", "pump": "tool"}
     initial: list[Atom] = [("unlocked", "boot"), ("closed", "boot")]
@@ -191,4 +191,4 @@ DRAFTS: dict[str, Callable[[Random, float, str], Draft]] = {
     "barman": barman,
     "tyreworld": tyreworld,
 }
-"""Domain -> draft of a difficulty between 0 and 1, and of a template."""
+"""Domain -> function (random generator, difficulty 0 to 1, template) -> draft."""

@@ -1,4 +1,4 @@
-"""What a problem is when names do not matter."""
+"""The form of a problem, independent of names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def forms(task: Task) -> list[str]:
 
 
 def form(domain: Domain, problem: Problem) -> str:
-    """A digest that two problems share whenever renaming objects turns one into the other.
+    """Return a digest that is equal for two problems if renaming objects turns one into the other.
 
-    Colour refinement (Weisfeiler and Leman 1968) over objects and facts: an object's colour is its type and,
-    round by round, the facts it occurs in with the colours of the other objects there. Different digests
-    prove different problems; equal digests nearly always mean equal ones, and are treated so.
+    Colour refinement (Weisfeiler and Leman 1968) over objects and facts: an object's colour is its type and, round by
+    round, the facts it occurs in with the colours of the other objects there. Different digests prove different
+    problems; equal digests nearly always mean equal problems, and are treated so.
     """
     objects = {**domain.constants, **problem.objects}
     facts = [("init", atom) for atom in problem.initial] + [("goal", atom) for atom in problem.goal]

@@ -1,7 +1,8 @@
-"""The open suite: generated problems, each proven solvable, none like another, a published one or one of seed 0.
+"""The open suite: generated problems, each proven solvable, and different from each other, from the published ones and
+from those of seed 0.
 
-Suite seed 0 is rebuilt without planning from the drafts noted in `open_suite.jsonl`; `python -m
-evalharness.envs.pddl.open.generator` makes that file anew (some seconds).
+Suite seed 0 is rebuilt without planning from the drafts in `open_suite.jsonl`; `python -m
+evalharness.envs.pddl.open.generator` rebuilds that file (some seconds).
 """
 
 from __future__ import annotations
@@ -21,34 +22,34 @@ from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
 from evalharness.envs.pddl.open.drafts import DRAFTS, TEMPLATES, Draft
 from evalharness.envs.pddl.open.form import form
 from evalharness.envs.pddl.open.oracle import bound_of
-from evalharness.envs.pddl.open.oracle.search import Plan, search
+from evalharness.envs.pddl.open.oracle.search import ActionPlan, search
 from evalharness.envs.pddl.open.oracle.symmetry import canonical_key
 from evalharness.envs.pddl.problem import DOMAINS, domain_text, make_task
 from evalharness.envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
 
 FROZEN = Path(__file__).with_name("open_suite.jsonl")
-"""Of each task of suite seed 0 the draft that was taken, and what planning said of it."""
+"""For each task of suite seed 0 the accepted draft, and the results of planning."""
 LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
-"""Shortest-plan length aimed at for the first and the last problem of a domain; those between rise evenly."""
+"""Shortest-plan length aimed at for the first and the last problem of a domain; it rises evenly between them."""
 TOLERANCE = 2
-"""How far from its aim a problem's shortest plan may be."""
+"""Allowed difference between a problem's shortest plan and its aim."""
 HARD_BITS = 46.0
-"""Bits of search (`evalharness.envs.difficulty`) from which a problem counts as hard. It makes about as many problems
-hard as are among the published ones (24)."""
+"""Bits of search (`evalharness.envs.difficulty`) from which a problem counts as hard. About as many problems are hard
+as among the published ones (24)."""
 MOST_DRAFTS = 2_000
 BOUND_SLACK = 4
-"""A draft whose lower bound is further below the aim is thrown away unplanned; few of them come close."""
+"""A draft whose lower bound is further below the aim is rejected without planning; few of them come close."""
 DRAFTS_A_TEMPLATE = 100
-"""The templates of a domain take turns; one that yields nothing in so many drafts leaves it to the next."""
+"""The templates of a domain take turns; after this many drafts without success the next template follows."""
 MOST_EXPANDED = 4_000
-"""States a plan may cost; a draft that takes more is thrown away, so that every oracle is quick."""
+"""States expanded for a plan; a draft that needs more is rejected, so that every oracle is fast."""
 RANDOM_EPISODES = 5
 MOST_RANDOM_SUCCESSES = 1
-"""A problem that random actions solve in more of `RANDOM_EPISODES` episodes is thrown away."""
+"""A problem that random actions solve in more of `RANDOM_EPISODES` episodes is rejected."""
 
 
 def frozen_suite() -> list[Task]:
-    """All tasks of suite seed 0 in order, made without planning."""
+    """Return all tasks of suite seed 0 in order, made without planning."""
     return [
         Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]).task(
             index, row["difficulty"], row["plan_length"]
@@ -58,7 +59,7 @@ def frozen_suite() -> list[Task]:
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """The tasks of the suite of that seed, 60 in the published order of domains; some seconds of planning for all."""
+    """Yield the 60 tasks of a suite seed in the published order of domains; planning takes some seconds in all."""
     taken = set(excluded_forms()) | (set() if suite_seed == FROZEN_SEED else frozen_forms())
     index = 0
     for kind, count in DOMAINS.items():
@@ -83,16 +84,16 @@ def generate(suite_seed: int) -> Iterator[Task]:
 
 
 def choices_of(world: GroundedProblem, actions: Sequence[GroundAction]) -> list[int]:
-    """Applicable actions before each action of a plan."""
-    state, found = world.initial, []
+    """Return the number of applicable actions before each action of a plan."""
+    state, choices = world.initial, []
     for action in actions:
-        found.append(len(world.applicable(state)))
+        choices.append(len(world.applicable(state)))
         state = world.result(state, action)
-    return found
+    return choices
 
 
 class Candidate:
-    """One draft, walked to its start."""
+    """A draft, brought to its start by random actions."""
 
     def __init__(self, suite_seed: int, kind: str, number: int, attempt: int) -> None:
         rng = Random(f"pddl open {suite_seed} {kind} {number} {attempt}")
@@ -104,12 +105,12 @@ class Candidate:
         self._domain_text = domain_text(kind)
         self.domain: Domain = parse_domain(self._domain_text)
         if draft.walk:
-            draft = _walked(rng, draft, self.domain)
+            draft = _walk(rng, draft, self.domain)
         self._problem_text = draft.text(f"{kind}-{suite_seed}-{number}", self.domain.name)
         self.problem: Problem = parse_problem(self._problem_text, self.domain)
 
-    def plan(self, aim: float) -> Plan | None:
-        """A shortest plan of about `aim` actions, if this draft has one and is worth playing."""
+    def plan(self, aim: float) -> ActionPlan | None:
+        """Return a shortest plan of about `aim` actions, if this draft has one and is worth playing."""
         if not self.problem.goal or self.problem.initial.intersection(self.problem.goal):
             return None
         world = self.world = GroundedProblem(self.domain, self.problem)
@@ -135,7 +136,7 @@ class Candidate:
         )
 
 
-def _walked(rng: Random, draft: Draft, domain: Domain) -> Draft:
+def _walk(rng: Random, draft: Draft, domain: Domain) -> Draft:
     text = draft.text("start", domain.name)
     world = GroundedProblem(domain, parse_problem(text, domain))
     state = world.initial
@@ -144,7 +145,7 @@ def _walked(rng: Random, draft: Draft, domain: Domain) -> Draft:
     return replace(draft, initial=world.decode(state))
 
 
-def shortest_plan(world: GroundedProblem, kind: str) -> Plan | None:
+def shortest_plan(world: GroundedProblem, kind: str) -> ActionPlan | None:
     return search(world, bound_of(world, kind), canonical_key(world), most=MOST_EXPANDED)
 
 
@@ -160,14 +161,14 @@ def _solved_by_chance(world: GroundedProblem, episode: int) -> bool:
 
 @cache
 def excluded_forms() -> frozenset[str]:
-    """Forms of the published problems and of the prompts' examples, which no generated problem may have."""
+    """Return the forms of the published problems and of the prompts' examples, which no generated problem may have."""
     groups: dict[str, list[str]] = json.loads(FROZEN.with_name("excluded_forms.json").read_bytes())
     return frozenset(name for group in groups.values() for name in group)
 
 
 @cache
 def frozen_forms() -> frozenset[str]:
-    """Forms of the problems of suite seed 0, which no problem of another suite has."""
+    """Return the forms of suite seed 0, which no problem of another suite may have."""
     drafts = (Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]) for row in read_table(FROZEN))
     return frozenset(form(draft.domain, draft.problem) for draft in drafts)
 

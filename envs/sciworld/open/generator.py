@@ -1,12 +1,12 @@
-"""The open suite: (task, variation) pairs of the simulator that are not in the published set, proven solvable in time.
+"""The open suite: (task, variation) pairs of the simulator outside the published set, proven solvable in time.
 
-Kinds and their numbers are fixed in `QUOTA`. The variations of a kind are tried in an order drawn from the suite seed;
-one is taken when the simulator's own solution, shortened by replay until no single action can be left out, has 3 to
-30 turns, and no task taken before is the same up to renaming or begins with the same goal and observation. To suite
-seeds other than 0 the tasks of seed 0 are taken before. Where the goal asks to determine or measure something
-the plan keeps the simulator's experiment, although naming the answer would do.
+Kinds and their numbers are fixed in `QUOTA`. The variations of a kind are tried in an order drawn from the suite seed.
+A variation is taken if the simulator's own solution, shortened by replay until no single action can be omitted, has 3
+to 30 turns, and no task taken before is the same up to renaming or begins with the same goal and observation. For
+suite seeds other than 0 the tasks of seed 0 count as taken before. If the goal asks to determine or measure something,
+the plan keeps the simulator's experiment, although naming the answer would be enough.
 
-Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.sciworld.open.generator` makes that file anew
+Suite seed 0 is frozen in `open_suite.jsonl`; `python -m evalharness.envs.sciworld.open.generator` rebuilds that file
 (seven minutes of CPU time).
 """
 
@@ -28,14 +28,14 @@ from evalharness.envs.sciworld.open.shorten import NOISE, Needs, shorten
 from evalharness.envs.sciworld.simulator import Simulator, first_observation, start_score
 
 Answer = Callable[[Sequence[str]], str]
-"""Plays actions in a fresh world; what it says to the last of them."""
+"""Plays actions in a fresh world and returns the answer to the last one."""
 
 
 def spelled_out(plan: Sequence[str], answer: Answer) -> list[str]:
-    """`plan` with every `pour A in B`, the simulator's own form, as `pour A into B`, the form of the prompt.
+    """Rewrite every `pour A in B`, the simulator's own form, to `pour A into B`, the prompt's form.
 
-    Things are known by their places ("cup in art studio"), so `pour A in B in C` has two readings; the world
-    decides: the one to which it gives the same answer is meant.
+    Things are known by their places ("cup in art studio"), so `pour A in B in C` has two readings; the correct one
+    gives the same answer in the world.
     """
     spelled: list[str] = []
     for action in plan:
@@ -48,7 +48,7 @@ def spelled_out(plan: Sequence[str], answer: Answer) -> list[str]:
 
 
 def _readings(action: str) -> list[str]:
-    """With each `in` taken for the action's, the last first; the action itself when it is no pouring."""
+    """Return the readings with each `in` as the action's, the last first; the action itself if it is no pouring."""
     if not action.startswith("pour ") or " into " in action:
         return [action]
     places = [match.start() for match in re.finditer(" in ", action)]
@@ -56,12 +56,12 @@ def _readings(action: str) -> list[str]:
 
 
 HARD_BITS = 67.0
-"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. It makes 58 tasks hard; of the
-published ones 56 are."""
+"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard: 58 tasks, and 56 of the published
+ones."""
 
 
 def shape(task: Task) -> str:
-    """An open task up to renaming: colours of boxes, letters of unknown substances and planes are mere names."""
+    """Return an open task up to renaming: colours of boxes, letters of unknown substances and planes are only names."""
     numbers: dict[str, str] = {}
     renamed = _NAME.sub(
         lambda match: numbers.setdefault(match[0].lower(), f"<{len(numbers)}>"),
@@ -71,8 +71,8 @@ def shape(task: Task) -> str:
 
 
 _FIND_OUT = re.compile("Your task is to (determine|measure) ")
-"""Goals with an answer to be found by an experiment. The shortest plan
-just gives it; the one that is kept makes the experiment."""
+"""Goals that ask for the result of an experiment. The shortest plan only states the answer; the kept plan does the
+experiment."""
 
 _NAME = re.compile(
     r"\b(?:red|green|blue|orange|purple|yellow)(?= box)|(?<=substance )\w\b|(?<=material )\w\b|"
@@ -86,7 +86,7 @@ FROZEN = Path(__file__).with_name("open_suite.jsonl")
 
 
 def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator[Task]:
-    """The suite's tasks as they are found, numbered as in the whole suite; minutes for all kinds."""
+    """Yield the suite's tasks, numbered as in the whole suite; takes minutes for all kinds."""
     simulator, first = Simulator(), 0
     try:
         for kind, quota in QUOTA.items():
@@ -98,7 +98,7 @@ def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator
 
 
 def of_kind(simulator: Simulator, kind: str, suite_seed: int, first: int) -> Iterator[Task]:
-    """Those of one kind, numbered from `first`."""
+    """Yield the tasks of one kind, numbered from `first`."""
     frozen = () if suite_seed == FROZEN_SEED else frozen_tasks(FROZEN)
     before = [task for task in frozen if task.kind == kind]
     taken = {
@@ -110,23 +110,23 @@ def of_kind(simulator: Simulator, kind: str, suite_seed: int, first: int) -> Ite
     random.Random(f"sciworld open {suite_seed} {kind}").shuffle(order)
     shapes = {shape(task) for task in before}
     starts = {_start_text(simulator, kind, task.payload["variation"]) for task in before}
-    found = 0
+    count = 0
     for variation in order:
         if (start := _start_text(simulator, kind, variation)) in starts:
             continue
-        task = _accept(simulator, kind, variation, first + found)
+        task = _accept(simulator, kind, variation, first + count)
         if task is not None and shape(task) not in shapes:
             shapes.add(shape(task))
             starts.add(start)
-            found += 1
+            count += 1
             yield task
-            if found == QUOTA[kind]:
+            if count == QUOTA[kind]:
                 return
-    raise SuiteExhaustedError("ScienceWorld", suite_seed, f"{found} of {QUOTA[kind]} tasks of {kind} fit")
+    raise SuiteExhaustedError("ScienceWorld", suite_seed, f"{count} of {QUOTA[kind]} tasks of {kind} fit")
 
 
 def _bare(kind: str, variation: int, index: int = 0) -> Task:
-    """As much of a task as the simulator needs to load it."""
+    """Return the part of a task that the simulator needs to load it."""
     return Task(
         id=f"{FAMILY}/open/{index:03d}",
         family=FAMILY,
@@ -141,13 +141,13 @@ def _bare(kind: str, variation: int, index: int = 0) -> Task:
 
 
 def _start_text(simulator: Simulator, kind: str, variation: int) -> str:
-    """What a player meets: goal and first observation."""
+    """Return a player's first texts: goal and first observation."""
     simulator.begin(_bare(kind, variation))
     return f"{simulator.task_description()}\n{first_observation(simulator)}"
 
 
 def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task | None:
-    """The task of a variation when it is fit for the suite."""
+    """Return the task of a variation if it fits the suite."""
     bare = _bare(kind, variation, index)
 
     def needs(actions: Sequence[str]) -> int | None:
@@ -157,7 +157,7 @@ def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task
     goal = simulator.task_description()
     plan = _without_noise(gold, needs)
     if plan is None:
-        return None  # the simulator's own solution does not score in full
+        return None  # the simulator's own solution does not get the full score
     shortest = shorten(plan, needs)
     if not _FIND_OUT.match(goal):
         plan = shortest
@@ -175,7 +175,8 @@ def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task
 
 
 def _without_noise(gold: Sequence[str], needs: Needs) -> list[str] | None:
-    """The gold path up to success, without what only looks where that is enough; None when it never succeeds."""
+    """Return the gold path up to success, without actions that only look if they are not needed; None if it never
+    succeeds."""
     for candidate in ([action for action in gold if not NOISE.fullmatch(action)], gold):
         if (length := needs(candidate)) is not None:
             return list(candidate[:length])
@@ -183,19 +184,19 @@ def _without_noise(gold: Sequence[str], needs: Needs) -> list[str] | None:
 
 
 def _answer(simulator: Simulator, task: Task, actions: Sequence[str]) -> str:
-    """What the simulator says to the last of `actions`, from the start of `task`."""
+    """Return the simulator's answer to the last of `actions`, from the start of `task`."""
     simulator.begin(task)
     return [simulator.step(action) for action in actions][-1]
 
 
 def _choices(simulator: Simulator, task: Task, plan: Sequence[str]) -> list[int]:
-    """Valid actions before each action of the plan."""
+    """Return the number of valid actions before each action of the plan."""
     simulator.begin(task)
-    found = []
+    choices = []
     for action in plan:
-        found.append(len(set(simulator.valid_actions())))
+        choices.append(len(set(simulator.valid_actions())))
         simulator.step(action)
-    return found
+    return choices
 
 
 def _start_score(simulator: Simulator, task: Task) -> float:

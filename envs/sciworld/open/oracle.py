@@ -1,5 +1,5 @@
-"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels. Each is proven by replay: an
-open task's once, when its suite is built."""
+"""Plans that solve a task: stored ones, or the simulator's gold path adapted to the labels. Each is proven by replay:
+an open task's plan once, when its suite is built."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from evalharness.envs.sciworld.progress import LabelProgress
 from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
 
 
-class Outcome(NamedTuple):
-    """After how many actions each was reached, or None."""
+class PlayResult(NamedTuple):
+    """Number of actions up to each event, or None."""
 
     success: int | None
     """The task counts as solved by its suite's rule."""
@@ -25,7 +25,7 @@ class Outcome(NamedTuple):
     """The simulator's own verdict."""
 
 
-def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> Outcome:
+def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> PlayResult:
     """Carry out `actions` from the start of `task` until it counts as solved."""
     simulator.begin(task)
     labels = LabelProgress(task.subgoals)
@@ -39,15 +39,15 @@ def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> Outcome:
         if solved is None and finished and score >= 1.0:
             solved = number
         if task.subgoals and labels.success:
-            return Outcome(number, solved)
+            return PlayResult(number, solved)
         if not task.subgoals and (solved is not None or score < 0):
-            return Outcome(solved, solved)
-    return Outcome(None, solved)
+            return PlayResult(solved, solved)
+    return PlayResult(None, solved)
 
 
 def plan(simulator: Simulator, task: Task) -> list[str]:
-    """A plan for `task`, its end where the task counts as solved; [] when none is known. Leaves `simulator` changed."""
-    if "plan" in task.payload:  # of an open suite: proven when that was built
+    """Return a plan for `task`, cut where the task is solved; [] if none is known. Leaves `simulator` changed."""
+    if "plan" in task.payload:  # of an open suite: proven when the suite was built
         return list(task.payload["plan"])
     for candidate in _candidates(simulator, task):
         length = play(simulator, task, candidate).success
@@ -66,7 +66,7 @@ def _candidates(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 
 
 def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
-    """The simulator's own solution, as it is and then fitted to the labels."""
+    """Yield the simulator's own solution, first unchanged and then adapted to the labels."""
     gold = gold_path(simulator, task)
     yield gold
     if task.subgoals:
@@ -74,7 +74,7 @@ def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 
 
 def gold_path(simulator: Simulator, task: Task) -> list[str]:
-    """The simulator's own solution to its own task."""
+    """Return the simulator's own solution of its own task."""
     simulator.begin(task, gold=True)
     return simulator.gold_path()
 
@@ -85,17 +85,17 @@ def plan_key(task: Task) -> str:
 
 @cache
 def kept_plans() -> Mapping[str, Sequence[str]]:
-    """Our own plans, by task and variation; made by `benchmarks/sciworld_plans.py`."""
+    """Return our own plans, by task and variation; made by `benchmarks/sciworld_plans.py`."""
     text = files("evalharness.envs.sciworld.open").joinpath("plans.json").read_text(encoding="utf-8")
     plans: dict[str, list[str]] = json.loads(text)
     return plans
 
 
 def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
-    """The gold path with the label's thing and place put in where the label wants others than the simulator.
+    """Replace the gold path's thing and place by the label's, if the label wants others than the simulator.
 
-    A label names one animal, container or box where the simulator accepts any that serves. At the end comes one try
-    per subgoal.
+    A label names one animal, container or box where the simulator accepts any suitable one. The last action is tried
+    once per subgoal.
     """
     wanted = [action for action in map(_action_for, subgoals) if action is not None]
     fitted = list(gold)
@@ -114,7 +114,7 @@ def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
 
 
 def _containers(gold: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
-    """Container of the gold path -> the label's, where both move the same thing into one."""
+    """Map each container of the gold path to the label's container for the same object."""
     moves = re.compile(r"move (.+?)(?: in inventory)? to (.+)")
     ours, theirs = (
         {match[1]: match[2] for action in actions if (match := moves.fullmatch(action))}
@@ -126,7 +126,7 @@ def _containers(gold: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
 
 
 def _action_for(subgoal: str) -> str | None:
-    """The action whose answer is the labelled sentence, where that is plain."""
+    """Return the action whose answer is the labelled sentence, if that is clear."""
     text = subgoal.rstrip(".")
     for pattern, action in (
         (r"You focus on the (.+?)( egg)?", r"focus on \1"),

@@ -1,4 +1,4 @@
-"""Making a plan shorter by leaving actions out and playing it again. Pure: the world is a function."""
+"""Shorten a plan by omitting actions and playing it again. Pure: the world is a function."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 
 Needs = Callable[[Sequence[str]], int | None]
-"""Plays actions in a fresh world; how many of them it takes to reach the goal, or None when they do not."""
+"""Plays actions in a fresh world and returns how many of them reach the goal, or None."""
 
 NOISE = re.compile(r"open .*door.*|look around|inventory|task|(look at|look in|examine) .*")
-"""What the simulator's own plans are full of and can nearly always do without."""
+"""Actions that are frequent in the simulator's own plans and nearly always unnecessary."""
 
 _WAITS = re.compile(r"wait1?")
-# In the simulator's own plans most of these only look, or open doors that stand open already.
+# In the simulator's own plans most of these only look, or open doors that are already open.
 _SUSPECTS = (
     re.compile(r"open .*door.*"),
     re.compile(r"look around|inventory|task"),
@@ -24,13 +24,13 @@ _SUSPECTS = (
 
 
 _MOST_REPLAYS = 400
-"""Of one plan."""
+"""Largest number of replays of one plan."""
 
 
 def shorten(plan: Sequence[str], needs: Needs) -> list[str]:
-    """A plan no longer than `plan` in which no single action can be left out, after at most `_MOST_REPLAYS`.
+    """Return a plan no longer than `plan` in which no single action can be omitted, after at most `_MOST_REPLAYS`.
 
-    Raises ValueError when `plan` itself does not reach the goal.
+    Raises ValueError if `plan` itself does not reach the goal.
     """
     attempts = 0
 
@@ -54,11 +54,11 @@ def shorten(plan: Sequence[str], needs: Needs) -> list[str]:
     while True:
         start, shorter = 0, False
         while start < len(best):
-            found = attempt(best[:start] + best[start + size :])
-            if found is None:
+            shortened = attempt(best[:start] + best[start + size :])
+            if shortened is None:
                 start += size
             else:
-                best, shorter = found, True
+                best, shorter = shortened, True
         if size > 1:
             size //= 2
         elif not shorter or attempts >= _MOST_REPLAYS:
@@ -66,7 +66,7 @@ def shorten(plan: Sequence[str], needs: Needs) -> list[str]:
 
 
 def _longer_waits(plan: list[str], attempt: Callable[[list[str]], list[str] | None]) -> list[str]:
-    """Put one `wait`, which is ten ticks, in the place of a run of watching and of single ticks."""
+    """Replace runs of watching and of single ticks by one `wait`, which is ten ticks."""
     idle = re.compile(r"wait1|look around|(look at|look in|examine|use thermometer) .*")
     best, start = plan, 0
     while start < len(best):
@@ -74,9 +74,9 @@ def _longer_waits(plan: list[str], attempt: Callable[[list[str]], list[str] | No
         while end < len(best) and idle.fullmatch(best[end]):
             end += 1
         for stop in range(end, start + 1, -1):
-            found = attempt([*best[:start], "wait", *best[stop:]])
-            if found is not None:
-                best = found
+            shortened = attempt([*best[:start], "wait", *best[stop:]])
+            if shortened is not None:
+                best = shortened
                 break
         start += 1
     return best

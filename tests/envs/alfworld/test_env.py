@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evalharness.envs import specs
 from evalharness.envs.alfworld import SPEC
-from evalharness.envs.alfworld.actions import repaired
+from evalharness.envs.alfworld.actions import repair
 from evalharness.envs.base import InvalidTaskError, NoEpisodeError, Task, TextEnv
 
 TASKS = SPEC.suites.load_tasks("open", None, 7)
@@ -138,10 +138,10 @@ def test_reward_is_the_gain_in_progress_and_looking_repeats_the_latest_sight() -
 
 
 def test_the_published_repairs_of_an_action() -> None:
-    assert repaired("  put mug 1 in fridge 1. ") == "put mug 1 in/on fridge 1"
-    assert repaired("put mug 1 on shelf 2 .") == "put mug 1 in/on shelf 2"
-    assert repaired("take mug 1 from shelf 2") == "take mug 1 from shelf 2"
-    assert repaired("look..") == "look."
+    assert repair("  put mug 1 in fridge 1. ") == "put mug 1 in/on fridge 1"
+    assert repair("put mug 1 on shelf 2 .") == "put mug 1 in/on shelf 2"
+    assert repair("take mug 1 from shelf 2") == "take mug 1 from shelf 2"
+    assert repair("look..") == "look."
     task = TASKS[0]
     ENV.reset(options={"task": task})
     observation, _, _, _, info = ENV.step("look..")

@@ -15,7 +15,7 @@ from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.jericho.actions import ACTIONS, MAX_CHARACTERS, is_check, published_cut, typeable
 from evalharness.envs.jericho.adapter import JerichoEnv
 from evalharness.envs.jericho.interpreter import Interpreter
-from evalharness.envs.jericho.observation import clean, known, refused, understood
+from evalharness.envs.jericho.observation import clean, is_known, is_refused, is_understood
 from evalharness.envs.jericho.tasks import GAMES
 from evalharness.envs.surface import ActionSurface
 
@@ -271,8 +271,8 @@ def test_clean_up_is_the_published_one() -> None:
     ],
 )  # fmt: skip
 def test_stock_parser_errors_are_not_understood(text: str) -> None:
-    assert not understood(text)
-    assert refused(text) == text.startswith("[!")
+    assert not is_understood(text)
+    assert is_refused(text) == text.startswith("[!")
 
 
 @pytest.mark.data
@@ -288,16 +288,16 @@ def test_an_unknown_word_is_not_valid_in_any_game(published_data: Path, game: st
 def test_the_lists_of_valid_actions_do_not_rest_on_single_games_refusals() -> None:
     """They are found by the stock messages alone, and the floors were measured with them."""
     wolf = '"Huh?" The wolf raises an eyebrow.'
-    assert known(wolf)
-    assert not understood(wolf)
+    assert is_known(wolf)
+    assert not is_understood(wolf)
 
 
 @pytest.mark.parametrize(
     "text", ["Taken.", " Kitchen You are in the kitchen.", "It is locked.", "Time passes."]
 )
 def test_other_answers_are_understood(text: str) -> None:
-    assert understood(text)
-    assert not refused(text)
+    assert is_understood(text)
+    assert not is_refused(text)
 
 
 @pytest.mark.data

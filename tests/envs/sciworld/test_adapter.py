@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalharness.envs import specs
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
-from evalharness.envs.sciworld.actions import ACTIONS, CHECK, carried_out
+from evalharness.envs.sciworld.actions import ACTIONS, CHECK, was_carried_out
 from evalharness.envs.sciworld.adapter import ScienceWorldEnv
 from evalharness.envs.sciworld.kinds import SIMPLIFICATIONS
 from evalharness.envs.sciworld.open.oracle import fit_to_labels
@@ -291,7 +291,7 @@ def test_missing_labels_name_the_command_that_gets_them(tmp_path: object) -> Non
 
 @pytest.mark.parametrize("text", ["The door is now open.", "an apple", "You focus on the air.", ""])
 def test_what_is_no_refusal_was_carried_out(text: str) -> None:
-    assert carried_out(text)
+    assert was_carried_out(text)
 
 
 def test_a_gold_path_is_fitted_to_the_thing_the_label_names() -> None:

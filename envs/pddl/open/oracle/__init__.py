@@ -1,10 +1,10 @@
-"""Plans for the four domains: A* with an admissible bound of our own for each, so a plan is a shortest one."""
+"""Plans for the four domains: A* with our own admissible bound for each, so plans are shortest."""
 
 from __future__ import annotations
 
 from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.open.oracle import barman, blockworld, gripper, tyreworld
-from evalharness.envs.pddl.open.oracle.search import Bound, Plan, search
+from evalharness.envs.pddl.open.oracle.search import ActionPlan, Bound, search
 from evalharness.envs.pddl.open.oracle.symmetry import canonical_key
 
 MOST_EXPANDED = 100_000
@@ -21,8 +21,8 @@ def bound_of(world: GroundedProblem, kind: str) -> Bound:
     return _BOUNDS[kind](world)
 
 
-def plan(world: GroundedProblem, kind: str) -> Plan | None:
-    """A shortest plan; after `MOST_EXPANDED` states a plan of at most three times that; else None."""
+def plan(world: GroundedProblem, kind: str) -> ActionPlan | None:
+    """Return a shortest plan; after `MOST_EXPANDED` states a plan of at most three times that length; else None."""
     bound, key = bound_of(world, kind), canonical_key(world)
     return search(world, bound, key, most=MOST_EXPANDED) or search(
         world, bound, key, most=MOST_EXPANDED, weight=3

@@ -1,11 +1,11 @@
-"""Barman: how many actions are still needed at least."""
+"""Barman: a lower bound of the remaining actions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from evalharness.envs.pddl.engine import GroundedProblem
-from evalharness.envs.pddl.open.oracle.search import DEAD, Bound, among, naming
+from evalharness.envs.pddl.open.oracle.search import DEAD, Bound, atoms_naming, read_true
 from evalharness.envs.pddl.syntax import Atom
 
 
@@ -19,11 +19,10 @@ class _Vessel:
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Counts, for goals not yet reached, the pourings, fillings, shakings and cleanings that no plan can
-    do without, and the grasps and leaves between them: filling and shot cleaning take one hand for the
-    shot and the other empty, shaking and shaker cleaning one hand for the shaker and the other empty.
-    That it never counts too many is tested on every state of small worlds; from the published starts it
-    is at most one action short."""
+    """Count, for the open goals, the pourings, fillings, shakings and cleanings that every plan needs, and the grasps
+    and leaves between them: filling and shot cleaning take one hand for the shot and an empty one; shaking and
+    shaker cleaning take one hand for the shaker and an empty one. A test on every state of small worlds checks that
+    the count is never too high; from the published starts it is at most one action too low."""
     start = world.decode(world.initial)
     shakers = sorted({atom[1] for atom in start if atom[0] == "shaker-empty-level"})
     ingredients = {atom[2] for atom in start if atom[0] == "dispenses"}
@@ -35,7 +34,7 @@ def bound(world: GroundedProblem) -> Bound:
     if len(shakers) != 1 or any(len(parts[drink]) != 2 for _, drink in goals if drink in parts):
         return lambda state: len(world.goal_bits) - world.satisfied(state)
     shot_names = sorted(name for name, kind in world.objects.items() if kind == "shot")
-    vessels = {name: among(world, _atoms_of(world, name), _read) for name in [*shakers, *shot_names]}
+    vessels = {name: read_true(world, _atoms_of(world, name), _read) for name in [*shakers, *shot_names]}
     read_shaker = vessels[shakers[0]]
 
     def at_least(state: int) -> int:
@@ -49,7 +48,7 @@ def bound(world: GroundedProblem) -> Bound:
             if drink in shot.content:
                 continue
             if not (shot.clean or shot.used or shot.content & ingredients):
-                # Never cleanable again: nothing says with what it was used.
+                # It can never be cleaned again: nothing says what it was used with.
                 return DEAD
             if drink in parts:
                 mixed.append(name)
@@ -79,7 +78,7 @@ def bound(world: GroundedProblem) -> Bound:
             if fits:
                 overlap = len(shaker.content)
             else:
-                # What is in it can only be shaken into something else and thrown away.
+                # Its content can only be shaken into something else and emptied.
                 ready = False
                 actions += 1
         pours = 2 * rounds - overlap
@@ -104,7 +103,7 @@ def bound(world: GroundedProblem) -> Bound:
 
 
 def _last_moves(shots: dict[str, _Vessel], shaker: _Vessel, plain: list[str], pour: bool, held: int) -> int:
-    """Grasps and leaves when nothing is left to be shaken."""
+    """Return grasps and leaves if nothing is left to shake."""
     moves = 0
     if plain:
         own = sum(shots[name].held for name in plain)
@@ -115,8 +114,8 @@ def _last_moves(shots: dict[str, _Vessel], shaker: _Vessel, plain: list[str], po
 
 
 def _atoms_of(world: GroundedProblem, name: str) -> list[Atom]:
-    about = naming(world, {"contains", "clean", "used", "shaked"}, 0, name)
-    return about + naming(world, {"holding"}, 1, name)
+    about = atoms_naming(world, {"contains", "clean", "used", "shaked"}, 0, name)
+    return about + atoms_naming(world, {"holding"}, 1, name)
 
 
 def _read(atoms: list[Atom]) -> _Vessel:

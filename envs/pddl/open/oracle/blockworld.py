@@ -1,9 +1,9 @@
-"""Blockworld: how many actions are still needed at least."""
+"""Blockworld: a lower bound of the remaining actions."""
 
 from __future__ import annotations
 
 from evalharness.envs.pddl.engine import GroundedProblem
-from evalharness.envs.pddl.open.oracle.search import Bound, among, naming
+from evalharness.envs.pddl.open.oracle.search import Bound, atoms_naming, read_true
 from evalharness.envs.pddl.syntax import Atom
 
 TABLE = ""
@@ -11,9 +11,9 @@ HAND = "hand"
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """A block must move when it is not where the goal wants it, stands on one that must move, or covers
-    one that the goal wants clear or under another; each move is two actions. It must move twice when it
-    stands above a block that must move and that the goal wants somewhere below it."""
+    """Count two actions for each move. A block must move if it is not in its goal position, stands on a block that
+    must move, or covers a block that the goal wants clear or under another one. It must move twice if it stands
+    above a block that must move and that the goal wants somewhere below it."""
     goal_under: dict[str, str] = {}
     goal_clear: set[str] = set()
     goal_over: dict[str, str] = {}
@@ -26,7 +26,7 @@ def bound(world: GroundedProblem) -> Bound:
         elif atom[0] == "clear":
             goal_clear.add(atom[1])
 
-    # What the goal wants below each block, all the way down.
+    # All blocks that the goal wants below each block.
     goal_below: dict[str, set[str]] = {}
     for block in goal_under:
         below: set[str] = set()
@@ -46,7 +46,7 @@ def bound(world: GroundedProblem) -> Bound:
 
     blocks = sorted(world.objects)
     under_of = {
-        block: among(world, naming(world, {"on", "holding", "on-table"}, 0, block), support)
+        block: read_true(world, atoms_naming(world, {"on", "holding", "on-table"}, 0, block), support)
         for block in blocks
     }
 
@@ -74,7 +74,7 @@ def bound(world: GroundedProblem) -> Bound:
                 )
                 if not must and below in goal_clear:
                     must = True
-                    # If it is moved last of all, it need not be put down.
+                    # If it is moved last, it need not be put down.
                     only_in_the_way = stays_in_hand
                 if must:
                     actions += 4 if moving & goal_below.get(block, set()) else 2

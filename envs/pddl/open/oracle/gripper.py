@@ -1,16 +1,16 @@
-"""Gripper: how many actions are still needed at least."""
+"""Gripper: a lower bound of the remaining actions."""
 
 from __future__ import annotations
 
 from evalharness.envs.pddl.engine import GroundedProblem
-from evalharness.envs.pddl.open.oracle.search import Bound, among, naming
+from evalharness.envs.pddl.open.oracle.search import Bound, atoms_naming, read_true
 from evalharness.envs.pddl.syntax import Atom
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """Every misplaced ball must be picked and dropped. Counting what has to leave and enter each room in
-    loads of as many balls as there are grippers gives the moves: leaving and entering alternate, so a
-    room is left as often as it is entered, plus one where the walk starts, minus one where it ends."""
+    """Count a pick and a drop for every misplaced ball. The loads that must leave and enter each room, each of as many
+    balls as there are grippers, give the moves: leaving and entering alternate, so a room is left as often as it is
+    entered, plus one at the walk's start, minus one at its end."""
     rooms = [atom[1] for atom in world.decode(world.initial) if atom[0] == "room"]
     rooms.sort()
     number = {room: index for index, room in enumerate(rooms)}
@@ -21,11 +21,11 @@ def bound(world: GroundedProblem) -> Bound:
         return next((number[atom[2]] for atom in atoms if atom[0] == "at"), -1)
 
     balls = [
-        (among(world, naming(world, {"at"}, 0, atom[1]), room_of), number[atom[2]])
+        (read_true(world, atoms_naming(world, {"at"}, 0, atom[1]), room_of), number[atom[2]])
         for atom in world.goal_atoms
         if atom[0] == "at"
     ]
-    robby = among(
+    robby = read_true(
         world,
         [atom for atom in world.atoms if atom[0] == "at-robby"],
         lambda atoms: number[atoms[0][1]] if atoms else 0,

@@ -1,4 +1,4 @@
-"""A* over a grounded world, and looking things up in a state without decoding it."""
+"""A* over a grounded world, and fast look-ups in an encoded state."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 DEAD = 1_000_000
-"""A bound this large says that the goal is out of reach."""
+"""A bound this large means that the goal is unreachable."""
 
 Bound = Callable[[int], int]
-"""State -> a number of actions that no plan from there can undercut, or `DEAD`."""
+"""State -> a lower bound of the plan length from there, or `DEAD`."""
 
 
 @dataclass(frozen=True)
-class Plan:
+class ActionPlan:
     actions: tuple[GroundAction, ...]
     expanded: int
-    """States expanded, the effort of the search."""
+    """Number of expanded states, the effort of the search."""
 
 
 def search(
     world: GroundedProblem, bound: Bound, key: Callable[[int], Hashable], *, most: int, weight: int = 1
-) -> Plan | None:
-    """The cheapest plan, or None when there is none or `most` states were expanded in vain.
+) -> ActionPlan | None:
+    """Return the cheapest plan, or None if there is none or `most` states were expanded.
 
-    States with equal `key` are taken for equal. With `weight` above 1 the plan may be up to that many
-    times too long. Ties go to the deeper state, then to the newer one, so the result is deterministic.
+    States with equal `key` count as equal. With `weight` above 1 the plan may be that many times too long. Ties go to
+    the deeper state, then to the newer one, so the result is deterministic.
     """
     best: dict[Hashable, int] = {key(world.initial): 0}
     first = bound(world.initial)
     if first >= DEAD:
         return None
-    # (estimated length, -depth, -serial, state, key); the way back is kept by serial number.
+    # (estimated length, -depth, -serial, state, key); the path is stored by serial number.
     queue: list[tuple[int, int, int, int, Hashable]] = [
         (weight * first, 0, 0, world.initial, key(world.initial))
     ]
@@ -52,7 +52,7 @@ def search(
         if best[name] < depth:
             continue
         if world.solved(state):
-            return Plan(_way(came, -negative_serial), expanded)
+            return ActionPlan(_way(came, -negative_serial), expanded)
         expanded += 1
         for action in world.applicable(state):
             after = world.result(state, action)
@@ -77,13 +77,15 @@ def _way(came: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[Ground
     return tuple(reversed(actions))
 
 
-def among(world: GroundedProblem, atoms: list[Atom], read: Callable[[list[Atom]], T]) -> Callable[[int], T]:
-    """`read` of those of `atoms` that are true, as a function of the state."""
-    return remembered([(world.bit[atom], atom) for atom in sorted(atoms)], read)
+def read_true(
+    world: GroundedProblem, atoms: list[Atom], read: Callable[[list[Atom]], T]
+) -> Callable[[int], T]:
+    """Return a function of the state: `read` of the true ones among `atoms`."""
+    return read_bits([(world.bit[atom], atom) for atom in sorted(atoms)], read)
 
 
-def remembered(pairs: Sequence[tuple[int, K]], read: Callable[[list[K]], T]) -> Callable[[int], T]:
-    """`read` of what belongs to the bits that a state has; each answer is worked out once, since few ever occur."""
+def read_bits(pairs: Sequence[tuple[int, K]], read: Callable[[list[K]], T]) -> Callable[[int], T]:
+    """Return a function of the state: `read` of the values of its bits; answers are cached, since few occur."""
     mask = sum(bit for bit, _ in pairs)
     seen: dict[int, T] = {}
 
@@ -96,8 +98,8 @@ def remembered(pairs: Sequence[tuple[int, K]], read: Callable[[list[K]], T]) -> 
     return lookup
 
 
-def naming(world: GroundedProblem, predicates: set[str], position: int, name: str) -> list[Atom]:
-    """The world's atoms of these predicates whose argument at `position` is `name`."""
+def atoms_naming(world: GroundedProblem, predicates: set[str], position: int, name: str) -> list[Atom]:
+    """Return the world's atoms of these predicates whose argument at `position` is `name`."""
     return [
         atom
         for atom in world.atoms

@@ -1,4 +1,4 @@
-"""Interchangeable objects: states that differ only in which of them does what are one state to a search."""
+"""Interchangeable objects: a search treats states that differ only by swapping them as one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from itertools import permutations
 
 from evalharness.envs.pddl.engine import GroundedProblem
-from evalharness.envs.pddl.open.oracle.search import remembered
+from evalharness.envs.pddl.open.oracle.search import read_bits
 from evalharness.envs.pddl.syntax import Atom
 
 MOST_PERMUTED = 3
@@ -14,7 +14,7 @@ MOST_PERMUTED = 3
 
 
 def interchangeable(world: GroundedProblem) -> list[tuple[str, ...]]:
-    """Classes of objects that can be swapped without changing the goal, the constants or any fixed fact."""
+    """Return classes of objects that can be swapped without changing the goal, the constants or any fixed fact."""
     fluent = 0
     for action in world.actions:
         fluent |= action.adds | action.deletes
@@ -38,8 +38,8 @@ def interchangeable(world: GroundedProblem) -> list[tuple[str, ...]]:
 
 
 def canonical_key(world: GroundedProblem) -> Callable[[int], Hashable]:
-    """A function of the state, equal for states that a renaming of interchangeable objects maps onto
-    each other. It may miss some such pairs, but it never joins two states that are really different."""
+    """Return a function of the state with equal values for states that differ by renaming interchangeable objects. It
+    may miss some such pairs, but never joins two really different states."""
     classes = interchangeable(world)
     sorted_classes: list[tuple[str, ...]] = []
     permuted: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class _View:
             return 1 << numbers.setdefault(atom, len(numbers))
 
         rest = [(bit, atom) for atom, bit in world.bit.items() if not members.intersection(atom[1:])]
-        self._rest = remembered([(bit, number(_rename(atom, renaming))) for bit, atom in rest], sum)
+        self._rest = read_bits([(bit, number(_rename(atom, renaming))) for bit, atom in rest], sum)
         self._classes: list[list[Callable[[int], int]]] = []
         for group in classes:
             parts = []
@@ -86,7 +86,7 @@ class _View:
                 for atom, bit in world.bit.items():
                     if name in atom[1:]:
                         pairs.append((bit, number(_rename(atom, {**renaming, name: "*" + group[0]}))))
-                parts.append(remembered(pairs, sum))
+                parts.append(read_bits(pairs, sum))
             self._classes.append(parts)
 
     def __call__(self, state: int) -> tuple[int, tuple[tuple[int, ...], ...]]:
@@ -104,7 +104,7 @@ def _shares_itself(world: GroundedProblem, group: tuple[str, ...]) -> bool:
 
 
 def _share(world: GroundedProblem, group: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Some atom names objects of both classes (two of them, where the classes are one)."""
+    """Return whether some atom names objects of both classes (two objects, if the classes are the same)."""
     if group == other:
         return _shares_itself(world, group)
     return any(

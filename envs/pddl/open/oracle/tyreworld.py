@@ -1,4 +1,4 @@
-"""Tyreworld: how many actions are still needed at least."""
+"""Tyreworld: a lower bound of the remaining actions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from evalharness.envs.pddl.syntax import Atom
 
 
 def bound(world: GroundedProblem) -> Bound:
-    """The set of ground actions (some with an open choice of object) that every plan must contain, worked
-    back from the goal: a wheel comes off only a raised, unfastened hub; to unfasten takes a loose nut and
-    the wrench; there is one jack, so between two raised hubs one is let down; things come out of an open
-    boot."""
+    """Collect ground actions (some with an open choice of object) that every plan must contain, backwards from the
+    goal: a wheel comes off only a raised, unfastened hub; unfastening takes a loose nut and the wrench; there is
+    one jack, so between two raised hubs one is let down; things come out of an open boot."""
     seen: dict[int, int] = {}
     goal = world.goal_atoms
 
     def at_least(state: int) -> int:
         if state not in seen:
-            seen[state] = len(_needed(set(world.decode(state)), goal))
+            seen[state] = len(_collect_needed(set(world.decode(state)), goal))
         return seen[state]
 
     return at_least
 
 
-def _needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
-    """Distinct actions that must still happen. A repeated jack-down is numbered."""
+def _collect_needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
+    """Return distinct actions that must still happen. A repeated jack-down is numbered."""
     where = {atom[1]: atom[2] for atom in true if atom[0] in ("in", "on")}
     nut_on = {atom[2]: atom[1] for atom in true if atom[0] in ("loose", "tight")}
     needed: set[Atom] = set()
@@ -34,7 +33,7 @@ def _needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
             needed.add(("open", container))
 
     def reach(thing: str) -> None:
-        """Have the thing in hand."""
+        """Require the thing in hand."""
         if ("have", thing) in true:
             return
         place = where.get(thing)
@@ -126,7 +125,7 @@ def _needed(true: set[Atom], goal: tuple[Atom, ...]) -> set[Atom]:
                 if len(objects) == 2:
                     reach(objects[0])
     for hub in [name for action, name, *_ in needed if action == "undo"]:
-        # A nut that is to be back on its hub in the end has to be put back after the undoing.
+        # A nut that must end on its hub has to be put back after the undoing.
         if any(atom[0] in ("tight", "loose", "fastened") and atom[-1] == hub for atom in goal):
             needed.add(("do-up", hub))
             if any(atom[0] == "tight" and atom[-1] == hub for atom in goal):

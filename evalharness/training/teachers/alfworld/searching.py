@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 
-from evalharness.envs.alfworld.actions import repaired
+from evalharness.envs.alfworld.actions import repair
 from evalharness.envs.alfworld.open.oracle import TREATED_AT, kind_in
 from evalharness.envs.alfworld.open.rooms import OPENABLE, ROOMS
 from evalharness.training.teachers.teaching import Decision
@@ -75,7 +75,7 @@ class Searcher:
         return found if found is not None and found.action in valid else None
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        action = repaired(action)
+        action = repair(action)
         verb, _, rest = action.partition(" ")
         if action.startswith("go to "):
             self._here = rest.removeprefix("to ")

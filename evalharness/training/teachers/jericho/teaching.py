@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evalharness.envs.jericho.observation import understood
+from evalharness.envs.jericho.observation import is_understood
 from evalharness.training.teachers.jericho.exploring import Explorer
 from evalharness.training.teachers.scene import Scene, mentions
 from evalharness.training.teachers.teaching import Detour, Teaching
@@ -98,6 +98,6 @@ TEACHING = Teaching(
     seeker=lambda task: Explorer(),
     idle=_idle,
     detours=_detours,
-    refused=lambda valid, observation: not valid or not understood(observation),
+    refused=lambda valid, observation: not valid or not is_understood(observation),
     synonyms=False,
 )
