@@ -1,2 +1,1 @@
-"""`verify`: a run's numbers against its actions. `doctor`:
-this machine against what is needed. `audit`: labels against simulators. `agents`: your agent against the contract."""
+"""`verify`: check a run's numbers against its actions. `doctor`: check this machine against the requirements."""

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     folder = study_folder(runs[_SAMPLES], BEST_OF_N)
     if args.greedy:  # before hours of playing, not after them
         greedy, samples, installed = load_scored_run(args.greedy), runs[_SAMPLES], specs()
-        there = samples.changed(output=folder / _SAMPLES)
+        there = samples.with_options(output=folder / _SAMPLES)
         model = prepare_or_stored(there, installed, lambda text: None).identity
         prompts = {
             family: load_prompt(installed[family], samples.agent.prompts, samples.adaptation).sha256
@@ -75,5 +75,5 @@ def _runs(args: argparse.Namespace) -> Runs:
         raise UserError(f"-n {config.selection.samples}: a best of N needs two samples at least")
     if config.policy.temperature == 0:
         raise UserError("--temperature 0 makes all samples alike; leave it out, or give one above 0")
-    greedy = config.changed(temperature=0.0, top_p=1.0, samples=1)
+    greedy = config.with_options(temperature=0.0, top_p=1.0, samples=1)
     return {_SAMPLES: config} if args.greedy else {_GREEDY: greedy, _SAMPLES: config}

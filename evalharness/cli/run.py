@@ -75,7 +75,7 @@ def _play_by_hand(args: argparse.Namespace, config: RunConfig) -> int:
 
     person = person_of(config.policy.model)
     outcome = evaluation.evaluate(
-        config.changed(concurrency=1),
+        config.with_options(concurrency=1),
         data=data_folder(args),
         watch=person.watch,
         person=person,
@@ -124,7 +124,7 @@ def run_seeds(args: argparse.Namespace) -> int:
 
     seeds, args.seed = read_seeds(args.seed), None
     runs = _runs(args, seeds)
-    folder = study_folder(next(iter(runs.values())).changed(seed=0), KIND)
+    folder = study_folder(next(iter(runs.values())).with_options(seed=0), KIND)
     return run_study(KIND, folder, runs, args)
 
 
@@ -137,4 +137,4 @@ def _runs(args: argparse.Namespace, seeds: Sequence[int]) -> Runs:
             "at temperature 0 the runs of all seeds are nearly identical; for different runs give "
             "--temperature 1"
         )
-    return {f"seed-{seed}": config.changed(seed=seed) for seed in seeds}
+    return {f"seed-{seed}": config.with_options(seed=seed) for seed in seeds}

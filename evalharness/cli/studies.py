@@ -136,7 +136,7 @@ def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespa
     require_writable("--json", args.json)
     estimates = {
         name: dry_run(
-            config.changed(output=folder / name),
+            config.with_options(output=folder / name),
             data=data_folder(args),
             on_status=note,
         )

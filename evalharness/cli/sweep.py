@@ -84,7 +84,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     from evalharness.results.report.sweep import print_sweep
     from evalharness.results.sweep import UNPERTURBED
     from evalharness.runs.study import study_folder
-    from evalharness.runs.study_results import played_runs, sweep_result
+    from evalharness.runs.study_results import load_played_runs, sweep_result
 
     runs = _columns(args)
     plain = runs[UNPERTURBED]
@@ -94,7 +94,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
         return dry_run_study(out, folder, runs, args)
     with held_folder(folder, STUDY):
         played = play_study("sweep", folder, runs, args)
-        begun = {name: run for name, run in played_runs(folder).items() if name in played.runs}
+        begun = {name: run for name, run in load_played_runs(folder).items() if name in played.runs}
         if UNPERTURBED in begun:
             sweep = sweep_result(begun)
             print_sweep(out, sweep)
@@ -128,7 +128,7 @@ def _columns(args: argparse.Namespace) -> Runs:
         compose(spec, name)
     config = config_of(args, perturb=None)
     columns = {UNPERTURBED: None} | {name: name for name in names}
-    return {column: config.changed(perturb=name) for column, name in columns.items()}
+    return {column: config.with_options(perturb=name) for column, name in columns.items()}
 
 
 KIND = "agents"

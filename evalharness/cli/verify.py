@@ -33,7 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.checks.verify.table import print_verdict
-    from evalharness.runs.folders import found_runs
+    from evalharness.runs.folders import find_runs
 
     require_writable("--json", args.json)
     at_least(0, max_findings=args.max_findings)
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     verdicts, status = [], 0
     for folder in args.folders:
         try:
-            folders += found_runs(folder)
+            folders += find_runs(folder)
         except UserError as error:
             if len(args.folders) == 1:
                 raise

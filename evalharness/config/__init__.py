@@ -1,9 +1,9 @@
-"""What a run is, in parts. Command-line flags and a YAML file (`--config`) say the same things."""
+"""The parts of a run's configuration. Command-line flags and a YAML file (`--config`) set the same options."""
 
 from evalharness.config.agent import AgentConfig
 from evalharness.config.execution import ExecutionConfig
 from evalharness.config.limits import LimitsConfig
-from evalharness.config.option import Option, Part, make_part, option_of
+from evalharness.config.option import ConfigPart, Option, make_part, option_of
 from evalharness.config.policy import EXTERNAL, HUMAN, SCRIPTED, PolicyConfig, is_scripted
 from evalharness.config.run import OPTIONS, RunConfig, make_config, options_in
 from evalharness.config.selection import SelectionConfig
@@ -16,10 +16,10 @@ __all__ = [
     "SAMPLING",
     "SCRIPTED",
     "AgentConfig",
+    "ConfigPart",
     "ExecutionConfig",
     "LimitsConfig",
     "Option",
-    "Part",
     "PolicyConfig",
     "RunConfig",
     "SelectionConfig",

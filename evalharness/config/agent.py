@@ -1,4 +1,4 @@
-"""How the model acts: prompts, wording, turns, what stays in the conversation."""
+"""The model's way of acting: prompts, wording, turns, content of the conversation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pydantic import Field, field_validator, model_validator
 from evalharness.agents.registry import ChosenAgent, agent_typed
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
-from evalharness.config.option import Option, Part
+from evalharness.config.option import ConfigPart, Option
 from evalharness.config.values import Turns
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.protocol.published import DEFAULT as DEFAULT_PROTOCOL
 from evalharness.protocol.published import Protocol, load_protocol
 
 
-class AgentConfig(Part):
+class AgentConfig(ConfigPart):
     protocol: Annotated[str | None, Option("NAME|FILE.yaml", later=True, model_only=True)] = None
     """evaluate as another group does; the protocol sets agent, turns, tasks and sampling; options override it, and
     tables name them (default: agentrefine; see: evalharness data protocols list)"""
@@ -51,7 +51,7 @@ class AgentConfig(Part):
     @field_validator("protocol")
     @classmethod
     def _there_is_such_a_protocol(cls, said: str | None) -> str | None:
-        """What a run does anyway is no option of it: runs are known without."""
+        """Drop the default protocol: it sets nothing, and a run's identity does not contain it."""
         if said is None or said == DEFAULT_PROTOCOL:
             return None
         try:
@@ -75,7 +75,7 @@ class AgentConfig(Part):
     @field_validator("system", mode="before")
     @classmethod
     def _text_of_a_file(cls, given: Any) -> Any:
-        """The text is what results depend on, and not where it lay."""
+        """Read the text of a file: results depend on the text, not on its path."""
         if not isinstance(given, str) or "\n" in given or len(given) > 1000:
             return given
         try:
@@ -87,7 +87,7 @@ class AgentConfig(Part):
     @model_validator(mode="before")
     @classmethod
     def _one_way_of_saying_it(cls, given: Any) -> Any:
-        """`react` and `tools` were an option before there were agents, and runs are known by it."""
+        """Map the agents `react` and `tools` to the older option that identifies their runs."""
         if not isinstance(given, dict) or given.get("agent") is None:
             return given
         agent, interface = given["agent"], given.get("action_interface", "react")
@@ -113,16 +113,16 @@ class AgentConfig(Part):
 
     @cached_property
     def followed(self) -> Protocol | None:
-        """None: agentrefine, the default."""
+        """Return the protocol; None for the default, agentrefine."""
         return None if self.protocol is None else load_protocol(self.protocol)
 
     @property
     def texts(self) -> str | None:
-        """The protocol whose imported prompt texts the agent reads."""
+        """Return the protocol whose imported prompt texts the agent reads."""
         return None if self.followed is None or self.own_words else self.followed.texts
 
     def agent_identity(self) -> dict[str, Any]:
-        """Empty where `action_interface` says all."""
+        """Return the agent's identity; empty if `action_interface` says everything."""
         return {} if self.agent is None and not self.agent_option else {"agent": self.chosen.identity()}
 
     @property
@@ -130,5 +130,5 @@ class AgentConfig(Part):
         return self.history_thinking == "keep"
 
     def turn_limit(self, spec: EnvSpec) -> int:
-        """Turns of an episode of that family: what the user says, else the family's own limit."""
+        """Return the turn limit of that family: the user's, else the family's own."""
         return self.max_turns or min(spec.own.max_turns, MAX_TURNS)

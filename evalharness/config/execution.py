@@ -1,4 +1,4 @@
-"""Where a run happens, and what its folder is called."""
+"""The place of a run, and the name of its folder."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt, field_validator
 
-from evalharness.config.option import Option, Part
+from evalharness.config.option import ConfigPart, Option
 
 
-class ExecutionConfig(Part):
+class ExecutionConfig(ConfigPart):
     output: Annotated[Path | None, Option(short="-o", operational=True)] = None
     """run folder (default: one under results/)"""
     workers: Annotated[dict[str, PositiveInt], Option("FAMILY=N", operational=True)] = Field(default={})
@@ -33,7 +33,7 @@ class ExecutionConfig(Part):
     @field_validator("output", mode="before")
     @classmethod
     def _names_a_folder(cls, folder: Any) -> Any:
-        # `Path("")` would be the current folder, as after `-o "$OUT"` with OUT unset.
+        # Convert numbers to text: `data_size: 8000` in YAML is the same label as `--label data_size=8000`.
         if isinstance(folder, str) and not folder.strip():
             raise ValueError("no name of a folder")
         return folder

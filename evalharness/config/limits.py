@@ -1,4 +1,4 @@
-"""When a run gives up or stops."""
+"""`Path("")` would be the current folder, for example after `-o "$OUT"` with OUT unset."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
-from evalharness.config.option import Option, Part
+from evalharness.config.option import ConfigPart, Option
 
 
-class LimitsConfig(Part):
+class LimitsConfig(ConfigPart):
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
     """maximum number of tries if infrastructure fails"""
     cost_limit: Annotated[float | None, Option("X", operational=True)] = Field(

@@ -1,4 +1,4 @@
-"""What a field of a configuration says of its flag, beside its type."""
+"""A configuration field's facts about its flag, beside its type."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalharness.base.text import printable
 
 @dataclass(frozen=True)
 class Option:
-    """Beside a field's type (`Annotated`): what its flag looks like, and whether results depend on it."""
+    """Annotates a field's type (`Annotated`) with the form of its flag and its influence on results."""
 
     metavar: str | None = None
     """None: `N` for a whole number, `X` for a fraction, `DIR` for a path, `NAME=VALUE` for a mapping, else `TEXT`."""
@@ -24,20 +24,19 @@ class Option:
     repeated: bool = False
     """The flag of a single value may be given several times."""
     no_flag: bool = False
-    """Only for a configuration file and Python."""
+    """Available only in configuration files and Python."""
     operational: bool = False
-    """How the work is done: results do not depend on it, so that a run may be continued with another value."""
+    """Results do not depend on the option, so a run may be continued with another value."""
     later: bool = False
-    """Added when there were runs without it: a part of their identity, and of their folder's name, only where it is not
-    the default."""
+    """Added after the first runs: part of a run's identity and folder name only if it differs from the default."""
     by_content: bool = False
-    """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+    """Results depend on the content that it names: a run's identity holds the content's hash instead of the name."""
     stored: str | None = None
-    """Its name in manifests, where it had another one when there were runs already."""
+    """Its name in manifests, if the option was renamed after the first runs."""
     text: bool = False
     """The flag's text is parsed by the field's validator."""
     model_only: bool = False
-    """Changes nothing for a scripted policy, and is not in its run's identity."""
+    """Changes nothing for a scripted policy, and is not in such a run's identity."""
 
 
 _NO_OPTION = Option()
@@ -47,8 +46,8 @@ def option_of(field: FieldInfo) -> Option:
     return next((extra for extra in field.metadata if isinstance(extra, Option)), _NO_OPTION)
 
 
-class Part(BaseModel):
-    """A part of a configuration. Every field is an option: `max_turns` is `--max-turns`, made of the field alone.
+class ConfigPart(BaseModel):
+    """A part of a configuration. Every field is an option: the field `max_turns` makes the flag `--max-turns`.
 
     The first paragraph of a field's docstring is the flag's help; the default is added.
     """
@@ -60,17 +59,17 @@ class Part(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _without_null(cls, given: Any) -> Any:
-        """No path and no name of the system can hold one, and its calls say so with a ValueError."""
+        """Refuse null characters: no path or system name can hold one, and system calls raise ValueError."""
         if isinstance(given, str) and "\0" in given:
             raise ValueError("it holds a null character")
         return given
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=ConfigPart)
 
 
 def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
-    """One part of a configuration, for commands that need no more. Raises UserError naming the option that is wrong."""
+    """Make one part of a configuration, for commands that need no more. Raises UserError naming the wrong option."""
     try:
         return kind.model_validate({key: value for key, value in flags.items() if value is not None})
     except ValidationError as error:
@@ -78,11 +77,11 @@ def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
 
 
 _LONGEST_SHOWN = 300
-"""Characters of a value that a message repeats: it may come from a file, and be anything."""
+"""Characters of a value that a message repeats: a value from a file may be anything."""
 
 
 def problems(error: ValidationError) -> list[str]:
-    """A line for each thing that is wrong with an option."""
+    """Return a line for each error in an option."""
     lines = []
     for problem in error.errors():
         why = problem["msg"].removeprefix("Value error, ")

@@ -1,4 +1,4 @@
-"""How agents from outside are reached, and how long they may take (`--agent external`)."""
+"""The connection of external agents, and their time limits (`--agent external`)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pydantic import Field, field_validator
 
 from evalharness.agents.program import Program, hash_command
 from evalharness.base.redaction import know_words
-from evalharness.config.option import Option, Part
+from evalharness.config.option import ConfigPart, Option
 
 
-class OutsideConfig(Part):
+class OutsideConfig(ConfigPart):
     agent_command: Annotated[str | None, Option("COMMAND", later=True)] = None
     """command that is started for each episode of --agent external: 'python my_agent.py'. The address and the token
     are in its environment"""
@@ -34,13 +34,13 @@ class OutsideConfig(Part):
 
     @cached_property
     def program(self) -> tuple[dict[str, str], Program]:
-        """As of `hash_command`. A command that cannot be read names no file."""
+        """Hash the command's program as `hash_command` does. A command that cannot be parsed names no file."""
         try:
             return hash_command(shlex.split(self.agent_command or ""))
         except ValueError:
             return {}, Program()
 
     def program_identity(self) -> dict[str, Any]:
-        """Which program the command starts."""
+        """Return the identity of the command's program."""
         hashes, program = self.program
         return {"command_sha256": hashes, "not_checked": program.not_checked}

@@ -1,4 +1,4 @@
-"""What answers: which model, how it is served, how its replies are drawn."""
+"""The policy: which model, how it is served, how its replies are sampled."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from evalharness.base.redaction import know, know_words, redact
-from evalharness.config.option import Option, Part
+from evalharness.config.option import ConfigPart, Option
 from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
 
 SCRIPTED = ("oracle", "random", "reference")
 HUMAN = "human:"
-"""Before a person's name: `evalharness run --model human:NAME`."""
+"""Prefix of a person's name: `evalharness run --model human:NAME`."""
 EXTERNAL = "external:"
-"""Before the name that the user gives to an agent from outside (`--agent external`)."""
+"""Prefix of the user's name for an external agent (`--agent external`)."""
 
 
 def is_scripted(model: str) -> bool:
-    """Whether it answers without a model server of ours: a script, an earlier run's replies, a person, an agent from
-    outside."""
+    """Return whether no model server of ours answers: a script, an earlier run's replies, a person, or an external
+    agent does."""
     return model in SCRIPTED or model.startswith(("replay:", HUMAN, EXTERNAL))
 
 
@@ -36,16 +36,16 @@ _OURS = frozenset(
         *("tool_choice", "response_format", "chat_template_kwargs"),
     }
 )
-"""Fields of a request that options say, or that the harness needs as they are."""
+"""Fields of a request that have an option, or that the harness sets itself."""
 
 
 def display_name(model: str, model_name: str | None, lora: Path | str | None) -> str:
-    """What tables call a model, of the options that name it."""
+    """Return a model's name in tables, from the options that name it."""
     base = model_name or Path(model).name or model
     return f"{base}:{Path(lora).name}" if lora and not model_name else base
 
 
-class PolicyConfig(Part):
+class PolicyConfig(ConfigPart):
     model: Annotated[str, Option("MODEL", repeated=True)]
     """a checkpoint directory or hub id (evalharness starts a vLLM for it), http://host:port/v1 (any OpenAI-compatible
     server; several times: servers of one model, which share the episodes), demo (a small model that acts), demo-base
@@ -120,7 +120,7 @@ class PolicyConfig(Part):
     @model_validator(mode="before")
     @classmethod
     def _whole_addresses(cls, values: Any) -> Any:
-        """Of several models the first is `model`, the others are further endpoints."""
+        """Use the first of several models as `model`, and the others as further endpoints."""
         if not isinstance(values, dict):
             return values
         whole = dict(values)
@@ -149,7 +149,7 @@ class PolicyConfig(Part):
     @field_validator("chat_template_kwargs", "extra_body", mode="before")
     @classmethod
     def _one_spelling(cls, given: Any) -> Any:
-        """The same arguments are the same run, however they are written."""
+        """Normalise: different spellings of the same arguments are the same run."""
         try:
             kwargs = json.loads(given) if isinstance(given, str) and given.strip() else given or {}
         except ValueError as error:
@@ -183,7 +183,7 @@ class PolicyConfig(Part):
     def _fields_of_headers(cls, given: Any) -> Any:
         lines = [given] if isinstance(given, str) else given
         for line in lines if isinstance(lines, list | tuple) else ():
-            know(str(line))  # whatever is wrong with it
+            know(str(line))  # even if the line is wrong
             name, colon, value = str(line).partition(":")
             if (
                 not colon
@@ -194,7 +194,7 @@ class PolicyConfig(Part):
             if name.strip().lower() in _OWN_HEADERS:
                 raise ValueError(f"{name.strip()} is a header that evalharness sets itself")
             know(value.strip())
-            know(value.split()[-1] if value.split() else None)  # behind `Bearer`
+            know(value.split()[-1] if value.split() else None)  # after `Bearer`
         return lines
 
     @field_validator("session_header")
@@ -243,17 +243,17 @@ class PolicyConfig(Part):
 
     @property
     def is_scripted(self) -> bool:
-        """Answers without a model server."""
+        """Return whether no model server answers."""
         return is_scripted(self.model)
 
     @property
     def is_external(self) -> bool:
-        """Its actions come from an agent from outside, whose model is its own affair."""
+        """Return whether an external agent acts; which model it uses is unknown."""
         return self.model.startswith(EXTERNAL)
 
     @property
     def is_ours(self) -> bool:
-        """Served by a vLLM that is started for it."""
+        """Return whether we start a vLLM for the model."""
         return not self.is_endpoint and not self.is_scripted
 
     @property
@@ -262,31 +262,31 @@ class PolicyConfig(Part):
 
     @property
     def display_name(self) -> str:
-        """What tables call the model."""
+        """Return the model's name in tables."""
         if self.is_endpoint and not self.model_name:
             return redact(self.model)
         return display_name(self.model, self.model_name, self.lora)
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of every request, beside our own."""
+        """Return the headers of every request, besides our own."""
         return {
             name.strip(): value.strip() for name, _, value in (line.partition(":") for line in self.header)
         }
 
     @property
     def extra_fields(self) -> dict[str, Any]:
-        """What every request has beside our own fields."""
-        found: dict[str, Any] = json.loads(self.extra_body or "{}")
-        return found
+        """Return the fields of every request, besides our own."""
+        fields: dict[str, Any] = json.loads(self.extra_body or "{}")
+        return fields
 
     @property
     def template_kwargs(self) -> dict[str, Any]:
-        """What a request hands to the chat template."""
-        found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
-        return found
+        """Return the arguments of the chat template."""
+        fields: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
+        return fields
 
     def sampling_fields(self) -> dict[str, Any]:
-        """How replies are drawn, token limit and seed aside; None: left to the model's own recommendation."""
+        """Return the sampling options without token limit and seed; None: the model's own recommendation."""
         left_open = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
         return {name: None if name in left_open else getattr(self, name) for name in SAMPLING}

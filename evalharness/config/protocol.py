@@ -1,4 +1,4 @@
-"""What another group's protocol says of a run's options, and what the user says otherwise (`--protocol`)."""
+"""The options that another group's protocol sets, and the user's changes to them (`--protocol`)."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _OF_MODELS = ("agent", "agent_option", "max_tokens", "seed", *SAMPLING)
 
 
 def stated_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that the protocol in `given` stands for, as far as these leave them to it. Raises UserError."""
+    """Return the options that the protocol in `given` sets and `given` does not. Raises UserError."""
     said = given.get("protocol")
     if said is None or said == DEFAULT or not isinstance(said, str):
         return {}
     stated = load_protocol(said).run_options()
     without: set[str] = set()
     if is_scripted(str(given.get("model", ""))):
-        without.update(_OF_MODELS)  # it reads nothing
+        without.update(_OF_MODELS)  # a script reads no prompt
     if given.get("sampling") is not None:
         without.update(SAMPLING)
     interface = given.get("action_interface", "react")
     if given.get("agent", stated["agent"]) != stated["agent"] or interface != "react":
         without.update(("agent", "agent_option"))
     if ":" in stated["agent"] and "agent" not in given and "agent" not in without:
-        # Whoever wrote the protocol's file does not choose what is run here.
+        # The author of a protocol's file must not choose code that runs here.
         raise UserError(
             f"--protocol {said}: its agent, {stated['agent']}, is code that is not installed, and a protocol's file "
             f"may not load it; if you trust it, type --agent {shlex.quote(stated['agent'])} too"
@@ -39,7 +39,7 @@ def stated_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
-    """`given` over what its protocol says; an agent's options one by one. Raises UserError."""
+    """Merge `given` over the protocol's options; an agent's options one by one. Raises UserError."""
     stated = stated_options(given)
     options = {**stated, **given}
     if "agent_option" in stated and isinstance(given.get("agent_option", {}), Mapping):
@@ -48,7 +48,7 @@ def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a whole configuration: the options that are not as the protocol says -> what it says."""
+    """Compare a whole configuration with the protocol: options that differ -> the protocol's value."""
     stated = protocol.run_options()
     options_of_agent = stated.pop("agent_option")
     agent = options.get("agent") or options.get("action_interface")
@@ -60,7 +60,7 @@ def changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str,
     if agent != stated["agent"]:
         changed["agent"] = stated["agent"]
     else:
-        # The user typed this agent if it is not installed: `stated_options` makes sure.
+        # If the agent is not installed, the user typed it: `stated_options` checks that.
         wanted = agent_typed(agent, options_of_agent).options.model_dump(mode="json")
         played = agent_typed(agent, options["agent_option"]).options.model_dump(mode="json")
         for name, value in wanted.items():
@@ -70,7 +70,7 @@ def changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str,
 
 
 def require_texts(protocol: Protocol | None, *, own_words: bool) -> None:
-    """Raises UserError for `--own-words` where no words are others'."""
+    """Raises UserError for `--own-words` if the protocol has no texts of other authors."""
     if own_words and (protocol is None or protocol.texts is None):
         raise UserError(
             "--own-words goes with a --protocol whose prompt texts are its authors' (see: evalharness data protocols "

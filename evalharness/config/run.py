@@ -1,4 +1,4 @@
-"""A run's configuration: its parts, what does not fit together, and what follows from all of them."""
+"""A run's configuration: its parts, the conflicts between them, and the values derived from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalharness.base.settings import openai_hint, read_config
 from evalharness.config.agent import AgentConfig
 from evalharness.config.execution import ExecutionConfig
 from evalharness.config.limits import LimitsConfig
-from evalharness.config.option import Part, option_of, problems
+from evalharness.config.option import ConfigPart, option_of, problems
 from evalharness.config.outside import OutsideConfig
 from evalharness.config.policy import EXTERNAL, PolicyConfig
 from evalharness.config.protocol import changed_options, require_texts, with_protocol
@@ -30,7 +30,7 @@ from evalharness.envs.base import MAX_TURNS
 from evalharness.protocol.prompt import Adaptation
 
 EXTERNAL_AGENT = "external"
-PARTS: Mapping[str, type[Part]] = {
+PARTS: Mapping[str, type[ConfigPart]] = {
     "policy": PolicyConfig,
     "selection": SelectionConfig,
     "agent": AgentConfig,
@@ -41,12 +41,12 @@ PARTS: Mapping[str, type[Part]] = {
 OPTIONS: Mapping[str, FieldInfo] = {
     name: info for part in PARTS.values() for name, info in part.model_fields.items()
 }
-"""Every option by name, as flags, YAML files and variables have it: no two parts share a name."""
+"""Every option by its name in flags, YAML files and variables: no two parts share a name."""
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Made of options by `RunConfig.of`. Raises UserError for parts that do not fit together."""
+    """Made from options by `RunConfig.of`. Raises UserError for conflicting options."""
 
     policy: PolicyConfig
     selection: SelectionConfig
@@ -79,7 +79,7 @@ class RunConfig:
 
     @classmethod
     def of(cls, **options: Any) -> RunConfig:
-        """Raises UserError that names each option that is wrong."""
+        """Raises UserError that names each wrong option."""
         if unknown := options.keys() - OPTIONS.keys():
             raise UserError(
                 "; ".join(
@@ -100,8 +100,8 @@ class RunConfig:
             raise UserError("; ".join(wrong))
         return cls(**parts)
 
-    def changed(self, **options: Any) -> RunConfig:
-        """With these options in place of its own, which are not validated anew."""
+    def with_options(self, **options: Any) -> RunConfig:
+        """Replace these options, without validating the others again."""
         parts = {
             name: getattr(self, name).model_copy(update=own)
             for name, part in PARTS.items()
@@ -109,16 +109,16 @@ class RunConfig:
         }
         return replace(self, **parts)
 
-    def _parts(self) -> Iterator[Part]:
+    def _parts(self) -> Iterator[ConfigPart]:
         return (getattr(self, each.name) for each in fields(self))
 
     def options(self) -> dict[str, Any]:
-        """Every option as JSON data."""
+        """Return every option as JSON data."""
         return {name: value for part in self._parts() for name, value in part.model_dump(mode="json").items()}
 
     @property
     def adaptation(self) -> Adaptation:
-        """What the run changes about the prompt files; a script reads no prompt."""
+        """Return the run's changes to the prompt files; none for a script, which reads no prompt."""
         return (
             Adaptation()
             if self.policy.is_scripted
@@ -126,7 +126,7 @@ class RunConfig:
         )
 
     def identity(self) -> dict[str, Any]:
-        """The part of the configuration that results depend on, as JSON data."""
+        """Return the part of the configuration that results depend on, as JSON data."""
         policy = self.policy
         data = self.options()
         for name, info in OPTIONS.items():
@@ -136,8 +136,10 @@ class RunConfig:
                 del data[name]
             elif option.stored:
                 data[option.stored] = data.pop(name)
-        data.pop("own_words", None)  # said beside the protocol
-        data["max_turns"] = self.agent.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
+        data.pop("own_words", None)  # stored with the protocol
+        data["max_turns"] = (
+            self.agent.max_turns or MAX_TURNS
+        )  # smaller limits are in the manifest's `turn_limits`
         if self.selection.questions is None:
             del data["questions"]
         if not policy.is_scripted:
@@ -145,12 +147,12 @@ class RunConfig:
         if policy.is_external:
             data["agent"] = {**self.agent.chosen.identity(), **self.outside.program_identity()}
         if policy.is_endpoint:
-            # A server that comes back on another port is the same model: what it says of itself counts (served.py).
+            # A server on another port is the same model: only its own description counts (served.py).
             data["model"] = "endpoint"
         return data
 
     def _protocol_identity(self) -> dict[str, Any]:
-        """Empty for the default."""
+        """Return the protocol's identity; empty for the default."""
         if (protocol := self.agent.followed) is None:
             return {}
         said = {
@@ -165,7 +167,7 @@ class RunConfig:
         return {"protocol": {name: value for name, value in said.items() if value not in (None, False, {})}}
 
     def doubts(self) -> list[str]:
-        """What is allowed but probably a mistake, a line each."""
+        """Return a line for each option that is allowed but probably a mistake."""
         policy, samples = self.policy, self.selection.samples
         alike = policy.model == "oracle" or not policy.is_scripted
         if samples > 1 and policy.temperature == 0 and alike:
@@ -176,20 +178,18 @@ class RunConfig:
         return []
 
     def folder(self, address: str | None = None) -> Path:
-        """Where the run goes: the same options give the same folder, so the same command continues.
+        """Return the run's folder: the same options give the same folder, so the same command continues.
 
-        `address` as in `models.opened.Prepared`: an endpoint's URL, only where nothing else tells models apart.
+        `address` as in `models.opened.Prepared`: an endpoint's URL, only if nothing else distinguishes models.
         """
         if self.execution.output is not None:
             return self.execution.output
         name = folder_name(self.policy.display_name, "model")
         endpoint = address if self.policy.is_endpoint else self.policy.model
-        # A limit of 30 that was asked for is another one than none where a family has less of its own.
+        # A requested limit of 30 differs from no limit if a family's own limit is smaller.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         identity = self.identity()
-        if (
-            "agent" in identity
-        ):  # a changed program is refused, as a changed prompt is, and begins no other folder
+        if "agent" in identity:  # a changed program is refused, like a changed prompt
             identity["agent"] = {k: v for k, v in identity["agent"].items() if k not in OF_PROGRAMS}
         key = json.dumps({**identity, "endpoint": endpoint, **asked}, sort_keys=True)
         if self.agent.followed is not None and not self.policy.is_scripted:
@@ -204,13 +204,13 @@ class RunConfig:
 
 
 def with_new_names(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options as a run folder keeps them. An option's name in a manifest is the one that it had at first: identities
-    and the names of folders stay."""
+    """Rename options read from a run folder. A manifest keeps an option's first name, so that identities and folder
+    names do not change."""
     return {("draw" if name == "sample" else name): value for name, value in options.items()}
 
 
 def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
-    """An agent from outside brings whatever answers it: its name stands for a model's."""
+    """Name the model after the external agent, which chooses its model itself."""
     if options.get("agent") != EXTERNAL_AGENT:
         return options
     given = options.get("agent_option") or {}
@@ -221,7 +221,7 @@ def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:
-    """Flags over file over what their protocol says. Raises UserError naming the option that is wrong."""
+    """Merge flags over the file over the protocol's options. Raises UserError naming the wrong option."""
     given = options_in(config_file)
     typed = {key: value for key, value in flags.items() if value is not None}
     if config_file is not None:
@@ -229,7 +229,7 @@ def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunCo
     given |= typed
     values = with_protocol(given)
     if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
-        values.pop("model", None)  # one that stands in a file is for other agents
+        values.pop("model", None)  # a model from the file is for other agents
     elif "model" not in values:
         raise UserError(
             "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"
@@ -243,9 +243,9 @@ _PROGRAMS = ("agent_command", "vllm")
 
 
 def _refuse_code(path: Path, given: Mapping[str, Any]) -> None:
-    """Raises UserError where a configuration file, which somebody else may have written, names code: only the user
-    does. What only can name code (vLLM's plugins, a cluster that sends pickles) is refused in the file that a run
-    folder keeps."""
+    """Raises UserError if a configuration file names code: another person may have written the file, so only the user
+    may name code. Options that may name code (vLLM's plugins, a cluster that sends pickles) are refused only in the
+    file of a run folder."""
     names = [name for name in _PROGRAMS if given.get(name)]
     if ":" in str(given.get("agent") or ""):
         names.append("agent")
@@ -264,7 +264,7 @@ def _is_kept(path: Path) -> bool:
 
 
 def options_in(path: Path | None) -> dict[str, Any]:
-    """Of a configuration file; the one that a run folder keeps may be older than an option's name."""
+    """Return the options in a configuration file; a run folder's file may use old names."""
     if path is None:
         return {}
     given = read_config(path)

@@ -1,4 +1,4 @@
-"""Which tasks a run plays."""
+"""The tasks that a run plays."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator
 
 from evalharness.base.errors import nearest
-from evalharness.config.option import Option, Part
+from evalharness.config.option import ConfigPart, Option
 from evalharness.config.values import Samples, SuiteSeed, lines_of
 
 
-class SelectionConfig(Part):
+class SelectionConfig(ConfigPart):
     tasks: Annotated[str, Option("LIST|@FILE")] = "all"
     """all, or a comma list of FAMILY, FAMILY:0-9, FAMILY:kind=KIND, FAMILY:difficulty=easy|hard (also all:...) and
     task ids; @FILE: such a list from a file, one entry a line

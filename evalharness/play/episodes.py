@@ -112,7 +112,9 @@ class Episodes:
         self.progress.warning = replies.warning()
         most = self.work.limits.stop_on_format_errors
         if most is not None and replies.turns >= ENOUGH and replies.share > most:
-            why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
+            why = (
+                replies.describe_errors() or f"{replies.errors} of {replies.turns} replies are format errors"
+            )
             raise AbortedError(f"{why} (stop_on_format_errors: {most:g})")
 
     async def play(self, job: PendingEpisode, environment: RemoteEnvironment) -> Episode:

@@ -67,7 +67,7 @@ class RunSession:
         """`on_folder` gets the run's folder once its manifest is written. Raises UserError, StoreError, and
         InfrastructureError where the policy cannot be opened."""
         async with self._opened(prepared) as opened:
-            self.store.begin(manifest.opened(opened.facts or {}).to_json())
+            self.store.begin(manifest.with_model_facts(opened.facts or {}).to_json())
             write_atomically(self.store.folder / CONFIG, self.work.resolved)
             on_folder(self.store.folder)
             sessions = len(read_manifest(self.store.folder).sessions)

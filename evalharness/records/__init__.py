@@ -1,1 +1,1 @@
-"""What a run keeps: episodes, the store, the manifest. Everything else reads these."""
+"""The records of a run: episodes, the store, the manifest. All other rooms read them."""

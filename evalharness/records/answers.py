@@ -24,7 +24,7 @@ from evalharness.records.stored import SCHEMA
 
 
 def make_manifest(identity: Mapping[str, Any], name: str, **start: Any) -> dict[str, Any]:
-    """`identity` is what must be equal to continue; `sessions` says what happened each time."""
+    """Make the folder's manifest. `identity` must be equal to continue; `sessions` describes each start."""
     return {
         "schema": SCHEMA,
         "digest": digest(identity),
@@ -42,7 +42,7 @@ def make_manifest(identity: Mapping[str, Any], name: str, **start: Any) -> dict[
 
 
 class AnswerFolder(RecordFolder):
-    """`append_line` keeps an answer, `note_failure` a failed try, `note_start` what is known of this start."""
+    """`append_line` stores an answer, `note_failure` a failed try, `note_start` facts about this start."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -53,7 +53,7 @@ class AnswerFolder(RecordFolder):
         self._to_begin = manifest
 
     def note_start(self, **facts: Any) -> None:
-        """Add to what the manifest says of this start, which is written by the first note."""
+        """Add facts about this start to the manifest; the first call writes the start."""
         if self._to_begin is not None:
             self.begin({**self._to_begin, "sessions": [{**self._to_begin["sessions"][0], **facts}]})
             self._to_begin = None

@@ -1,4 +1,4 @@
-"""What the tokens of a run cost, by prices that the user gives. Pure but for `read_prices`."""
+"""The cost of a run's tokens, by the user's prices. Pure except for `read_prices`."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Cost(CostPart):
 
 
 def read_prices(path: Path, model: str) -> Prices:
-    """From JSON or YAML: the prices themselves, or a mapping of models to them. Raises UserError."""
+    """Read prices from JSON or YAML: the prices themselves, or a mapping of models to them. Raises UserError."""
     data = load_yaml(path, f"--prices {path}")
     if isinstance(data, dict) and data and all(isinstance(value, dict) for value in data.values()):
         if model not in data:
@@ -103,7 +103,7 @@ def read_prices(path: Path, model: str) -> Prices:
 
 
 def prices_of(policy: PolicyConfig) -> Prices | None:
-    """What `--prices` says of the model. None where nobody gave any, or nothing is to pay. Raises UserError."""
+    """Return the model's prices from `--prices`. None without prices or costs. Raises UserError."""
     if policy.prices is None or policy.is_scripted:
         return None
     return read_prices(policy.prices, policy.display_name)

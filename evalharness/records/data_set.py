@@ -1,4 +1,4 @@
-"""A data set's file in the place of a run folder: the training wing writes its conversations as a run."""
+"""A data set's file as a run folder: the training wing writes its conversations as a run."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MARK_SUFFIX = "_error"
 
 @contextmanager
 def open_as_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[list[Path]]:
-    """`paths` with each file among them replaced by a temporary run folder of its conversations. `notes`: receives a
-    line for lines that could not be read. Raises UserError."""
+    """Replace each file among `paths` by a temporary run folder of its conversations. `notes`: receives a message
+    about lines that could not be read. Raises UserError."""
     with tempfile.TemporaryDirectory(prefix="evalharness-data-") as name:
         folders = []
         for number, path in enumerate(paths):
@@ -37,10 +37,10 @@ def open_as_runs(paths: Sequence[Path], notes: list[str]) -> Iterator[list[Path]
 
 
 def open_as_judged(path: Path) -> Path:
-    """A run folder as it is; of a data set `data.jsonl` the run folder `data.judged` beside it, which keeps what raters
-    say, made if it is not there.
+    """Return a run folder unchanged. For a data set `data.jsonl`, return the run folder `data.judged` beside it, which
+    holds the raters' verdicts; it is made if missing.
 
-    Raises UserError if that folder was made of other content.
+    Raises UserError if that folder was made from other content.
     """
     if not path.is_file():
         return path
@@ -64,7 +64,7 @@ def judged_folder(data: Path) -> Path:
 
 
 def _writer(path: Path) -> Callable[[Path, Path], Sequence[str]]:
-    """(file, folder) -> lines about what could not be read."""
+    """Return the function (file, folder) -> messages about lines that could not be read."""
     if (write_run := find_hook("run_from_file")) is None:
         raise UserError(f"{path} is a file, and reading one as a run needs evalharness.training")
     return write_run

@@ -1,4 +1,4 @@
-"""What is kept of a played task: an episode and its turns."""
+"""The record of a played task: an episode and its turns."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ EndedBy = Literal[
 server's filter of contents withheld a reply; `simulator_halted`: the last action halted the simulator itself, again
 when it was repeated."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-"""How strictly a record is read back from a run folder (`read_episode`)."""
-# How far a value can be from what a run writes before a stored line counts as damaged.
+"""Strictness of reading a record from a run folder (`read_episode`)."""
+# A value further from what a run writes means that the stored line is damaged.
 Fraction = Annotated[float, Field(ge=0, le=1 + 1e-9)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Index = Annotated[int, Field(ge=0, le=2**31)]
@@ -39,19 +39,19 @@ UnixTime = Annotated[float, Field(ge=0, le=1e11)]
 
 
 def ended_by_environment(info: Mapping[str, Any]) -> EndedBy:
-    """How an episode ended that the environment ended, from the `info` of its last step."""
+    """Return how the environment ended the episode, from the `info` of its last step."""
     return "success" if info["success"] else "simulator_halted" if info.get("halted") else "environment"
 
 
 class Record:
-    """What a line of `episodes.jsonl` is made of."""
+    """The base class of the parts of a line of `episodes.jsonl`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STORED
     where_set: ClassVar[tuple[str, ...]] = ()
-    """Keys that few runs have, and that are written where they say something: old lines stay as they were."""
+    """Keys that few runs have; they are written only if set, so that old lines stay unchanged."""
 
     def to_json(self) -> dict[str, Any]:
-        # Not `asdict`: it copies every text and number, which takes five times as long.
+        # `asdict` copies every text and number, which takes five times as long.
         kept = {key: value for key, value in vars(self).items() if value or key not in self.where_set}
         return kept | {key: tuple(map(_plain, value)) for key, value in kept.items() if type(value) is tuple}
 
@@ -223,12 +223,12 @@ class Episode(Record):
 
     @property
     def all_turns(self) -> tuple[Turn, ...]:
-        """Those of earlier trials included."""
+        """Return all turns, including those of earlier trials."""
         return (*(turn for trial in self.earlier for turn in trial.turns), *self.turns)
 
     @property
     def model_calls(self) -> Iterator[Turn | FurtherCall]:
-        """All that the model was asked, in order, those of earlier trials included."""
+        """Yield all requests to the model in order, including those of earlier trials."""
         parts: list[Trial | Episode] = [*self.earlier, self]
         for part in parts:
             for turn in part.turns:
@@ -238,7 +238,7 @@ class Episode(Record):
 
     @property
     def dropped_before(self) -> dict[int, int]:
-        """Turn -> how many turns left the context before it; several of its requests can each have been too long."""
+        """Return turn -> number of turns dropped before it; several of its requests can each have been too long."""
         dropped: dict[int, int] = {}
         for trim in self.trims:
             dropped[trim.turn] = dropped.get(trim.turn, 0) + trim.dropped
@@ -250,37 +250,37 @@ class Episode(Record):
 
     @property
     def grounding_accuracy(self) -> float:
-        """Share of turns whose action the environment could carry out, 0..1; 0 where nothing was played."""
+        """Share of turns whose action the environment could carry out, 0..1; 0 if nothing was played."""
         return self.valid_turns / len(self.turns) if self.turns else 0.0
 
     @property
     def format_error_turns(self) -> int:
-        """Turns whose reply broke the format in some way; an action may have been read all the same."""
+        """Count turns whose reply broke the format in some way; an action may still have been read."""
         return sum(bool(turn.format_errors) for turn in self.turns)
 
     @property
     def prompt_tokens(self) -> int:
-        """Sum over all calls; one whose server reported none counts as 0."""
+        """Sum over all calls; a call without a reported number counts as 0."""
         return sum(call.prompt_tokens or 0 for call in self.model_calls)
 
     @property
     def cached_tokens(self) -> int:
-        """Of `prompt_tokens`, those that the server found in its cache."""
+        """Return how many of the `prompt_tokens` the server found in its cache."""
         return sum(min(call.cached_tokens or 0, call.prompt_tokens or 0) for call in self.model_calls)
 
     @property
     def completion_tokens(self) -> int:
-        """Sum over all calls; one whose server reported none counts as 0."""
+        """Sum over all calls; a call without a reported number counts as 0."""
         return sum(call.completion_tokens or 0 for call in self.model_calls)
 
     @property
     def reasoning_tokens(self) -> int:
-        """Sum over all calls; one whose server counted none counts as 0."""
+        """Sum over all calls; a call without a reported number counts as 0."""
         return sum(call.reasoning_tokens or 0 for call in self.model_calls)
 
     @property
     def outcome(self) -> dict[str, Any]:
-        """Which episode it is and how it ended, as tables and exports tell it. Progress 0..1."""
+        """Return the episode's name and result for tables and exports. Progress 0..1."""
         return {
             "task_id": self.task_id,
             "family": self.family,
@@ -306,14 +306,14 @@ def _episodes() -> TypeAdapter[Episode]:
 
 
 def read_episode(line: bytes) -> Episode:
-    """An episode as `episodes.jsonl` holds it. Raises ValueError."""
+    """Read an episode from a line of `episodes.jsonl`. Raises ValueError."""
     try:
         return _episodes().validate_json(line)
     except ValidationError as error:
         if error.errors()[0]["type"] != "json_invalid":
             raise ValueError(why(error)) from None
-    # Half a surrogate pair, as Python's JSON writes and reads it, is refused there, and no file or terminal could hold
-    # it: it is read as its code point in letters.
+    # pydantic refuses unpaired surrogates, which Python's JSON reads and writes; they become their code points in
+    # letters, because no file or terminal could hold them.
     text = json.dumps(read_object(line), ensure_ascii=False)
     whole = re.sub("[\ud800-\udfff]", lambda half: f"\\\\u{ord(half.group()):04x}", text)
     try:

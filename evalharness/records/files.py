@@ -1,4 +1,4 @@
-"""The names of a run folder's files; what each holds stands in `evalharness.records.store`."""
+"""The names of a run folder's files; `evalharness.records.store` describes their content."""
 
 EPISODES = "episodes.jsonl"
 ERRORS = "errors.jsonl"
@@ -6,4 +6,4 @@ MANIFEST = "manifest.json"
 SUMMARY = "summary.json"
 LOCK = ".lock"
 STUDY = "study.json"
-"""Of a folder of several runs: which kind of study, and where they are."""
+"""File of a folder with several runs: the kind of study, and the runs' folders."""

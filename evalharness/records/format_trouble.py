@@ -1,7 +1,7 @@
-"""When nearly every reply is a format error or every action is refused: which one, why, and what to do about it. Pure.
+"""Warnings if nearly every reply is a format error or every action is refused: which, why, and what to do. Pure.
 
-A score of 0 that a token limit or a wrong interface made says nothing of a model. Who waits for hours should read so
-after twenty replies.
+A score of 0 caused by a token limit or a wrong interface says nothing about the model. The user should read this after
+twenty replies instead of after hours.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.summary import ReplyTrouble
 
 ENOUGH = 20
-"""Replies before anything is said while a run goes on."""
+"""Replies before a running evaluation warns."""
 _ENOUGH_ACTIONS = 10
 _EXAMPLES = 3
-"""Refused actions that are shown."""
+"""Number of refused actions that are shown."""
 _NEARLY_ALL = 0.9
 _MOST = 0.5
-"""Of the replies that are format errors: a cause that so many share is the one that is named."""
+"""Share of the format errors that a cause needs to be named."""
 _JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]\s*[\"'\]{}\[]")
 _CALL = re.compile(
     r'<\|?tool_call|<function[=_]|"(?:tool_calls?|function_call|arguments|parameters)"\s*:|\[TOOL_CALLS\]'
 )
 _ASK_FOR_LINES = ("react", "act")
-"""Agents that ask for a line `Action: ...`; of another agent's form nothing is advised."""
+"""Agents that ask for a line `Action: ...`; for other formats there is no advice."""
 _LOOK = "look at some: evalharness show RUN TASK_ID"
 _THINKING = "or have it think less: --chat-template-kwargs '{\"enable_thinking\": false}' where its template takes that"
 
 
 def cut_prompts(episodes: int, turn: int) -> str:
-    """What a run is told whose server drops the beginning of conversations; `turn`: the first one without it."""
+    """Return the warning for a server that drops the beginning of conversations; `turn`: the first turn without it."""
     were = "1 episode" if episodes == 1 else f"{episodes} episodes"
     return (
         f"{were} outgrew the model's context, and the server dropped the beginning without an error (from turn {turn} "
@@ -47,7 +47,7 @@ def cut_prompts(episodes: int, turn: int) -> str:
 
 @dataclass
 class Replies:
-    """Counts replies by what was wrong with their form."""
+    """Counts replies by their errors of form."""
 
     max_tokens: int
     agent: str = "react"
@@ -75,7 +75,7 @@ class Replies:
             self.errors += 1
             self.causes[self._cause(turn)] += 1
 
-    def seen(self, episode: Episode) -> Episode:
+    def count_episode(self, episode: Episode) -> Episode:
         for turn in episode.turns:
             self.add(turn)
         return episode
@@ -88,8 +88,8 @@ class Replies:
     def is_trouble(self) -> bool:
         return self.share >= _NEARLY_ALL
 
-    def said(self) -> str:
-        """One line for the person at the terminal; "" where there is no trouble."""
+    def describe_errors(self) -> str:
+        """Return a line for the user; "" without trouble."""
         if not self.is_trouble:
             return ""
         head = f"{_how_many(self.errors, self.turns)} a format error"
@@ -99,8 +99,8 @@ class Replies:
             return f"{head} ({parts}); {_LOOK}"
         return f"{head}: {_ADVICE[cause](self)}"
 
-    def said_of_refusals(self) -> str:
-        """One line; "" where the environment does not refuse nearly every action."""
+    def describe_refusals(self) -> str:
+        """Return a line; "" unless the environment refuses nearly every action."""
         refused = self.refused.total()
         if self.actions < _ENOUGH_ACTIONS or refused < _NEARLY_ALL * self.actions:
             return ""
@@ -108,8 +108,8 @@ class Replies:
         head = f"the environment refused {refused} of {self.actions} actions, as received: {examples}"
         return f"{head}; {_LOOK}"
 
-    def said_of_tokens(self) -> str:
-        """One line; "" where the server left no token of its chat template in a reply."""
+    def describe_tokens(self) -> str:
+        """Return a line; "" unless the server left tokens of its chat template in replies."""
         if not self.tokens:
             return ""
         return (
@@ -117,8 +117,8 @@ class Replies:
             f"the chat template ({', '.join(self.tokens)}); check its chat template and stop tokens"
         )
 
-    def said_of_marks(self) -> str:
-        """One line; "" where no reply has an action in marks of unknown names."""
+    def describe_marks(self) -> str:
+        """Return a line; "" unless replies have an action in unknown marks."""
         if not self.marks:
             return ""
         marks = ", ".join(mark for mark, _ in self.marks.most_common(_EXAMPLES))
@@ -128,20 +128,25 @@ class Replies:
         )
 
     def warning(self) -> str:
-        """One line on all of it while a run goes on."""
-        form = self.said() if self.turns >= ENOUGH else ""
+        """Return one line about all troubles while a run goes on."""
+        form = self.describe_errors() if self.turns >= ENOUGH else ""
         return "; ".join(
-            filter(None, (form, self.said_of_refusals(), self.said_of_tokens(), self.said_of_marks()))
+            filter(None, (form, self.describe_refusals(), self.describe_tokens(), self.describe_marks()))
         )
 
     def troubles(self) -> dict[str, ReplyTrouble]:
-        """By the name of their key in the summary."""
+        """Return the troubles by their keys in the summary."""
         examples = dict(self.refused.most_common(_EXAMPLES))
         listed = {
-            "format_trouble": (self.turns, self.errors, dict(sorted(self.causes.items())), self.said()),
-            "refused_actions": (self.actions, self.refused.total(), examples, self.said_of_refusals()),
-            "template_tokens": (self.turns, self.tokens.total(), dict(self.tokens), self.said_of_tokens()),
-            "unknown_marks": (self.turns, self.marks.total(), dict(self.marks), self.said_of_marks()),
+            "format_trouble": (
+                self.turns,
+                self.errors,
+                dict(sorted(self.causes.items())),
+                self.describe_errors(),
+            ),
+            "refused_actions": (self.actions, self.refused.total(), examples, self.describe_refusals()),
+            "template_tokens": (self.turns, self.tokens.total(), dict(self.tokens), self.describe_tokens()),
+            "unknown_marks": (self.turns, self.marks.total(), dict(self.marks), self.describe_marks()),
         }
         return {
             name: ReplyTrouble(turns=turns, errors=errors, causes=causes, said=said)

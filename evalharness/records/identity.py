@@ -23,28 +23,28 @@ ANSWERED_BY = "answered_by"
 SOURCE = (ANSWERED_BY, "system_fingerprint", "weight_version")
 """Keys of what a start knows of an endpoint: what its first reply says of the model and the server that made it."""
 _LONGEST = 300
-"""Characters of a value that a message repeats: a manifest can hold anything."""
+"""Characters of a value that a message repeats: a manifest may hold anything."""
 
 
 def digest(identity: Mapping[str, Any]) -> str:
-    """SHA-256 of the whole identity, as it is written: without secrets."""
+    """Return the SHA-256 of the whole identity as it is written: without secrets."""
     return hashlib.sha256(json.dumps(redact_data(identity), sort_keys=True).encode()).hexdigest()
 
 
 def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Why a run of identity `earlier` cannot go on as `now`, a readable line each; none where it can."""
+    """Return why a run of identity `earlier` cannot continue as `now`, one line per reason; empty if it can."""
     now = redact_data(now)
     before, now = _with_more_samples(earlier, now), with_words_of(earlier, now)
     options = differences(_as_options(before), _as_options(now))
-    # Other tasks follow from other options.
+    # Other options select other tasks.
     left_out = {"config", "tasks_sha256"} if options else {"config"}
     old, new = ({key: value for key, value in one.items() if key not in left_out} for one in (before, now))
     return options + differences(old, new)
 
 
 def telling(source: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a reply's source has to stay the same. Hosted services change their `system_fingerprint` at will; vLLM's
-    is a hash of the server's configuration."""
+    """Return the parts of a reply's source that must stay the same. Hosted services change their `system_fingerprint`
+    at any time; vLLM's is a hash of the server's configuration."""
     return {
         key: source[key]
         for key in SOURCE
@@ -53,7 +53,7 @@ def telling(source: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def other_answerers(starts: Sequence[Any]) -> list[str]:
-    """Where the last start's first replies say another source than an earlier start's, a readable line each."""
+    """Return a readable line for each difference between the sources of the last start and of an earlier one."""
 
     def named(start: Any) -> dict[tuple[str, str], Any]:
         facts = start.items() if isinstance(start, Mapping) else ()
@@ -78,29 +78,29 @@ def _as_options(identity: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _NAMED = {"sample": "draw"}
-"""Options that a manifest has by another name."""
+"""Options that have another name in a manifest."""
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Readable lines for every key at which two nested mappings differ."""
+    """Return a readable line for every key with different values in two nested mappings."""
     lines = []
     for key in sorted(old.keys() | new.keys()):
         before, after = old.get(key), new.get(key)
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             lines += differences(before, after, f"{prefix}{key}.")
         elif before != after:
-            lines.append(f"{prefix}{key}: {_shown(before)} there, {_shown(after)} now")
+            lines.append(f"{prefix}{key}: {_clip_value(before)} there, {_clip_value(after)} now")
     return lines
 
 
-def _shown(value: Any) -> str:
+def _clip_value(value: Any) -> str:
     text = json.dumps(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def with_words_of(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`now` with only those words of the agent's command that named something at the first start: another word may name
-    what the program has written since."""
+    """Return `now` with only those words of the agent's command that named something at the first start: another word
+    may name a file that the program has written since."""
     before, after = (identity.get("config", {}).get("agent") for identity in (earlier, now))
     if not (isinstance(before, Mapping) and isinstance(after, Mapping)):
         return now
@@ -114,8 +114,8 @@ def with_words_of(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping
 
 
 def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`earlier` with as many samples as `now`, if that is more: attempts that are there stay as good as they were, so
-    a run of 4 samples goes on to 10."""
+    """Return `earlier` with the number of samples of `now` if that is larger: existing attempts stay valid, so a run
+    of 4 samples continues to 10."""
     before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
     if not before < wanted:
         return earlier

@@ -1,7 +1,7 @@
-"""JSON lines that only grow: one writer appends whole lines, and a line that a kill has torn counts as never written.
+"""JSON lines that only grow: one writer appends whole lines, and a line torn by a kill counts as never written.
 
-A last line without its end that is no record is torn: readers skip it, and a writer that continues cuts it off. Any
-other line that is no record is damage, not an interruption: it is named.
+A last line without newline that is no record is torn: readers skip it, and a continuing writer cuts it off. Any other
+invalid line is damage and is reported.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 class StoreError(InfrastructureError):
-    """A folder of records cannot be written. Nothing more can be kept, so the work stops."""
+    """A folder of records cannot be written. Nothing more can be stored, so the work stops."""
 
 
 def located_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterator[tuple[int, int, T]]:
-    """(number from 1, offset, what `read` makes of it) of every whole line; none where there is no such file.
+    """Yield (number from 1, offset, result of `read`) for every whole line; nothing if the file does not exist.
 
-    Raises UserError where the file cannot be read, and where `read` raises ValueError, KeyError or TypeError for a
-    line that is not torn. `again` tells the person what happens to what that line held: `the episode is played anew`.
+    Raises UserError if the file cannot be read, and if `read` raises ValueError, KeyError or TypeError for a line that
+    is not torn. `again` tells the user what happens to that line's content: `the episode is played anew`.
     """
     offset = 0
     try:
@@ -53,21 +53,22 @@ def located_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterato
 
 
 def read_lines(path: Path, again: str, read: Callable[[bytes], T]) -> Iterator[T]:
-    """What `read` makes of every whole line, as `located_lines`."""
+    """Yield the result of `read` for every whole line, as `located_lines`."""
     return (value for _, _, value in located_lines(path, again, read))
 
 
 class LineFile:
-    """The one writer of such a file."""
+    """The only writer of such a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: IO[bytes] | None = None
 
     def drop_torn_line(self) -> None:
-        """Cut off a last line that was never finished. A whole one that lacks only its newline is kept.
+        """Cut off an unfinished last line. A complete one without newline is kept.
 
-        Raises UserError where the file cannot be read."""
+        Raises UserError if the file cannot be read.
+        """
         try:
             data = read_bytes(self.path)
         except FileNotFoundError:
@@ -90,9 +91,9 @@ class LineFile:
             os.fsync(file.fileno())
 
     def append(self, value: Mapping[str, Any]) -> None:
-        """Write one line so that it survives whatever comes after. A failed write leaves no half line behind.
+        """Write one line durably. A failed write leaves no partial line.
 
-        Raises StoreError when the disk refuses, and when the file in the folder is no longer the one that is open.
+        Raises StoreError if the disk refuses, or if the file in the folder is no longer the open one.
         """
         line = redact(json.dumps(value, ensure_ascii=True, separators=(",", ":"))).encode() + b"\n"
         size: int | None = None
@@ -118,7 +119,7 @@ class LineFile:
             raise StoreError(f"cannot write {self.path}: {error.strerror}; {before}") from error
 
     def _require_in_place(self, descriptor: int) -> None:
-        """An editor or a sync tool replaces a file: what is written to the open one then is in no folder."""
+        """Check that nobody replaced the file: an editor or a sync tool may, and the open file is then in no folder."""
         there = self.path.stat() if self.path.exists() else None
         if there is None or not os.path.samestat(os.fstat(descriptor), there):
             raise StoreError(

@@ -1,4 +1,4 @@
-"""What a run was made of: enough to say later whether two runs may be compared."""
+"""The description of a run, sufficient to decide later whether two runs may be compared."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalharness.records.stored import SCHEMA
 from evalharness.suites.draws import draw_facts, expected_tasks
 
 _PACKAGES = ("aiohttp", "gymnasium", "numpy")
-"""Distributions that every run depends on; each environment names more (`EnvSpec.packages`)."""
+"""Distributions that every run depends on; environments add theirs (`EnvSpec.packages`)."""
 
 
 def _package_version(name: str) -> str | None:
@@ -33,7 +33,7 @@ def _package_version(name: str) -> str | None:
 
 
 def git_revision() -> str | None:
-    """The harness's own revision, with `+changes` when its tree is not clean; None outside a checkout."""
+    """Return the harness's revision, with `+changes` if its tree is not clean; None outside a checkout."""
     root = checkout()
     if not (root / ".git").exists():
         return None
@@ -56,7 +56,7 @@ def make_identity(
     prompts: Mapping[str, str],
     model: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """What must be equal for a run to be continued. `options`: as of `RunConfig.identity`; the others by family."""
+    """Return what must be equal for a run to continue. `options`: as of `RunConfig.identity`; the others by family."""
     fewer_turns = {f: turn_limits[f] for f in tasks if turn_limits[f] != options["max_turns"]}
     return {
         "config": dict(options),
@@ -68,7 +68,7 @@ def make_identity(
 
 
 def by_family(tasks: Sequence[Task]) -> dict[str, list[Task]]:
-    """Family -> its tasks, in their order."""
+    """Map each family to its tasks, in order."""
     families: dict[str, list[Task]] = {}
     for task in tasks:
         families.setdefault(task.family, []).append(task)
@@ -84,9 +84,10 @@ def make_manifest(
     data: Path | None = None,
     subset: Mapping[str, int] | None = None,
 ) -> Manifest:
-    """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was.
+    """Make a run's manifest. `identity` must be equal for a run to continue; `sessions` describes each start.
 
-    `prompts`: family -> SHA-256 of the file; `model`: as in `models.opened.Prepared.identity`."""
+    `prompts`: family -> SHA-256 of the file; `model`: as in `models.opened.Prepared.identity`.
+    """
     families = by_family(tasks)
     limits = {family: config.agent.turn_limit(specs[family]) for family in families}
     identity = make_identity(config.identity(), families, limits, prompts, model)
@@ -146,8 +147,8 @@ def make_manifest(
 
 
 def _of_some_families(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | None) -> dict[str, Any]:
-    """What few families have: names of their own for scores, drawn tasks, facts about the data behind their tasks."""
-    found: dict[str, dict[str, Any]] = {
+    """Return the keys that few families have: own names for scores, drawn tasks, facts about the tasks' data."""
+    by_key: dict[str, dict[str, Any]] = {
         "scores": {
             f: asdict(spec.own.scores) for f, spec in specs.items() if spec.own.scores != ScoreNames()
         },
@@ -160,4 +161,4 @@ def _of_some_families(config: RunConfig, specs: Mapping[str, EnvSpec], data: Pat
             if spec.own.provenance is not None
         },
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in by_key.items() if value}

@@ -98,14 +98,14 @@ class RunOptions(Stored):
 
     @property
     def chosen_agent(self) -> ChosenAgent | None:
-        """None where the very agent of the run is not here: its messages cannot be made again then."""
+        """Return the run's agent; None if exactly this agent is not installed, so its messages cannot be rebuilt."""
         if self.agent is None:
             return agent_named(self.agent_name)
         return agent_recorded(self.agent.name, self.agent.version, self.agent.options, self.agent.code_sha256)
 
     @property
     def protocol_said(self) -> str | None:
-        """Name, whose words, and what the user said otherwise, as tables say it; None for the harness's own."""
+        """Return name, wording and the user's changes for tables; None for the harness's own protocol."""
         if (protocol := self.protocol) is None:
             return None
         whole = self.to_json()
@@ -120,12 +120,12 @@ class RunOptions(Stored):
 
     @property
     def played_as(self) -> str:
-        """What tables call it beside other runs: the protocol, else the agent."""
+        """Return the name in tables with other runs: the protocol, else the agent."""
         return self.agent_said if (said := self.protocol_said) is None else f"protocol {said}"
 
     @property
     def agent_said(self) -> str:
-        """Name and options, as tables say it."""
+        """Return name and options for tables."""
         options = self.agent.options if self.agent is not None else {}
         said = ", ".join(f"{name}={value}" for name, value in options.items())
         return f"{self.agent_name} ({said})" if said else self.agent_name
@@ -202,7 +202,7 @@ class Start(Stored):
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """How servers were asked."""
+        """Return how servers were asked."""
         return (self.policy and self.policy.requests) or []
 
 
@@ -279,34 +279,34 @@ class Manifest(Stored):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option by its name, for whoever lists or compares all of them."""
+        """Return every option by name, to list or compare all of them."""
         return self.config.to_json()
 
     @property
     def suite_name(self) -> str:
-        """`agentboard`, `open`, or `open, seed 3`."""
+        """Return `agentboard`, `open`, or `open, seed 3`."""
         return self.suite + (f", seed {self.config.suite_seed}" if self.config.suite_seed else "")
 
     @property
     def turn_limits(self) -> dict[str, int]:
-        """Family -> turns of its episodes at most, of every family that the run plays."""
+        """Return the turn limit of every family that the run plays."""
         return {
             family: self.identity.turn_limits.get(family, self.config.max_turns) for family in self.counts
         }
 
     @property
     def user_labels(self) -> dict[str, str]:
-        """What the user noted (`--label`); of a key that was given twice the later."""
+        """Return the user's labels (`--label`); for a repeated key the last one."""
         return {key: value for start in self.sessions for key, value in (start.label or {}).items()}
 
     @property
     def tells_stop(self) -> bool:
-        """Whether every server said which stop sequence had ended a reply. Runs that noted nothing count as yes: a
-        script needs no stop sequence."""
+        """Return whether every server reported which stop sequence had ended a reply. Runs without this record count
+        as yes: a script needs no stop sequence."""
         return all(way.get("tells_stop", True) for start in self.sessions for way in start.requests)
 
-    def opened(self, facts: Mapping[str, Any]) -> Manifest:
-        """With what is known of the last start's model, now that it answers."""
+    def with_model_facts(self, facts: Mapping[str, Any]) -> Manifest:
+        """Add the facts about the last start's model, which are known once it answers."""
         *earlier, last = self.sessions
         last = last.model_copy(update={"policy": Policy.of(dict(facts))})
         return self.model_copy(update={"sessions": [*earlier, last]})

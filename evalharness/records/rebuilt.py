@@ -1,4 +1,4 @@
-"""A recorded episode as its agent saw it: every request made again from the record, every reply read again. Pure."""
+"""Rebuild a recorded episode from its agent's view: every request is made and every reply read again. Pure."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from evalharness.records.episode import Episode, FurtherCall, Turn
 class RebuiltTurn:
     turn: Turn
     requests: tuple[Request, ...]
-    """Of the turn's calls, the one for the action last."""
+    """The turn's requests; the one for the action is last."""
     sent: tuple[str, ...]
-    """Hash of each request's messages, as `Turn.sent` and `FurtherCall.sent` have it."""
+    """Hash of each request's messages, as in `Turn.sent` and `FurtherCall.sent`."""
     parsed: ParsedReply
     correction: str
-    """The observation, where the reply has no action; else empty."""
+    """The observation if the reply has no action; else empty."""
     said: ModelReply
 
     @property
     def sent_otherwise(self) -> bool:
-        """Other messages were sent for it than the agent makes; a record without hashes says nothing."""
+        """Return whether other messages were sent than the agent makes; false for a record without hashes."""
         recorded = [*(call.sent for call in self.turn.further), self.turn.sent]
         return any(known not in (None, sent) for known, sent in zip(recorded, self.sent, strict=True))
 
 
 class NotRebuiltError(ValueError):
-    """The agent makes of the record another course of events than the recorded one."""
+    """The agent does not reproduce the recorded course of events."""
 
 
 def episode_start(
@@ -54,9 +54,10 @@ def episode_start(
 def rebuild(
     agent: Agent, start: EpisodeStart, episode: Episode, *, compare: bool = False
 ) -> Iterator[RebuiltTurn]:
-    """The episode's turns. `compare`: the calls of a turn that was never finished must be as recorded, too.
+    """Yield the episode's turns. `compare`: the calls of an unfinished turn must also be as recorded.
 
-    Raises NotRebuiltError, and AgentFaultError of an agent that fails."""
+    Raises NotRebuiltError, and AgentFaultError if the agent fails.
+    """
     guarded = Guarded(agent)
     guarded.start(start)
     yield from _turns(guarded, episode)
@@ -64,14 +65,14 @@ def rebuild(
 
 
 def _go_through(guarded: Guarded, episode: Episode, calls: Sequence[FurtherCall], compare: bool) -> None:
-    """The calls of a turn that the full context left without an action."""
+    """Replay the calls of a turn that the full context left without an action."""
     for position, call in enumerate(calls):
         _request(guarded, episode, len(episode.turns) + 1, position)
         if compare and call.sent not in (None, guarded.sent):
             raise NotRebuiltError(f"the messages of call {position + 1} after the last turn are others")
         if guarded.read(said_of(call)) is not None:
             raise NotRebuiltError(f"call {position + 1} after the last turn is read as an action")
-    if _dropped(episode, len(episode.turns) + 1, len(calls)):  # before a request that did not fit even so
+    if _count_dropped(episode, len(episode.turns) + 1, len(calls)):  # before a request that still did not fit
         _request(guarded, episode, len(episode.turns) + 1, len(calls))
 
 
@@ -94,20 +95,20 @@ def _turns(guarded: Guarded, episode: Episode) -> Iterator[RebuiltTurn]:
 
 
 def _request(guarded: Guarded, episode: Episode, turn: int, call: int) -> Request:
-    """Shortened as far as the record says."""
+    """Make the request after as many shortenings as recorded."""
     request = guarded.request()
-    if dropped := _dropped(episode, turn, call):
+    if dropped := _count_dropped(episode, turn, call):
         _shorten(guarded, dropped)
         request = guarded.request()
     return request
 
 
-def _dropped(episode: Episode, turn: int, call: int) -> int:
+def _count_dropped(episode: Episode, turn: int, call: int) -> int:
     return sum(trim.dropped for trim in episode.trims if (trim.turn, trim.call) == (turn, call))
 
 
 def _shorten(guarded: Guarded, dropped: int) -> None:
-    """As often as the loop did: a record sums what went before one request."""
+    """Shorten as often as the loop did: a record only has the sum before each request."""
     gone = 0
     while gone < dropped:
         try:
@@ -119,7 +120,7 @@ def _shorten(guarded: Guarded, dropped: int) -> None:
 
 
 def said_of(call: Turn | FurtherCall) -> ModelReply:
-    """A recorded reply as the agent was given it."""
+    """Return a recorded reply as the agent was given it."""
     reasoning = call.reasoning
     if (block := reasoning_in(call.reply)) and reasoning.endswith(block):
         reasoning = reasoning.removesuffix(block).strip()

@@ -1,4 +1,4 @@
-"""`config.yaml` of a run folder: every option as it was resolved, for `--config RUN/config.yaml`."""
+"""`config.yaml` of a run folder: every resolved option, for `--config RUN/config.yaml`."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _JSON = ("chat_template_kwargs", "extra_body")
 
 
 def resolved(options: Mapping[str, Any], policy: PolicyConfig) -> str:
-    """As YAML. Without the run's folder, which `-o` names, without headers, which hold keys, and without what is not
-    set."""
+    """Return the options as YAML, without the run's folder (given by `-o`), headers (they hold keys), and unset
+    options."""
     data = dict(options)
     del data["output"], data["more_endpoints"], data["header"]
     if policy.more_endpoints:
         data["model"] = list(policy.endpoints)
-    if policy.sampling == "model":  # what is not said is the model's to say
+    if policy.sampling == "model":  # the model decides unset options
         data = {
             key: value for key, value in data.items() if key not in SAMPLING or key in policy.model_fields_set
         }
     for name in _JSON:
         data[name] = json.loads(data[name] or "{}")
     data["tasks"] = data["tasks"].split(",")
-    if data["protocol"]:  # else it would say which agent plays
+    if data["protocol"]:  # otherwise the protocol decides which agent plays
         data["agent"] = data["agent"] or data["action_interface"]
     kept = {key: escape_variables(value) for key, value in data.items() if not _is_unset(key, value)}
     return _HEAD + yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=100)

@@ -40,8 +40,8 @@ from evalharness.records.manifest import Manifest
 from evalharness.records.stored import Count, Stored, refuse_later
 
 EpisodeKey = tuple[str, int]
-"""(task id, sample): what tells two episodes of one run apart. All else that identifies an episode, such as the
-model, the prompt, the sampling and the perturbation, is the run's and stands in its manifest."""
+"""(task id, sample): identifies an episode within a run. Everything else, such as the model, the prompt, the sampling
+and the perturbation, belongs to the run and is in its manifest."""
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -65,14 +65,14 @@ def _read_failure(line: bytes) -> dict[str, Any]:
 
 
 def read_failures(folder: Path) -> Iterator[dict[str, Any]]:
-    """Every failed try of a run, as `read_lines`."""
+    """Yield every failed try of a run, as `read_lines`."""
     return read_lines(folder / ERRORS, "failed episodes are tried again", _read_failure)
 
 
 def located_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
-    """(offset of its line, episode) for every finished episode of a run folder, in the order they finished.
+    """Yield (offset of its line, episode) for every finished episode of a run folder, in the order of finishing.
 
-    As `located_lines`; but an episode that is there twice counts once, by its first line, and a DamageWarning says so.
+    As `located_lines`; but a repeated episode counts once, by its first line, and a DamageWarning reports it.
     """
     path = folder / EPISODES
     first: dict[EpisodeKey, int] = {}
@@ -94,13 +94,13 @@ def located_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
 
 
 def read_episodes(folder: Path) -> Iterator[Episode]:
-    """The finished episodes of a run folder in the order they finished, each once (`located_episodes`)."""
+    """Yield the finished episodes of a run folder in the order of finishing, each once (`located_episodes`)."""
     for _, episode in located_episodes(folder):
         yield episode
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Raises UserError when `folder` holds no run, or a manifest that is damaged."""
+    """Raises UserError if `folder` holds no run, or a damaged manifest."""
     path = folder / MANIFEST
     try:
         stored = read_object(read_bytes(path))
@@ -127,13 +127,13 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 _LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|episodes\.jsonl")
-"""What a run that was killed before its manifest was written can have left in its folder."""
+"""Files that a run killed before writing its manifest can have left in its folder."""
 
 
 def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) -> None:
-    """Raises UserError where `folder` is neither new, nor empty, nor one of ours, which has the file `mark` in it.
+    """Raises UserError unless `folder` is new, empty, or ours, with the file `mark` in it.
 
-    `expected`: names that may be there beside what a killed run leaves behind.
+    `expected`: names that may exist besides what a killed run leaves.
     """
     try:
         if not folder.exists() or (folder / mark).exists():
@@ -156,7 +156,7 @@ def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) 
 
 
 def require_no_links(folder: Path) -> None:
-    """Raises UserError if a link is in a folder that is written to: whoever made the folder would choose where."""
+    """Raises UserError if a folder for writing contains a link: its author would choose where we write."""
     links: list[Path] = []
     with contextlib.suppress(OSError):  # which `require_own_folder` reports
         links = sorted(entry for entry in folder.iterdir() if entry.is_symlink())
@@ -169,8 +169,8 @@ def require_no_links(folder: Path) -> None:
 
 @contextlib.contextmanager
 def held_folder(folder: Path, mark: str) -> Iterator[None]:
-    """Hold the folder's lock. The folder is made where it is not there, and removed where it never got its file `mark`:
-    what was refused before it began leaves nothing behind. Raises UserError."""
+    """Hold the folder's lock. The folder is made if missing, and removed if it never got its file `mark`: a refused
+    run leaves nothing behind. Raises UserError."""
     created = [path for path in (folder, *folder.parents) if not path.exists()]
     other = f"another evalharness is writing to {folder}; wait for it, or choose another folder with -o DIR"
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
@@ -190,12 +190,12 @@ _JOIN = "; more tasks join it where --tasks names its own, too"
 
 
 class RecordFolder:
-    """The one writer of a folder of JSON lines that can be continued. Use as a context manager: it holds the
-    folder's lock. `RunStore` keeps episodes in one; what else is made call by call keeps its own records in another.
+    """The only writer of a folder of JSON lines that can be continued. A context manager: it holds the folder's lock.
+    `RunStore` stores episodes in one; other work that proceeds call by call stores its records in another.
     """
 
     lines: tuple[str, ...] = ()
-    """The files of JSON lines that are appended to; the first is what the folder is about."""
+    """The files of JSON lines; the first is the main one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -214,10 +214,10 @@ class RecordFolder:
         self._held.close()
 
     def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
-        """Load what an earlier start finished. Writes nothing but the cut of a torn line. `smaller`: the identity of
-        a run over fewer of the same tasks, which may go on as this one.
+        """Load what an earlier start finished. Only cuts off a torn line. `smaller`: the identity of a run over fewer
+        of the same tasks, which may continue as this one.
 
-        Raises UserError, with the differences, when the folder holds a run of another configuration.
+        Raises UserError with the differences if the folder holds a run of another configuration.
         """
         if not (self.folder / MANIFEST).exists():
             if (self.folder / self.lines[0]).exists():
@@ -238,17 +238,17 @@ class RecordFolder:
                 + " to continue that run"
                 + _JOIN * any(line.startswith("--tasks") for line in changed)
             )
-        for path in self.folder.glob(".*.tmp"):  # a start that was killed was writing these
+        for path in self.folder.glob(".*.tmp"):  # a killed start was writing these
             path.unlink()
         for file in self._files.values():
             file.drop_torn_line()
         self.load()
 
     def load(self) -> None:
-        """Read what the folder holds, once it is known to be ours to continue."""
+        """Read the folder's content, once it is known that we may continue it."""
 
     def manifest(self) -> dict[str, Any]:
-        """Of an earlier start. Raises UserError when it is damaged."""
+        """Return the manifest of an earlier start. Raises UserError if it is damaged."""
         path = self.folder / MANIFEST
         try:
             manifest = read_json(path)
@@ -264,11 +264,11 @@ class RecordFolder:
         return dict(manifest)
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest; when the run is continued, add this start to it (and the samples that joined)."""
+        """Write the manifest; for a continued run, add this start to it (and additional samples)."""
         path = self.folder / MANIFEST
         if path.exists():
             earlier = self.manifest()
-            # A run that goes on over more of its tasks has others to count and to describe.
+            # A run that continues with more tasks has other counts and descriptions.
             described = {key: manifest[key] for key in _OF_TASKS if key in manifest}
             manifest = {
                 **earlier,
@@ -280,7 +280,7 @@ class RecordFolder:
         self.write(manifest)
 
     def write(self, manifest: Mapping[str, Any]) -> None:
-        """Raises UserError where another model answers the last start than those before."""
+        """Raises UserError if another model answers the last start than those before."""
         if changed := other_answerers(manifest["sessions"]):
             raise UserError(
                 f"the replies now name another model than those in {self.folder}:\n  "
@@ -290,7 +290,7 @@ class RecordFolder:
         write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
 
     def notice(self, text: str) -> None:
-        """Keep with the last start what its scores have to be read with."""
+        """Store a caveat about the scores with the last start."""
         manifest = self.manifest()
         last = manifest["sessions"][-1]
         last["noticed"] = [*last.get("noticed", []), text]
@@ -303,7 +303,7 @@ class RecordFolder:
     def append_failure(
         self, about: Mapping[str, Any], attempt: int, error: InfrastructureError, final: bool
     ) -> None:
-        """Record one failed try of what `about` names; `final` when it was given up."""
+        """Record one failed try; `about` names its subject; `final` if it was given up."""
         self.append_line(
             ERRORS,
             {
@@ -323,7 +323,7 @@ _OF_TASKS = ("counts", "expected", "titles", "labels", "scores", "draw", "proven
 
 
 class RunStore(RecordFolder):
-    """The one writer of a run folder."""
+    """The only writer of a run folder."""
 
     lines = (EPISODES, ERRORS)
 
@@ -338,7 +338,7 @@ class RunStore(RecordFolder):
         self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
 
     def note_labels(self, labels: Mapping[str, str]) -> None:
-        """Those of a command that starts nothing, since nothing is left to play: the last start has them then."""
+        """Store the labels of a command that starts nothing because nothing is left to play, with the last start."""
         manifest = read_manifest(self.folder)
         if labels.items() <= manifest.user_labels.items():
             return
@@ -348,7 +348,7 @@ class RunStore(RecordFolder):
         write_atomically(self.folder / MANIFEST, json.dumps(labelled.to_json(), indent=2) + "\n")
 
     def append(self, episode: Episode) -> None:
-        """Raises StoreError when the disk refuses."""
+        """Raises StoreError if the disk refuses."""
         key = (episode.task_id, episode.sample)
         if key in self.done:
             raise ValueError(f"episode {key} is already stored")

@@ -1,5 +1,5 @@
-"""What a JSON file of a run folder holds, as a frozen model. A file is text from outside: what an editor, a sync tool
-or a disk has damaged becomes a model of the right shape here, or a ValueError that says in one line where it is wrong.
+"""A run folder's JSON file as a frozen model. Files may be damaged by an editor, a sync tool or a disk: the content
+becomes a valid model here, or a ValueError that names the place of the error in one line.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Stored(BaseModel):
         except ValidationError as error:
             raise ValueError(why(error)) from None
 
-    def given(self) -> dict[str, Any]:
-        """The fields that were given, unknown keys included; what they hold stays a model."""
+    def given_fields(self) -> dict[str, Any]:
+        """Return the fields that were given, including unknown keys; nested models stay models."""
         return {
             name: value
             for name, value in self
@@ -60,7 +60,7 @@ class Stored(BaseModel):
 
 
 def refuse_later(path: Path, manifest: object) -> None:
-    """Raises UserError where a later version has written `manifest` in a format that this one does not know."""
+    """Raises UserError if a later version wrote `manifest` in a format that this one does not know."""
     schema = manifest.get("schema", SCHEMA) if isinstance(manifest, Mapping) else SCHEMA
     if isinstance(schema, int) and schema > SCHEMA:
         raise UserError(
@@ -73,7 +73,7 @@ _LONGEST_NAME = 80
 
 
 def why(error: ValidationError) -> str:
-    """The first of what is wrong, `identity.config.samples: input should be a valid integer`."""
+    """Return the first error, `identity.config.samples: input should be a valid integer`."""
     first = error.errors(include_url=False, include_input=False)[0]
     names = (str(part) if str(part).isprintable() else ascii(part) for part in first["loc"])
     key = ".".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in names)

@@ -410,10 +410,10 @@ class Timing(Stored):
     stopped: str | None = None
     """Why the run ended before every episode was tried."""
 
-    def ended(self, prices: Prices | None, stopped: str | None) -> Timing:
-        """With the prices that were given this time, and why it ended early this time."""
+    def with_end(self, prices: Prices | None, stopped: str | None) -> Timing:
+        """Add this start's prices, and the reason why it ended early."""
         now = {"prices": prices, "stopped": stopped}
-        kept = {name: value for name, value in self.given().items() if name != "stopped"}
+        kept = {name: value for name, value in self.given_fields().items() if name != "stopped"}
         return Timing(**kept | {name: value for name, value in now.items() if value is not None})
 
 
@@ -438,11 +438,11 @@ class Summary(Timing, RunScores):
 
     @property
     def is_complete(self) -> bool:
-        """Every selected episode was played."""
+        """Return whether every selected episode was played."""
         return all(row.episodes == row.episodes_selected for row in self.families.values())
 
     @property
     def agent_always_exits(self) -> bool:
-        """In every episode the process of `--agent-command` ended before the episode did."""
+        """Return whether the process of `--agent-command` ended before the episode in every episode."""
         exited = self.outside.stopped.get("exited", 0) if self.outside else 0
         return 0 < exited == sum(row.episodes for row in self.families.values())

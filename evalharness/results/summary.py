@@ -94,7 +94,7 @@ class Summing:
         self._replies = Replies(config.max_tokens or 0, config.agent_name)
 
     def add(self, episode: Episode) -> None:
-        self.scores.append(EpisodeScore.of(self._replies.seen(episode)))
+        self.scores.append(EpisodeScore.of(self._replies.count_episode(episode)))
         if episode.outside is not None:
             self._outside.append(episode.outside)
 
@@ -197,7 +197,7 @@ def summary_of(
         ),
         **{key: value for key, value in some.items() if value},
         **drawn,
-        **timing.given(),
+        **timing.given_fields(),
     )
 
 
@@ -242,7 +242,7 @@ def _family_row(
     found: dict[str, Any] = {"n": 0, "episodes": 0}
     if scores:
         score = family_score(scores)
-        found = score.given()
+        found = score.given_fields()
         if family in manifest.scores:
             found["mean_turns"] = fmean(s.turns for s in scores)
         reference = family_range([(s.task_id, s.task_hash) for s in scores], ranges, found, limit)

@@ -1,1 +1,1 @@
-"""Where playing meets results: evaluation, studies, the dry run, the live view, the list of runs."""
+"""Playing and results together: evaluation, studies, the dry run, the live view, the list of runs."""

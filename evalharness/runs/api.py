@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder. What it reads it keeps; load it again to see what a running evaluation has added since."""
+    """A run folder. Values are cached; load the run again to see the progress of a running evaluation."""
 
     folder: Path
 
     def __repr__(self) -> str:
-        """One line: what was run, and how far; or that it is not to be read, but no error of its own."""
+        """Return one line: the run and its progress, or that it cannot be read (without an error)."""
         try:
-            return self._said()
+            return self._summarise()
         except UserError as error:
             return f"<Run {str(self.folder)!r}, not readable: {error}>"
 
-    def _said(self) -> str:
+    def _summarise(self) -> str:
         families = self.summary.families.values()
         played = sum(entry.episodes for entry in families)
         of = sum(entry.episodes_selected for entry in families)
@@ -55,7 +55,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What the run is: configuration, model identity, content hashes, versions."""
+        """Return the run's description: configuration, model identity, content hashes, versions."""
         return read_manifest(self.folder)
 
     @cached_property
@@ -65,20 +65,20 @@ class Run:
 
     @cached_property
     def episodes(self) -> pd.DataFrame:
-        """A row an episode, sorted by family, task and sample."""
+        """Return one row per episode, sorted by family, task and sample."""
         from evalharness.results.tables import data_frames
 
         return data_frames(self.folder)[0]
 
     @cached_property
     def turns(self) -> pd.DataFrame:
-        """A row a turn, sorted by family, task, sample and turn."""
+        """Return one row per turn, sorted by family, task, sample and turn."""
         from evalharness.results.tables import data_frames
 
         return data_frames(self.folder)[1]
 
     def episode(self, task_id: str, sample: int = 0) -> Episode:
-        """One whole episode. Raises KeyError when it is not (yet) played."""
+        """Return one whole episode. Raises KeyError if it is not (yet) played."""
         from evalharness.results.tables import sorted_episodes
 
         for episode in sorted_episodes(self.folder):
@@ -95,7 +95,7 @@ AnyRun = Run | str | Path
 
 
 def load_run(folder: str | Path) -> Run:
-    """Raises `UserError` when `folder` holds no run."""
+    """Raises `UserError` if `folder` holds no run."""
     run = Run(Path(folder))
     _ = run.manifest
     return run
@@ -105,7 +105,7 @@ def _scores(run: AnyRun) -> ScoredRun:
     return run.scores if isinstance(run, Run) else load_scored_run(Path(run))
 
 
-def _joined(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
+def _merge_runs(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
     if isinstance(runs, Run | str | Path):
         return _scores(runs)
     return join_runs([_scores(run) for run in runs])
@@ -114,8 +114,9 @@ def _joined(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
 def run(model: str, *, data: str | Path | None = None, show_progress: bool = False, **options: Any) -> Run:
     """Evaluate `model`, or continue: the options are those of `evalharness run`, `max_turns` for `--max-turns`.
 
-    Returns when every episode is played. Raises `UserError` for what the caller can fix, and `InfrastructureError`
-    when a server, simulator or disk left episodes unplayed (what was finished is kept; the same call continues).
+    Returns when every episode is played. Raises `UserError` for errors that the caller can fix, and
+    `InfrastructureError` if a server, simulator or disk left episodes unplayed (finished episodes are kept; the same
+    call continues).
     """
     from evalharness.runs.live import watch
 
@@ -132,11 +133,12 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
 
 
 def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun]) -> Comparison:
-    """`run` against `baseline`, paired by task, as `evalharness compare`; lists are repeats or
-    trainings, runs that differ in their seed alone.
+    """Compare `run` with `baseline`, paired by task, as `evalharness compare`; lists are repeats or trainings, runs
+    that differ only in their seed.
 
-    Raises `UserError` where that means nothing (other suites, turn limits, labels)."""
-    return compare_runs([_joined(baseline), _joined(run)])[0]
+    Raises `UserError` if the runs are not comparable (other suites, turn limits, labels).
+    """
+    return compare_runs([_merge_runs(baseline), _merge_runs(run)])[0]
 
 
 def leaderboard(
@@ -147,10 +149,10 @@ def leaderboard(
     held_in: Sequence[str] = (),
     table: str | None = None,
 ) -> Leaderboard:
-    """`runs` among the published rows, or alone. `held_in`: families that their models were trained on. `table`: the
-    family whose own table is meant, not the main one.
+    """Rank `runs` among the published rows, or alone. `held_in`: families that their models were trained on. `table`:
+    a family whose own table replaces the main one.
 
-    Raises `UserError` where they do not belong in one table.
+    Raises `UserError` if the runs do not belong in one table.
     """
     from evalharness.envs import specs
 

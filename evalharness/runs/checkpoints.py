@@ -1,4 +1,4 @@
-"""The checkpoints that a training run has written, as the runs of one study."""
+"""The checkpoints of a training run, as the runs of one study."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Checkpoint:
 @dataclass(frozen=True)
 class Found:
     checkpoints: tuple[Checkpoint, ...]
-    """Whole ones, by number."""
+    """Complete ones, by number."""
     incomplete: Mapping[str, str]
-    """Name -> what is missing: still being written, or broken."""
+    """Name -> what is missing: the checkpoint is still being written, or broken."""
 
 
 def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = False) -> Found:
-    """`checkpoint-N`, `step_N`, `epoch_N` in `folder`; `only`: those whose names match this pattern.
+    """Find `checkpoint-N`, `step_N`, `epoch_N` in `folder`; `only`: a pattern for their names.
 
-    Raises UserError where there is none, unless there may be `none_yet`, or where two could be meant by one number.
+    Raises UserError if there is none, unless `none_yet` allows that, or if two checkpoints have one number.
     """
     with system_errors(f"{folder}", "; give the folder that holds the checkpoints"):
         names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
@@ -72,7 +72,7 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
 
 
 def axis_and_number(name: str) -> tuple[str, int]:
-    """(axis, number) of a checkpoint's name: `checkpoint-500` is step 500."""
+    """Return (axis, number) of a checkpoint's name: `checkpoint-500` is step 500."""
     match = _NAME.fullmatch(name)
     if match is None:
         raise UserError(f"{name!r} is no checkpoint-N, step_N or epoch_N")
@@ -87,8 +87,8 @@ def runs_of(
     merge: bool,
     select_seed: int | None,
 ) -> dict[str, RunConfig]:
-    """Name -> run. `config.policy.model` is the folder of the checkpoints; `base`: of adapters. Those of one
-    checkpoint follow each other, so that its weights are loaded once."""
+    """Map names to runs. `config.policy.model` is the folder of the checkpoints; `base`: the model of adapters. The
+    runs of one checkpoint follow each other, so its weights are loaded once."""
     runs = {}
     for checkpoint in checkpoints:
         own: dict[str, object] = {
@@ -100,16 +100,16 @@ def runs_of(
             own["lora_serve"] = not merge
             if base is not None:
                 own |= {"model": base, "lora": checkpoint.path}
-        run = config.changed(**own)
+        run = config.with_options(**own)
         runs[checkpoint.name] = run
         if select_seed is not None:
             chosen_on = {"suite": "open", "suite_seed": select_seed}
-            runs[checkpoint.name + SELECT] = run.changed(**chosen_on)
+            runs[checkpoint.name + SELECT] = run.with_options(**chosen_on)
     return runs
 
 
 def select_seed(text: str | None, reported: SelectionConfig) -> int | None:
-    """The seed in `open:SEED`. Raises UserError where that is the suite of the run itself."""
+    """Return the seed in `open:SEED`. Raises UserError if the run itself plays that suite."""
     if text is None:
         return None
     suite, _, seed = text.partition(":")
@@ -132,7 +132,7 @@ def wait_for_new(
     pause: Callable[[float], None] = time.sleep,
     clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """Until `look` finds a name that is not `known`; False when none has come for so long."""
+    """Wait until `look` returns a name that is not `known`; return False after `minutes` without one."""
     until = clock() + 60 * minutes
     while not look() - known:
         left = until - clock()

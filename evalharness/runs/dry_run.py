@@ -1,4 +1,4 @@
-"""`--dry-run`: what a run would play, start and write, as far as that is known before it; nothing is written."""
+"""`--dry-run`: what a run would play, start and write, as far as it can be known in advance; nothing is written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evalharness.suites.selection import tasks_at_hand
 
 _CHARACTERS_A_TOKEN = 4
 _GROWTH, _REPLY = 120.0, 60.0
-"""Tokens that a turn adds to the conversation, and those of its reply."""
+"""Tokens that a turn adds to the conversation, and tokens of its reply."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class FamilyEstimate:
     left: int
     """Episodes still to play."""
     turns: float
-    """At most, of all that is left."""
+    """Largest number of turns of the remaining episodes."""
     prompt_tokens: float
     completion_tokens: float
 
@@ -45,20 +45,20 @@ class RunEstimate:
     families: Sequence[FamilyEstimate]
     folder: str
     state: str
-    """New, continued, or why the run in it cannot be continued so."""
+    """New, continued, or the reason why the folder's run cannot be continued."""
     refused: bool
     server: str
-    """The command line of the vLLM that would be started, or who is asked."""
+    """The command line of the vLLM that would be started, or the server that is asked."""
     cost: float | None = None
-    """Of what is left, in the currency of `--prices` and without a cache; None without prices."""
+    """Cost of the remaining episodes in the currency of `--prices`, without a cache; None without prices."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
 def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> RunEstimate:
-    """Raises UserError for what a run would refuse, and if the tasks' open suite is still to be made. Only reports a
-    server that does not answer, or a vLLM that is not installed."""
+    """Raises UserError for what a run would refuse, and if the tasks' open suite does not exist yet. A server that
+    does not answer, or a missing vLLM, is only reported."""
     chosen = choose(config, data, tasks_at_hand)
     try:
         prepared = prepare(
@@ -138,7 +138,7 @@ def folder_line(run: RunEstimate) -> str:
 
 
 def estimate_line(*runs: RunEstimate) -> str:
-    """Of all of them together."""
+    """Return the sum over all families."""
     families = [family for run in runs for family in run.families]
     turns, prompt, completion = (
         _sum(families, name) for name in ("turns", "prompt_tokens", "completion_tokens")

@@ -38,7 +38,7 @@ _LOG = logging.getLogger("evalharness")
 
 
 Watch = Callable[[Progress], AbstractContextManager[None]]
-"""Shows a run's progress for as long as its context is open."""
+"""Shows a run's progress while its context is open."""
 
 
 @contextmanager
@@ -48,17 +48,17 @@ def unwatched(progress: Progress) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RunTasks:
-    """What a configuration selects before any model is looked at."""
+    """The tasks and prompts that a configuration selects, independent of the model."""
 
     specs: Mapping[str, EnvSpec]
     tasks: Sequence[Task]
     prompts: Mapping[str, PromptFile]
-    """Of the families that are played, sorted by name."""
+    """Prompts of the families that are played, sorted by name."""
     surfaces: Mapping[str, PlayedSurface]
     turn_limits: Mapping[str, int]
-    """Family -> turns of an episode at most."""
+    """Family -> largest number of turns of an episode."""
     subset: Mapping[str, int]
-    """Of `--subset`: task id -> how many tasks it stands for."""
+    """`--subset`: task id -> number of tasks that it represents."""
 
     @property
     def prompt_hashes(self) -> dict[str, str]:
@@ -66,7 +66,7 @@ class RunTasks:
 
 
 def choose(config: RunConfig, data: Path | None, load: Load = family_tasks) -> RunTasks:
-    """`load` as in `select`. Raises UserError."""
+    """Select a run's tasks and prompts; `load` as in `select`. Raises UserError."""
     specs = installed_specs()
     for family in config.execution.workers:
         if family not in specs:
@@ -89,14 +89,14 @@ class RunOutcome:
     folder: Path
     summary: Summary
     stopped: str | None
-    """Why the run ended before every episode was tried; None when it did not."""
+    """The reason why the run ended before every episode was tried; None if it did not."""
 
     finished: float | None = None
-    """When the last episode was finished (Unix time), where nothing was left to play; None where something was."""
+    """End of the last episode (Unix time) if nothing was left to play, else None."""
 
     @property
     def nothing_to_play(self) -> str | None:
-        """What a person reads then."""
+        """Return the message for people if nothing is left to play."""
         if self.finished is None:
             return None
         count = sum(row.episodes for row in self.summary.families.values())
@@ -106,7 +106,7 @@ class RunOutcome:
 
     @property
     def exit_status(self) -> int:
-        """0, or 3 when infrastructure failures left episodes unplayed, or the agent's process ended in each one."""
+        """Return 0; 3 if infrastructure failures left episodes unplayed, or the agent's process ended in each one."""
         whole = self.summary.is_complete and not self.summary.agent_always_exits
         return 0 if self.stopped is None and whole else 3
 
@@ -124,9 +124,9 @@ def evaluate(
     """Run `config`, or continue it if its folder holds an unfinished run of the same configuration (`runs.resume`).
 
     `data`: the user's data folder. `serve` lends a model server that outlives the run, `person` answers for a
-    `human:NAME` (`prepare`). `on_folder` receives the run's folder once it is there to stay. `began`: where
-    `--time-limit` starts (of `time.monotonic`; default: now). Raises UserError for what the user can fix;
-    infrastructure failures are recorded, and the outcome says so.
+    `human:NAME` (`prepare`). `on_folder` receives the run's folder once it is final. `began`: the start of
+    `--time-limit` (of `time.monotonic`; default: now). Raises UserError for errors that the user can fix;
+    infrastructure failures are recorded and reported in the outcome.
     """
     clock = TimeLimit(config.limits.time_limit, began=time.monotonic() if began is None else began)
     samples, prices = config.selection.samples, prices_of(config.policy)
@@ -175,17 +175,17 @@ def evaluate(
                     start = RunSession(work, store, progress, site)
                     result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
-                timing = timing.model_copy(update=result.timing.given())
+                timing = timing.model_copy(update=result.timing.given_fields())
             else:
                 store.note_labels(config.execution.label)
             progress.status = "writing the tables"
             write_parquet(folder)
-            summary = write_summary(folder, timing.ended(prices, stopped))
+            summary = write_summary(folder, timing.with_end(prices, stopped))
             return RunOutcome(folder, summary, stopped, None if is_new or jobs else finished)
 
 
 def _count_stored(folder: Path, progress: Progress, budget: Budget | None) -> float | None:
-    """Count the episodes that earlier starts finished; when the last of them ended (Unix time)."""
+    """Count the episodes of earlier starts; return the end of the last one (Unix time)."""
     ends = []
     for episode in read_episodes(folder):
         if budget:

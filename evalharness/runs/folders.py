@@ -1,4 +1,4 @@
-"""The run folders at or below a folder: a run, a study, `results/`."""
+"""Find the run folders at or below a folder: a run, a study, `results/`."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from evalharness.records.store import MANIFEST
 TRAINING = "evalharness tuning"
 """`kind` in the manifest of a training."""
 _DEEPEST = 6
-"""Levels below the given folder that are searched."""
+"""Levels searched below the given folder."""
 
 
 def below(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
-    """Run folders and studies at or below `folder`, by name; nothing inside of them, no link followed."""
+    """Yield run folders and studies at or below `folder`, by name; does not search inside them or follow links."""
     try:
-        found = any((folder / name).is_file() for name in (MANIFEST, STUDY))
+        is_run = any((folder / name).is_file() for name in (MANIFEST, STUDY))
         inside = (
             []
-            if found
+            if is_run
             else sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.is_symlink())
         )
     except PermissionError:
         return
-    if found and is_training(folder):
+    if is_run and is_training(folder):
         return
-    if found:
+    if is_run:
         yield folder
     elif depth:
         for entry in inside:
@@ -37,21 +37,21 @@ def below(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
 
 
 def is_training(folder: Path) -> bool:
-    """Whether the folder is one that `evalharness tune` writes: its manifest says so."""
+    """Return whether `evalharness tune` wrote the folder: its manifest says so."""
     return read_known(folder / MANIFEST).get("kind") == TRAINING
 
 
-def found_runs(folder: Path) -> list[Path]:
-    """Run folders at or below `folder`, those of studies one by one. Raises UserError if there is none."""
+def find_runs(folder: Path) -> list[Path]:
+    """Return the run folders at or below `folder`, including those of studies. Raises UserError if there is none."""
     if not folder.is_dir():
         raise UserError(f"{folder} is {'a file' if folder.exists() else 'not there'}; name a run folder")
-    found: list[Path] = []
+    folders: list[Path] = []
     for one in below(folder):
         if (one / MANIFEST).is_file():
-            found.append(one)
+            folders.append(one)
         else:
             inside = sorted(entry for entry in one.iterdir() if entry.is_dir() and not entry.is_symlink())
-            found += [run for entry in inside for run in below(entry) if (run / MANIFEST).is_file()]
-    if not found:
+            folders += [run for entry in inside for run in below(entry) if (run / MANIFEST).is_file()]
+    if not folders:
         raise UserError(f"{folder} is not a run folder and holds none (no {MANIFEST})")
-    return found
+    return folders

@@ -1,4 +1,4 @@
-"""Which run folders there are, and what is in each, without reading its episodes where its summary will do."""
+"""The run folders and their content, read from summaries instead of episodes if possible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalharness.runs.folders import below
 from evalharness.runs.study import read_study
 
 State = Literal["complete", "running", "part", "damaged"]
-"""The whole score of a run: one of these at most."""
+"""The state of a run's score."""
 _MEASURES = ("success", "progress")
 _WORST: tuple[State, ...] = ("running", "damaged", "part")
 
@@ -39,29 +39,29 @@ class RunEntry:
     done: int = 0
     """Episodes finished."""
     episodes: int = 0
-    """Episodes that it is to have."""
+    """Number of episodes in all."""
     played: float = 0.0
-    """When it was last started (Unix time)."""
+    """Last start (Unix time)."""
     part: bool = False
-    """It is of a part of its families alone (`--limit`, `--draw`, ranges of tasks)."""
+    """It plays only a part of its families (`--limit`, `--draw`, ranges of tasks)."""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Family, `held_out`, `held_out_estimate` or `pooled` -> `success`, `progress`, fractions 0..1."""
     labels: Mapping[str, str] = field(default_factory=dict)
     study: str | None = None
-    """Which kind of study."""
+    """Kind of study."""
     runs: tuple[RunEntry, ...] = ()
     why: str = ""
-    """It is damaged."""
+    """Reason why it is damaged."""
 
     def headline(self, measure: str) -> float | None:
-        """The held-out score, else what is estimated of it, else that of all tasks together or of its only family; None
-        where there is none of them."""
-        found = self.scores.get(self.headline_of or (self.families[0] if len(self.scores) == 1 else ""))
-        return None if found is None else found[measure]
+        """Return the held-out score, else its estimate, else the score of all tasks together or of the only family;
+        None without any of these."""
+        scores = self.scores.get(self.headline_of or (self.families[0] if len(self.scores) == 1 else ""))
+        return None if scores is None else scores[measure]
 
     @property
     def headline_of(self) -> str | None:
-        """`held_out`, `held_out_estimate` or `pooled`; None where the headline is a family's, or there is none."""
+        """Return `held_out`, `held_out_estimate` or `pooled`; None if the headline is a family's, or there is none."""
         return next((name for name in (HELD_OUT, ESTIMATED, POOLED) if name in self.scores), None)
 
     def to_json(self) -> dict[str, Any]:
@@ -70,8 +70,8 @@ class RunEntry:
 
 
 def is_being_written(folder: Path) -> bool:
-    """Whether a harness holds the lock of the folder or of one right below it, as a study's run is. Only looks: to try
-    the lock could make a run that starts just then fail. Known on Linux alone."""
+    """Return whether a harness holds the lock of the folder or of a folder directly below it, as for a study's run. It
+    only looks: trying the lock could make a run that starts at that moment fail. Works on Linux only."""
     try:
         files = (folder / LOCK, *folder.glob(f"*/{LOCK}"))
         inodes = {path.stat().st_ino for path in files if path.exists()}
@@ -83,12 +83,12 @@ def is_being_written(folder: Path) -> bool:
 
 
 def list_folder(folder: Path) -> list[RunEntry]:
-    """Every run and study at or below `folder`, by path."""
+    """Return every run and study at or below `folder`, by path."""
     return [_study(one) if (one / STUDY).is_file() else _run(one) for one in below(folder) if _is_ours(one)]
 
 
 def _is_ours(folder: Path) -> bool:
-    """Also where its file is damaged; not where it is another program's."""
+    """Return whether we wrote the folder, even if its file is damaged; false for another program's file."""
     if (folder / STUDY).is_file():
         return True
     try:
@@ -135,7 +135,7 @@ def _run(folder: Path) -> RunEntry:
 
 
 def _scores(folder: Path) -> dict[str, dict[str, float]]:
-    """From the summary where it is that of the episodes that there are now; else computed. Raises UserError."""
+    """Read the scores from the summary if it matches the present episodes; else compute them. Raises UserError."""
     try:
         stored = read_object(read_bytes(folder / SUMMARY))
         if stored.get("made_from") == made_from(folder, stored):
@@ -151,9 +151,9 @@ def _of_summary(summary: Summary) -> dict[str, dict[str, float]]:
     groups: dict[str, Scores] = {**summary.families}
     total = summary.held_out or summary.held_out_estimate or summary.pooled
     scores = {
-        group: {measure: float(getattr(found, f"{measure}_rate") or 0) for measure in _MEASURES}
-        for group, found in groups.items()
-        if found.n
+        group: {measure: float(getattr(score, f"{measure}_rate") or 0) for measure in _MEASURES}
+        for group, score in groups.items()
+        if score.n
     }
     if total is not None:
         name = HELD_OUT if summary.held_out else ESTIMATED if summary.held_out_estimate else POOLED
@@ -177,8 +177,8 @@ def _study(folder: Path) -> RunEntry:
     return RunEntry(
         folder,
         state,
-        model=_joined(run.model for run in runs),
-        suite=_joined(run.suite for run in runs),
+        model=_join_values(run.model for run in runs),
+        suite=_join_values(run.suite for run in runs),
         families=tuple(sorted({family for run in runs for family in run.families})),
         tasks=max((run.tasks for run in runs), default=0),
         done=sum(run.done for run in runs),
@@ -190,12 +190,12 @@ def _study(folder: Path) -> RunEntry:
     )
 
 
-def _joined(values: Any) -> str:
+def _join_values(values: Any) -> str:
     return ", ".join(dict.fromkeys(filter(None, values)))
 
 
 def newest_first(entries: Iterable[RunEntry], texts: Sequence[str]) -> list[RunEntry]:
-    """The entries that contain every text in a column or a label, whatever its case."""
+    """Return the entries that contain every text in a column or a label; case does not matter."""
     kept = [e for e in entries if all(_mentions(e, text.lower()) for text in texts)]
     return sorted(kept, key=lambda entry: (-entry.played, str(entry.folder)))
 

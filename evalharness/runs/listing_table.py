@@ -56,7 +56,8 @@ def print_runs(console: Console, entries: Sequence[RunEntry]) -> None:
 
 
 def _widths(names: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Of the columns with names: each as wide as its longest piece, and what is left to those that are folded most."""
+    """Return the widths of columns with names: each as wide as its longest piece; the rest goes to those that are
+    folded most."""
     columns = list(zip(_NAMES, *names, strict=True))
     least = [max(len(piece.rstrip()) for text in column for piece in pieces(text)) for column in columns]
     whole = [max(map(len, column)) for column in columns]
@@ -69,7 +70,7 @@ def _widths(names: Sequence[Sequence[str]], room: int) -> list[int]:
 
 
 def _path(folder: Path) -> str:
-    """As short as it can be typed here."""
+    """Return the shortest path that can be typed here."""
     near = os.path.relpath(folder)
     return near if len(near) < len(str(folder)) else str(folder)
 
@@ -90,7 +91,7 @@ def _done(entry: RunEntry) -> str:
 
 
 def _day(played: float) -> str:
-    """`11-22 15:04` of this year, `2025-11-22` of another."""
+    """Return `11-22 15:04` for this year, `2025-11-22` for another."""
     if not played:
         return "-"
     then, now = time.localtime(played), time.localtime()
@@ -111,7 +112,7 @@ def _score(entry: RunEntry, measure: str) -> str:
 
 
 def _mark_of(entry: RunEntry) -> str:
-    """Of a study: where all its runs have the mark."""
+    """Return a study's mark: the one that all its runs have."""
     if entry.runs:
         marks = {_mark_of(run) for run in entry.runs}
         return marks.pop() if len(marks) == 1 else PART

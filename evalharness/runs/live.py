@@ -34,16 +34,16 @@ def _speed(progress: Progress) -> str:
     return " · ".join(parts)
 
 
-def _failed(progress: Progress, titles: Mapping[str, str]) -> str:
-    """Which episodes were given up."""
+def _list_failed(progress: Progress, titles: Mapping[str, str]) -> str:
+    """List the episodes that were given up."""
     counts = {titles.get(family, family): one.failures for family, one in progress.families.items()}
     parts = [f"{title} {failures}" for title, failures in counts.items() if failures]
     return f"given up, to be tried again by the same command: {', '.join(parts)}" if parts else ""
 
 
 def _so_far(counts: FamilyProgress, total: float) -> str:
-    """The family's mean; of an unfinished one, between what it can still come to, once half of its episodes are
-    finished: the first to end are the short ones, mostly successes."""
+    """Return the family's mean; for an unfinished family the range that it can still reach, once half of its episodes
+    are finished: the first to end are the short ones, mostly successes."""
     left = counts.total - counts.done
     if counts.total == 0 or left > counts.done:
         return "-"
@@ -52,7 +52,7 @@ def _so_far(counts: FamilyProgress, total: float) -> str:
 
 
 def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
-    """Fits 80 columns; longer lines are folded, and nothing is cut off."""
+    """Fits 80 columns; longer lines are folded and never cut."""
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("family", no_wrap=True)
     table.add_column("", width=_BAR)
@@ -71,7 +71,7 @@ def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
     lines = [
         (_speed(progress), "dim"),
         (progress.engine(), "dim"),
-        (_failed(progress, titles), "yellow"),
+        (_list_failed(progress, titles), "yellow"),
         (progress.warning, "bold yellow"),
         (progress.status, "yellow"),
     ]
@@ -79,7 +79,7 @@ def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
 
 
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
-    """One line for a log. `_view` also shows the concurrency and the server's load."""
+    """Return one line for a log. `_view` also shows the concurrency and the server's load."""
     parts = []
     for family, counts in progress.families.items():
         success = _so_far(counts, counts.successes)

@@ -1,4 +1,4 @@
-"""A picture of the world beside each turn of an episode: the episode is played again, from its record, to draw it."""
+"""A picture of the world beside each turn of an episode: the recorded episode is replayed to draw it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Pictures:
         self._environments: dict[str, TextEnv] = {}
         self._open = ExitStack()
         self.differing = 0
-        """Episodes that are not drawn, since their actions give other observations here."""
+        """Episodes that are not drawn because replaying their actions gives other observations here."""
 
     def __enter__(self) -> Pictures:
         return self
@@ -37,21 +37,21 @@ class Pictures:
         self._open.close()
 
     def of(self, episode: Episode) -> list[str]:
-        """SVG documents of the start and of every turn, in order; none where the episode cannot be drawn."""
+        """Return SVG documents of the start and of every turn, in order; none if the episode cannot be drawn."""
         spec = self._specs.get(episode.family)
         if spec is None:
             return []
         surface = self._surfaces.setdefault(spec.family, PlayedSurface(spec, self._manifest.config.perturb))
         if spec.picture is not None:
-            return self._replayed(spec, spec.picture, surface, episode)
+            return self._replay(spec, spec.picture, surface, episode)
         if spec.room is not None:
-            return place_maps(self._replayed(spec, spec.room, surface, episode))
+            return place_maps(self._replay(spec, spec.room, surface, episode))
         return [] if spec.place is None else place_maps(_places(spec.place, surface, episode))
 
-    def _replayed(
+    def _replay(
         self, spec: EnvSpec, seen: Callable[[TextEnv], str], surface: PlayedSurface, episode: Episode
     ) -> list[str]:
-        """What is `seen` at the start and after every turn."""
+        """Return the value of `seen` at the start and after every turn."""
         task = self._tasks_of(spec).get(episode.task_id)
         if task is None or task.content_hash != episode.task_hash:
             return []
@@ -60,15 +60,15 @@ class Pictures:
             environment.reset(options={"task": task})
         except InvalidTaskError:
             return []
-        found = [seen(environment)]
+        views = [seen(environment)]
         for turn in episode.turns:
             if turn.action is not None:
                 observation = environment.step(surface.to_world(turn.action))[0]
                 if surface.observation(observation, turn.action) != turn.observation:
                     self.differing += 1
                     return []
-            found.append(seen(environment))
-        return found
+            views.append(seen(environment))
+        return views
 
     def _tasks_of(self, spec: EnvSpec) -> dict[str, Task]:
         if spec.family not in self._tasks:
@@ -87,7 +87,7 @@ class Pictures:
 
 
 def _places(place: Callable[[str, str], str | None], surface: PlayedSurface, episode: Episode) -> list[str]:
-    """Where the agent was at the start and after every turn; empty until something tells it."""
+    """Return the agent's place at the start and after every turn; empty until it is known."""
     walk = [place("", episode.first_observation) or ""]
     for turn in episode.turns:
         acted = turn.valid and turn.action is not None

@@ -39,7 +39,7 @@ def prepare_or_stored(
     serve: SharedServers | None = None,
     person: Policy | None = None,
 ) -> Prepared:
-    """`prepare`; if no server answers, the model that the run's folder names, for the results that are stored there."""
+    """Call `prepare`; if no server answers, use the model named in the run's folder, to show the stored results."""
     try:
         prepared = prepare(
             config.policy, specs, on_status, agent=config.agent, outside=config.outside,
@@ -57,7 +57,7 @@ def prepare_or_stored(
 
 
 def require_named_model(config: RunConfig, prepared: Prepared) -> None:
-    """Raises UserError if the server said which model it serves when the run began, and does not now."""
+    """Raises UserError if the server named its model when the run began, and does not now."""
     if not config.policy.is_endpoint or "served" in prepared.identity:
         return
     for folder, manifest in _stored_runs(config, prepared.address):
@@ -75,7 +75,7 @@ def require_named_model(config: RunConfig, prepared: Prepared) -> None:
 
 
 def _stored_runs(config: RunConfig, address: str | None) -> Iterator[tuple[Path, Manifest]]:
-    """The folders that the run can have, which depend on whether its server names the model, with their manifests."""
+    """Yield the run's possible folders (with and without the model's name from the server) and their manifests."""
     for folder in (config.folder(), config.folder(address)):
         if (folder / MANIFEST).exists():
             yield folder, read_manifest(folder)
@@ -97,12 +97,12 @@ def identity_of_fewer_tasks(
     if not (folder / MANIFEST).exists():
         return None
     earlier = read_manifest(folder).config
-    changed = config.changed(tasks=earlier.tasks or "all", limit=earlier.limit, draw=earlier.sample)
+    changed = config.with_options(tasks=earlier.tasks or "all", limit=earlier.limit, draw=earlier.sample)
     if changed.selection == config.selection:
         return None
     try:
         fewer, _ = selected_tasks(specs, changed.selection, data, tasks_at_hand)
-    except UserError:  # of a family that is not installed, say, or whose suite was never made here
+    except UserError:  # for example of a family that is not installed, or whose suite was never made here
         return None
     if not {task.id for task in fewer} <= {task.id for task in tasks}:
         return None

@@ -17,28 +17,28 @@ from evalharness.suites.selection import Load, family_tasks, select
 
 
 def difficulty_of(suite: Suite, suite_seed: int) -> Callable[[Task], float]:
-    """Of a task, in an order in which harder ones are larger; values of different suites are not to be compared.
+    """Return a function for a task's difficulty; larger is harder. Values of different suites are not comparable.
 
-    The published suite: what eight models left undone (results/published/task_difficulty.csv). The open one of seed 0:
-    what chance leaves undone, then the length of the known plan. Others: the label easy or hard.
+    The published suite: what eight models left unsolved (results/published/task_difficulty.csv). The open suite of
+    seed 0: what random actions leave unsolved, then the length of the known plan. Others: the label easy or hard.
     """
     if suite == "agentboard":
-        known = _published()
+        known = _load_difficulty()
         return lambda task: known.get((task.family, task.index), 0.5)
     ranges = load_ranges(suite, suite_seed)
 
     def of(task: Task) -> float:
-        found = ranges.get(task.id)
-        if found is None:
+        limits = ranges.get(task.id)
+        if limits is None:
             return float(task.difficulty == "hard")
-        return 1 - (found.floor_progress or 0.0) + (found.plan_turns or 100) / 1000
+        return 1 - (limits.floor_progress or 0.0) + (limits.plan_turns or 100) / 1000
 
     return of
 
 
 @cache
-def _published() -> dict[tuple[str, int], float]:
-    """(family, number) -> the share of success and progress that the models did not get."""
+def _load_difficulty() -> dict[tuple[str, int], float]:
+    """Map (family, number) to the share of success and progress that the models did not reach."""
     path = published_folder() / "task_difficulty.csv"
     with path.open(newline="", encoding="utf-8") as file:
         return {
@@ -51,7 +51,7 @@ def _published() -> dict[tuple[str, int], float]:
 def selected_tasks(
     specs: Mapping[str, EnvSpec], selection: SelectionConfig, data: Path | None, load: Load = family_tasks
 ) -> tuple[list[Task], dict[str, int]]:
-    """(tasks, with `--subset` task id -> how many it stands for). Raises UserError."""
+    """Return (tasks, with `--subset` task id -> number of tasks that it represents). Raises UserError."""
     tasks = select(
         specs,
         selection.tasks,

@@ -30,26 +30,26 @@ from evalharness.results.curves import UNPERTURBED
 from evalharness.runs.evaluation import RunOutcome, Watch, evaluate, unwatched
 
 Runs = Mapping[str, RunConfig]
-"""Name -> run, in the order in which they are played."""
+"""Name -> run, in playing order."""
 SCHEMA = 1
 BEST_OF_N = "bon"
-"""Kind of a study of one greedy run and one of several samples."""
+"""Kind of a study with one greedy run and one of several samples."""
 SELECT = ".select"
-"""At the end of the name of a run that only chooses the best of a study; no result of its own."""
+"""Suffix for the name of a run that only selects the best run of a study; it is no result itself."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """What became of a study's runs."""
+    """The outcomes of a study's runs."""
 
     runs: Mapping[str, RunOutcome]
-    """Name -> outcome, of the runs that were begun."""
+    """Name -> outcome of the runs that were begun."""
     left: tuple[str, ...]
-    """Names of those that were not, because an earlier one was stopped."""
+    """Names of the runs that were not begun, because an earlier one was stopped."""
 
     @property
     def stopped(self) -> str | None:
-        """Why the study ended before every run was tried."""
+        """Return why the study ended before every run was tried."""
         return next((outcome.stopped for outcome in self.runs.values() if outcome.stopped), None)
 
     @property
@@ -58,9 +58,9 @@ class Played:
 
 
 def study_folder(config: RunConfig, kind: str) -> Path:
-    """`-o`, else one that the same options find again: more samples or perturbations join the same study.
+    """Return `-o`, else a folder that the same options find again: more samples or perturbations join the same study.
 
-    Asks an endpoint which model it serves, as a run does; where none answers, a study that is there is meant.
+    Asks an endpoint for its model, as a run does; if no endpoint answers, an existing study is used.
     """
     if config.execution.output is not None:
         return config.execution.output
@@ -70,17 +70,19 @@ def study_folder(config: RunConfig, kind: str) -> Path:
             address = prepare(config.policy, specs(), lambda text: None, agent=config.agent).address
         except UnreachableError:
             url = config.policy.model.rstrip("/")
-            found = [
-                folder for folder in (_named(config, kind), _named(config, kind, url)) if folder.exists()
+            existing = [
+                folder
+                for folder in (_find_folder(config, kind), _find_folder(config, kind, url))
+                if folder.exists()
             ]
-            if not found:
+            if not existing:
                 raise
-            return found[0]
-    return _named(config, kind, address)
+            return existing[0]
+    return _find_folder(config, kind, address)
 
 
-def _named(config: RunConfig, kind: str, address: str | None = None) -> Path:
-    one = config.changed(samples=1).folder(address)
+def _find_folder(config: RunConfig, kind: str, address: str | None = None) -> Path:
+    one = config.with_options(samples=1).folder(address)
     return one.with_name(f"{one.name}-{kind}")
 
 
@@ -96,11 +98,11 @@ def play(
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Played:
-    """Play every run in `folder`/NAME, or continue it, in order. The caller holds the folder. `elsewhere`: runs of the
-    study that exist already. `began`: as in `evaluate`, for all runs together.
+    """Play every run in `folder`/NAME, or continue it, in order. The caller holds the folder's lock. `elsewhere`: runs
+    of the study that exist already. `began`: as in `evaluate`, for all runs together.
 
-    `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
-    stay. Raises UserError.
+    `on_run` gets (name, number from 1, total) before each run, `on_folder` each run's folder once it is final.
+    Raises UserError.
     """
     require_own_folder(folder, STUDY, expected=(MANIFEST, *runs))
     if (folder / MANIFEST).exists():
@@ -121,7 +123,7 @@ def play(
         for number, (name, config) in enumerate(runs.items(), start=1):
             on_run(name, number, len(runs))
             outcomes[name] = evaluate(
-                config.changed(output=folder / name),
+                config.with_options(output=folder / name),
                 data=data,
                 began=began,
                 watch=watch,
@@ -134,7 +136,7 @@ def play(
 
 
 def add_runs(kind: str, folder: Path, runs: Mapping[str, str], left: Sequence[str]) -> None:
-    """Add runs to `study.json`. `left`: names of those that are still to begin."""
+    """Add runs to `study.json`. `left`: names of those not yet begun."""
     known = read_study(folder)
     listed = {**(known[1] if known else {}), **runs}
     text = json.dumps({"schema": SCHEMA, "kind": kind, "runs": listed, "left": list(left)}, indent=2) + "\n"
@@ -146,12 +148,12 @@ _NAMES: Mapping[str, Callable[[Manifest], str]] = {
     "seeds": lambda manifest: f"seed-{manifest.options.get('seed')}",
     "checkpoints": lambda manifest: manifest.model_name.rpartition("/")[2],
 }
-"""Kind of study -> the name of a run, as its manifest says it."""
+"""Kind of study -> function that returns a run's name from its manifest."""
 
 
 def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
-    """(kind, name -> folder of its runs), or None where `folder` holds no study. Raises UserError on damage, and where
-    a run's manifest says that it is another run than its name says."""
+    """Return (kind, name -> folder of its runs), or None if `folder` holds no study. Raises UserError on damage, and
+    if a run's manifest contradicts its name."""
     path = folder / STUDY
     if not path.exists():
         return None
@@ -165,7 +167,7 @@ def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
     for name, where in runs.items() if kind in _NAMES else ():
         try:
             own = _NAMES[kind](read_manifest(folder / where))
-        except UserError:  # whoever reads the run says so
+        except UserError:  # the reader of the run reports it
             continue
         if own != name.removesuffix(SELECT):
             raise UserError(
@@ -176,21 +178,21 @@ def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
 
 
 def run_folders(folders: Sequence[Path]) -> list[Path]:
-    """Each study among `folders` replaced by the folders of its runs, without those that only choose."""
-    found: list[Path] = []
+    """Replace each study among `folders` by the folders of its runs, without those that only select."""
+    expanded: list[Path] = []
     for folder in folders:
         study = read_study(folder)
-        found += (
+        expanded += (
             [folder]
             if study is None
             else [folder / path for name, path in study[1].items() if not name.endswith(SELECT)]
         )
-    return found
+    return expanded
 
 
 def some_run_folders(folders: Sequence[Path]) -> list[Path]:
-    """`run_folders`. Raises UserError where that is none."""
-    found = run_folders(folders)
-    if not found:
+    """Return `run_folders`. Raises UserError if there are none."""
+    expanded = run_folders(folders)
+    if not expanded:
         raise UserError(f"no run in {', '.join(map(str, folders))}")
-    return found
+    return expanded

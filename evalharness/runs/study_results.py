@@ -1,4 +1,4 @@
-"""What a stored study says, by its kind: computed from its run folders alone, no server is asked."""
+"""The result of a stored study, by its kind: computed from its run folders alone, without any server."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ class Result(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
-def played_runs(folder: Path) -> Runs:
-    """Name -> run of those runs of a study that have episodes, in its order. Raises UserError."""
+def load_played_runs(folder: Path) -> Runs:
+    """Map names to the runs of a study that have episodes, in its order. Raises UserError."""
     study = read_study(folder)
-    found = {}
+    runs = {}
     for name, where in (study[1] if study else {}).items():
         episodes = folder / where / EPISODES
         if episodes.exists() and episodes.stat().st_size:
-            found[name] = load_scored_run(folder / where)
-    return found
+            runs[name] = load_scored_run(folder / where)
+    return runs
 
 
 def print_study(console: Console, folder: Path) -> Result | None:
-    """Print a study's own table. None where what it needs has not been played; then a line says so. Raises
-    UserError."""
+    """Print a study's own table. If the runs that it needs were not played, print a line that says so and return None.
+    Raises UserError."""
     study = read_study(folder)
     assert study is not None
     kind, named = study
-    runs = played_runs(folder)
+    runs = load_played_runs(folder)
     result: Result | None = None
     if kind in _SHOWN and runs:
         make, show = _SHOWN[kind]
@@ -72,8 +72,8 @@ def sweep_result(runs: Runs) -> Sweep:
 
 
 def best_of_n_result(folder: Path) -> BestOfN | None:
-    """None where its greedy run or its samples have not been played. Raises UserError."""
-    runs = played_runs(folder)
+    """Return None if its greedy run or its samples were not played. Raises UserError."""
+    runs = load_played_runs(folder)
     return best_of_n(runs[GREEDY], runs[SAMPLES]) if {GREEDY, SAMPLES} <= runs.keys() else None
 
 
@@ -83,9 +83,9 @@ def training_result(
     *,
     choose_elsewhere: bool | None = None,
 ) -> Training | None:
-    """The curve of a study of checkpoints. `choose_elsewhere`: choose the best by its runs on another suite;
-    None: if there are such runs. None if there is nothing to show yet. Raises UserError."""
-    runs = played_runs(folder)
+    """Return the curve of a study of checkpoints. `choose_elsewhere`: select the best by its runs on another suite;
+    None: if there are such runs. Returns None if there is nothing to show yet. Raises UserError."""
+    runs = load_played_runs(folder)
     shown = {name: run for name, run in runs.items() if not name.endswith(SELECT)}
     select = {name.removesuffix(SELECT): run for name, run in runs.items() if name.endswith(SELECT)}
     if not shown or (choose_elsewhere and not select.keys() & shown.keys()):
@@ -118,4 +118,4 @@ _SHOWN: Mapping[str, tuple[Make, Callable[[Console, Any], None]]] = {
     ),
     CHECKPOINTS: (lambda folder, runs: training_result(folder), print_training),
 }
-"""Kind -> its result, None where what it needs has not been played; how it is printed."""
+"""Kind -> its result (None if the runs it needs were not played), and the function that prints it."""

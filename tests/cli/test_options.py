@@ -14,10 +14,10 @@ from evalharness.base.errors import UserError
 from evalharness.cli import make_parser
 from evalharness.cli.options import add_run_options, help_of, run_options
 from evalharness.cli.parser import subcommands, walk_commands
-from evalharness.config import OPTIONS, Option, Part, RunConfig, make_config, option_of
+from evalharness.config import OPTIONS, ConfigPart, Option, RunConfig, make_config, option_of
 
 
-class Further(Part):
+class Further(ConfigPart):
     """A field of each kind, as someone would add it."""
 
     draws: int | None = Field(default=None, ge=1)

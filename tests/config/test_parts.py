@@ -113,7 +113,7 @@ def test_an_unknown_option_is_answered_with_the_nearest_name() -> None:
 
 def test_a_changed_configuration_leaves_the_first_as_it_was(tmp_path: Path) -> None:
     first = make_config({"model": "oracle", "seed": 1})
-    second = first.changed(seed=2, output=tmp_path)
+    second = first.with_options(seed=2, output=tmp_path)
     assert (first.policy.seed, second.policy.seed, second.execution.output) == (1, 2, tmp_path)
     assert first.selection is second.selection
 

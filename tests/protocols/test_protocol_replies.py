@@ -110,7 +110,7 @@ def test_every_format_error_has_advice() -> None:
     """A run whose replies are all of one kind ends with a line about it, and not with a traceback."""
     for kind in (*FormatError, "several_refused"):
         replies = Replies(9, errors=20, turns=20, causes=Counter({str(kind): 20}))
-        assert replies.said().startswith("every one of 20 replies is a format error: ")
+        assert replies.describe_errors().startswith("every one of 20 replies is a format error: ")
 
 
 FUNCTIONS = {

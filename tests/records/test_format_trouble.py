@@ -50,25 +50,29 @@ def test_the_cause_that_nearly_all_share_is_named_with_what_to_do(
     reply: str, truncated: bool, said: str
 ) -> None:
     counted = replies(*[turn(reply, truncated=truncated)] * 20)
-    assert counted.said().startswith("every one of 20 replies is a format error: ")
-    assert said in counted.said()
+    assert counted.describe_errors().startswith("every one of 20 replies is a format error: ")
+    assert said in counted.describe_errors()
 
 
 def test_nothing_is_said_of_a_model_that_keeps_to_the_form_most_of_the_time() -> None:
     bad, good = turn("nothing"), turn("Thought: x\nAction: look")
-    assert replies(*[bad] * 17, *[good] * 3).said() == ""
+    assert replies(*[bad] * 17, *[good] * 3).describe_errors() == ""
     assert replies(*[bad] * 17, *[good] * 3).troubles() == {}
-    assert replies(*[bad] * 18, *[good] * 2).said().startswith("18 of 20 replies are a format error")
-    assert replies().said() == ""
+    assert (
+        replies(*[bad] * 18, *[good] * 2).describe_errors().startswith("18 of 20 replies are a format error")
+    )
+    assert replies().describe_errors() == ""
 
 
 def test_several_causes_are_counted() -> None:
-    said = replies(*[turn("")] * 7, *[turn("Hello.")] * 7, *[turn("Thought: x")] * 6).said()
+    said = replies(*[turn("")] * 7, *[turn("Hello.")] * 7, *[turn("Thought: x")] * 6).describe_errors()
     assert "(empty 7, no_action 7, thought_only 6)" in said
 
 
 def test_a_model_that_is_to_call_a_tool_and_does_not() -> None:
-    said = replies(*[replace(GOOD, action=None, format_errors=("thought_only",))] * 20, agent="tools").said()
+    said = replies(
+        *[replace(GOOD, action=None, format_errors=("thought_only",))] * 20, agent="tools"
+    ).describe_errors()
     assert "the model calls no tool" in said
 
 
@@ -83,7 +87,7 @@ def test_a_model_that_is_to_call_a_tool_and_does_not() -> None:
 )
 def test_no_rule_of_another_agent_is_given(agent: str, kind: str, action: str | None, advice: str) -> None:
     bad = replace(GOOD, reply="two\nlines", action=action, format_errors=(kind,))
-    assert advice in replies(*[bad] * 20, agent=agent).said()
+    assert advice in replies(*[bad] * 20, agent=agent).describe_errors()
 
 
 def test_a_run_in_which_nearly_every_action_is_refused_shows_three_of_them() -> None:

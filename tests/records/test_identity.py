@@ -246,7 +246,7 @@ def test_other_weights_in_the_same_checkpoint_folder_are_refused(
     vllm.chmod(0o755)
     # A run of this checkpoint as it is after its end, made with the oracle's episodes.
     config = RunConfig.of(model=str(checkpoint), vllm=str(vllm), suite="open", tasks="babyai:0", max_turns=64)
-    scripted = config.changed(model="oracle", output=folder)
+    scripted = config.with_options(model="oracle", output=folder)
     evaluate(scripted)
     manifest = read_manifest(folder).to_json()
     manifest["identity"]["config"] = config.identity()

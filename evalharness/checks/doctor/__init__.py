@@ -1,4 +1,4 @@
-"""What works on this machine, what does not, and the command that fixes it."""
+"""Check what works on this machine, what does not, and which command fixes it."""
 
 from __future__ import annotations
 

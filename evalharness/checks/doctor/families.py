@@ -1,4 +1,4 @@
-"""Which families can be played, found out by playing them, each in a process of its own."""
+"""Check which families can be played, by playing each one in a separate process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SuiteProbe:
     expected: int
     plays: bool
     problem: str | None
-    """Why it does not play, or what is wrong with its data though it does."""
+    """Why it does not play, or what is wrong with its data although it plays."""
     fix: str | None
 
 
@@ -43,7 +43,7 @@ class FamilyProbe:
 
     @property
     def ok(self) -> bool:
-        """At least one suite can be played."""
+        """Return whether at least one suite can be played."""
         return any(suite.plays for suite in self.suites)
 
     def to_json(self) -> dict[str, Any]:
@@ -51,7 +51,7 @@ class FamilyProbe:
 
 
 def probe_families(data: Path, families: Sequence[str] | None = None) -> list[FamilyProbe]:
-    """The named families, or every installed one, sorted."""
+    """Probe the named families, or all installed ones, sorted."""
     if families is None:
         families = sorted(point.name for point in entry_points(group="evalharness.environments"))
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
@@ -59,26 +59,25 @@ def probe_families(data: Path, families: Sequence[str] | None = None) -> list[Fa
 
 
 def _probe(family: str, data: Path) -> FamilyProbe:
-    """Every suite in one process; when it dies of one, the others are tried in another."""
-    found: dict[str, SuiteProbe] = {}
-    # The process says first which suites the family has; one that cannot be imported counts as having the usual two.
+    """Probe every suite in one process; if a suite crashes it, try the others in another process."""
+    probes: dict[str, SuiteProbe] = {}
+    # The process first reports the family's suites; one that cannot be imported counts as having the usual two.
     answers, end = _run(family, data, [])
     waiting = answers.pop(0)["suites"] if answers else list(USUAL_SUITES)
     while waiting:
         for answer in answers:
-            found[answer["suite"]] = _suite(family, answer, data)
+            probes[answer["suite"]] = _suite(family, answer, data)
         if len(answers) < len(waiting):
             suite = waiting[len(answers)]
-            found[suite] = SuiteProbe(suite, 0, 0, plays=False, problem=end, fix=_trace(family, data))
+            probes[suite] = SuiteProbe(suite, 0, 0, plays=False, problem=end, fix=_trace(family, data))
         waiting = waiting[len(answers) + 1 :]
         if waiting:
             answers, end = _run(family, data, waiting)
-    return FamilyProbe(family, tuple(found.values()))
+    return FamilyProbe(family, tuple(probes.values()))
 
 
 def _run(family: str, data: Path, suites: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
-    """What the process answered, in order, and what became of it. Without `suites`, its first answer is which there
-    are."""
+    """Return the process's answers in order, and how it ended. Without `suites`, its first answer lists them."""
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "evalharness.checks.doctor.probe", family, str(data), *suites],
         stdin=subprocess.DEVNULL,
@@ -86,7 +85,7 @@ def _run(family: str, data: Path, suites: Sequence[str]) -> tuple[list[dict[str,
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        start_new_session=True,  # so that what it starts (a JVM) can be ended with it
+        start_new_session=True,  # so that its children (a JVM) can be ended with it
     )
     try:
         out, err = process.communicate(timeout=TIMEOUT)
@@ -106,7 +105,7 @@ def _end_group(process: subprocess.Popen[str]) -> None:
 
 
 def _ending(status: int, errors: str) -> str:
-    """What became of the process, for suites that it did not answer about."""
+    """Describe how the process ended, for suites without an answer."""
     last = next((line for line in reversed(errors.splitlines()) if line.strip()), "")
     if status < 0:
         known = -status in set(signal.Signals)  # real-time signals have no names
@@ -115,14 +114,15 @@ def _ending(status: int, errors: str) -> str:
 
 
 def _trace(family: str, data: Path) -> str:
-    """Missing and wrong packages are the machine's findings; what else breaks needs its traceback read."""
+    """Return the traceback's command: missing and wrong packages have findings of their own, other errors need
+    reading."""
     return shlex.join(["python", "-P", "-m", "evalharness.checks.doctor.probe", family, str(data)])
 
 
 def _suite(family: str, answer: dict[str, Any], data: Path) -> SuiteProbe:
     problem = answer.get("missing") or answer.get("error") or (None if answer["tasks"] else "it has no tasks")
     fix = _trace(family, data) if "error" in answer else None
-    # Also where it plays: a changed label file makes other tasks of the same number.
+    # Also if it plays: a changed label file makes the same number of other tasks.
     of_data = answer["suite"] == "agentboard" or "missing" in answer
     if of_data and (trouble := _data_problem(family, data)):
         problem, fix = trouble, "evalharness data import DIR"
@@ -140,11 +140,11 @@ def _data_problem(family: str, data: Path) -> str | None:
     if family not in published():
         return None
     try:
-        found = check(published()[family], data)
+        checked = check(published()[family], data)
     except OSError as error:
         return f"data cannot be read: {error.filename}: {error.strerror}"
-    if found.ok:
+    if checked.ok:
         return None
-    if found.state == "absent":
+    if checked.state == "absent":
         return "data not imported"
-    return f"data {found.state}: {len(found.missing)} files missing, {len(found.changed)} changed"
+    return f"data {checked.state}: {len(checked.missing)} files missing, {len(checked.changed)} changed"

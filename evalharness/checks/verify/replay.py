@@ -1,4 +1,4 @@
-"""One episode's actions carried out again, and everything that was recorded of it compared."""
+"""Replay one episode's actions and compare everything that was recorded."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 
 @dataclass(frozen=True)
 class How:
-    """What of a run's protocol a replay depends on."""
+    """The parts of a run's protocol that affect a replay."""
 
     max_turns: int
     agent: ChosenAgent | None
-    """None: the run's agent is not here, so its replies are not read again."""
+    """None: the run's agent is not installed, so its replies are not read again."""
     prompt: PromptFile | None
-    """Of the episode's kind, in its words; None where no prompt file of that hash is at hand."""
+    """Prompt of the episode's kind, in its words; None if no prompt file with that hash exists."""
     keep_thinking: bool
     has_text: bool
-    """The folder holds the model's replies; else only the actions that were read from them."""
+    """The folder holds the model's replies, not only the actions read from them."""
     scripted: bool
-    """No model: such a policy may stop when it likes."""
+    """The policy is no model, so it may stop at any time."""
 
 
 class _Notes:
-    """The findings of one episode. After its first turn that differs, further turns would only repeat it."""
+    """The findings of one episode. After the first turn with a difference, further turns would only repeat it."""
 
     def __init__(self, episode: Episode) -> None:
         self.where = f"{episode.task_id}, sample {episode.sample}"
@@ -61,8 +61,8 @@ _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules=
 def _read_again(
     episode: Episode, surface: PlayedSurface, how: How
 ) -> Iterator[tuple[ParsedReply, str, bool]]:
-    """Of each turn how the run's own agent reads its reply, the correction where that has no action, and whether other
-    messages were sent for it. Raises ValueError where no such reply can be, and AgentFaultError."""
+    """Yield for each turn the run's agent's reading of the reply, the correction if it has no action, and whether
+    other messages were sent for it. Raises ValueError for an impossible reply, and AgentFaultError."""
     if how.agent is not None and how.has_text:
         start = episode_start(
             episode,
@@ -77,14 +77,14 @@ def _read_again(
     for turn in episode.turns:
         errors = tuple(map(FormatError, turn.format_errors))
         parsed = ParsedReply(turn.thought, turn.action, "", errors)
-        # With replies, nobody here can say how that agent corrects.
+        # With replies but without the agent, its corrections are unknown.
         yield parsed, turn.observation if how.has_text else react.correction(parsed), False
 
 
 async def _replay_trial(
     number: int, trial: Trial, task: Task, environment: Environment, surface: PlayedSurface, notes: _Notes
 ) -> None:
-    """Of an earlier trial the observations and the score."""
+    """Compare an earlier trial's observations and score."""
     _, _, info = await environment.reset(task)
     for turn in trial.turns:
         if turn.action is not None:
@@ -100,9 +100,10 @@ async def _replay_trial(
 async def replay(
     recorded: Episode, task: Task, environment: Environment, surface: PlayedSurface, how: How
 ) -> tuple[Episode, Sequence[Finding]]:
-    """The episode as its actions make it, and where the recorded one differs.
+    """Return the replayed episode, and the differences from the recorded one.
 
-    Infrastructure errors pass through: the caller tries again."""
+    Infrastructure errors are passed on: the caller tries again.
+    """
     notes = _Notes(recorded)
     for number, trial in enumerate(recorded.earlier, 1):
         await _replay_trial(number, trial, task, environment, surface, notes)
@@ -162,7 +163,7 @@ async def replay(
         turns.append(replace(turn, **again))
     else:
         try:
-            for _ in reading:  # what was asked after the last turn
+            for _ in reading:  # requests after the last turn
                 pass
         except (ValueError, AgentFaultError) as error:
             notes.turn(len(turns), "reply", str(error))
@@ -185,7 +186,7 @@ async def replay(
 def _ended_by(
     recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: How
 ) -> EndedBy:
-    """A full context and a filter are the model's server's word; actions cannot tell of them."""
+    """Only the model's server can report a full context or a filter; actions cannot show them."""
     if terminated:
         return ended_by_environment(info)
     if len(turns) >= how.max_turns:

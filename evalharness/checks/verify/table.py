@@ -1,4 +1,4 @@
-"""What `evalharness verify` found, as text."""
+"""The result of `evalharness verify` as text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _line(console: Console, text: str, style: str | None = None) -> None:
 
 
 def print_verdict(console: Console, verdict: FolderCheck, *, most: int) -> None:
-    """`most`: findings of one kind that are shown."""
+    """`most`: largest number of findings of one kind that are shown."""
     played = f"{verdict.episodes} episodes and {verdict.turns} turns replayed in {duration(verdict.seconds)}"
     if verdict.verified:
         _line(console, f"{verdict.folder}: verified; {played}, every number follows from the actions", "bold")

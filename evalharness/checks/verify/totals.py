@@ -1,4 +1,4 @@
-"""The numbers that are made of episodes: `summary.json` and the two tables, computed again."""
+"""Recompute the numbers made from episodes: `summary.json` and the two tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TABLES = ("episodes.parquet", "turns.parquet")
 def summary_findings(
     folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]
 ) -> tuple[list[Finding], list[str]]:
-    """(findings, notes): `summary.json` against what the replayed episodes make."""
+    """Return (findings, notes): compare `summary.json` with the summary of the replayed episodes."""
     path = folder / SUMMARY
     try:
         stored = read_object(read_bytes(path))
@@ -38,21 +38,21 @@ def summary_findings(
     again = json.loads(json.dumps(summary_of(folder, manifest, scores).to_json()))
     from_replies = {"format_trouble", "refused_actions", "template_tokens", "unknown_marks"}
     ignored = {"run", "cost", "outside", "made_from", *from_replies, *Timing.model_fields}
-    # Where the folder was, times, and what replies say: nothing of it can be computed from actions.
+    # Ignore the folder's place, times, and figures of replies: they cannot be computed from actions.
     kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]
     return list(_differences(*kept, prefix="", older=_is_older(manifest))), []
 
 
 def _is_older(manifest: Manifest) -> bool:
-    """Written by another version."""
+    """Return whether another version wrote the run."""
     return manifest.sessions[-1].evalharness != __version__
 
 
 def _differences(
     stored: Mapping[str, Any], again: Mapping[str, Any], *, prefix: str, older: bool
 ) -> Iterator[Finding]:
-    """`older`: written by another version, of which we may not know every key. A number that is not there claims
-    nothing, and may be newer than the summary; families are no keys of a version."""
+    """`older`: another version wrote it, so unknown keys are possible. A missing number claims nothing, and may be
+    newer than the summary; families are not keys of a version."""
     for key in sorted(stored.keys() | again.keys()):
         unknown = key not in stored or (older and key not in again)
         if unknown and prefix != "families.":
@@ -65,7 +65,7 @@ def _differences(
 
 
 def _brief(value: Any) -> Any:
-    """The value; of a long text its beginning, its length and its SHA-256: tables hold every observation."""
+    """Return the value, or for a long text its beginning, length and SHA-256: tables hold every observation."""
     if isinstance(value, str) and len(value) > _SHORT:
         digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()
         return f"{value[:20]}... ({len(value)} characters, SHA-256 {digest})"
@@ -73,7 +73,7 @@ def _brief(value: Any) -> Any:
 
 
 class Tables:
-    """`episodes.parquet` and `turns.parquet` of a folder, as far as they are there."""
+    """The tables `episodes.parquet` and `turns.parquet` of a folder, if they exist."""
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._older = _is_older(manifest)
@@ -104,13 +104,13 @@ class Tables:
         self._rows[path.name] = rows
 
     def check(self, episode: Episode) -> None:
-        """Take the rows of an episode off the tables; what differs is a finding."""
+        """Compare an episode with its rows in the tables, and remove the rows."""
         if not self._rows:
             return
         key = (episode.task_id, episode.sample)
         try:
             whole, turns = (recorded_rows if self._older else rows_of)(episode)
-        except UserError:  # a perturbation that there is not, which is another finding
+        except UserError:  # an unknown perturbation, which is already a finding
             whole, turns = recorded_rows(episode)
         self._take(TABLES[0], key, whole)
         for turn in turns:
@@ -130,7 +130,7 @@ class Tables:
                 self.findings.append(Finding("table", where, column, row[column], _brief(wanted[column])))
 
     def end(self) -> list[Finding]:
-        """All findings, once every episode was checked."""
+        """Return all findings after the last episode was checked."""
         for name, rows in self._rows.items():
             if rows:
                 count = f"{len(rows)} row{'s' if len(rows) > 1 else ''}"

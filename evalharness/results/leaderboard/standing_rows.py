@@ -155,7 +155,7 @@ def own_row(
     intervals: dict[str, tuple[float, float]] = {}
     for family, scores in run.by_family.items():
         score = family_score(scores)
-        given = score.given()
+        given = score.given_fields()
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             values[column] = getattr(score, rate)

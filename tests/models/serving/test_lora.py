@@ -162,7 +162,7 @@ def test_the_same_run_by_either_way_of_naming_an_adapter(base: Path, tmp_path: P
     assert (first["lora_sha256"], first["lora_rank"]) == (adapter.identity, 2)
     assert named.policy.display_name == "base:checkpoint-10"
     assert named.folder() != RunConfig.of(model=str(base), lora=tmp_path / "other").folder()
-    served = named.changed(lora_serve=True)
+    served = named.with_options(lora_serve=True)
     assert served.identity() != named.identity()
 
 
