@@ -30,13 +30,13 @@ _GAME_NAME = re.compile(r"[A-Za-z_]+-[\w.]+-[\w.]+-[\w.]+-\d+/trial_[\w.]+")
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """Return all tasks of a suite in order; only `open` uses `seed`, only the other suites use `data`."""
     if suite in ("agentboard", UNWRAPPED):
-        return [unwrapped(task) if suite == UNWRAPPED else task for task in _load_published(data)]
+        return [make_unwrapped(task) if suite == UNWRAPPED else task for task in _load_published(data)]
     from evalharness.envs.alfworld.open.generator import generate
 
     return list(generate(seed))
 
 
-def unwrapped(task: Task) -> Task:
+def make_unwrapped(task: Task) -> Task:
     """Return the task in TextWorld's own words and without labels: only the game's goal decides."""
     number = task.id.rpartition("/")[2]
     return replace(

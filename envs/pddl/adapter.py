@@ -113,7 +113,7 @@ class PddlTextEnv(TextEnv):
         world = self.playing(self._world)
         shown = after & ~self._state if self._news_only else after
         self._state = after
-        progress = max(self._progress, world.satisfied(after) / len(world.goal_bits))
+        progress = max(self._progress, world.count_satisfied(after) / len(world.goal_bits))
         reward = progress - self._progress
         self._progress = progress
         first = after & world.goal & ~self._completed

@@ -90,7 +90,7 @@ class GroundedProblem:
         """Return the state after an action whose preconditions hold."""
         return state & ~action.deletes | action.adds
 
-    def satisfied(self, state: int) -> int:
+    def count_satisfied(self, state: int) -> int:
         """Return how many of the goal's atoms are true."""
         return (state & self.goal).bit_count()
 

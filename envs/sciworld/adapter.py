@@ -48,7 +48,7 @@ class ScienceWorldEnv(TextEnv):
         if task.suite in EXPECTED:
             return self._own_opening(task), self._info(valid=True)
         observation = first_observation(self._simulator)
-        self._at_start = 0.0 if self._labels else _checked_start(self._simulator, task)
+        self._at_start = 0.0 if self._labels else _check_start(self._simulator, task)
         return observation, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -160,7 +160,7 @@ def load_world(simulator: Simulator, task: Task) -> None:
         raise InvalidTaskError(f"{task.id} is not a ScienceWorld task: {error}") from error
 
 
-def _checked_start(simulator: Simulator, task: Task) -> float:
+def _check_start(simulator: Simulator, task: Task) -> float:
     """Return the start score of a task with the simulator's own scoring.
 
     Raises InvalidTaskError if an open task was made with another score: progress would mean something else.

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import held
+from evalharness.base.locks import hold_lock
 from evalharness.envs.sciworld import java
 
 _KINDS = {"aot": ("AOTCacheOutput", "AOTCache"), "jsa": ("ArchiveClassesAtExit", "SharedArchiveFile")}
@@ -78,7 +78,10 @@ def _find_archive(place: Path) -> Path | None:
 
 
 def _make(executable: str, place: Path) -> None:
-    with contextlib.suppress(UserError), held(place.with_name("classes.lock"), "another process makes it"):
+    with (
+        contextlib.suppress(UserError),
+        hold_lock(place.with_name("classes.lock"), "another process makes it"),
+    ):
         if _find_archive(place):
             return
         for older in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):

@@ -74,11 +74,11 @@ class Functions:
         self._simplifications: str | None = None
         field = self._random.getClass().getDeclaredField("seed")
         field.setAccessible(True)
-        self._random_state = self.handles.given(self.handles.getter(field), 0, self._random)
+        self._random_state = self.handles.fix(self.handles.getter(field), 0, self._random)
         restore, keep = self._restoring(), self._keeping()
         self.restore = self.handles.ignoring(restore, 1, _OBJECT, _OBJECT)
         self.keep = self.handles.ignoring(keep, 1, _OBJECT, _OBJECT)
-        turn = self.handles.applied(self._around(self._step(), restore, keep), 1, self._loaded())
+        turn = self.handles.feed(self._around(self._step(), restore, keep), 1, self._loaded())
         self.turn = self.handles.ignoring(turn, 2, _OBJECT)
 
     def simplify(self, simplifications: str) -> None:
@@ -109,25 +109,25 @@ class Functions:
         """(values): write them into the singletons."""
         make = self.handles
         seed, count = self._values()
-        set_seed = make.applied(make.virtual(_LONG, "set", "(J)V"), 0, self._random_state)
+        set_seed = make.feed(make.virtual(_LONG, "set", "(J)V"), 0, self._random_state)
         set_count = make.static(_IDS, "count_$eq", "(J)V")
-        return make.after(make.applied(set_count, 0, count), make.applied(set_seed, 0, seed))
+        return make.after(make.feed(set_count, 0, count), make.feed(set_seed, 0, seed))
 
     def _keeping(self) -> Handle:
         """(values): read them from the singletons."""
         make = self.handles
         store = make.virtual(_LONGS, "set", "(IJ)V")
-        seed = make.applied(make.virtual(_LONG, "get", "()J"), 0, self._random_state)
+        seed = make.feed(make.virtual(_LONG, "get", "()J"), 0, self._random_state)
         count = make.static(_IDS, "count", "()J")
         store_seed, store_count = (
-            make.applied(make.given(store, 1, place), 1, source) for place, source in enumerate((seed, count))
+            make.feed(make.fix(store, 1, place), 1, source) for place, source in enumerate((seed, count))
         )
         return make.after(store_count, store_seed)
 
     def _values(self) -> tuple[Handle, Handle]:
         """(values): the seed, the counter."""
         get = self.handles.virtual(_LONGS, "get", "(I)J")
-        return self.handles.given(get, 1, 0), self.handles.given(get, 1, 1)
+        return self.handles.fix(get, 1, 0), self.handles.fix(get, 1, 1)
 
     def _around(self, step: Handle, restore: Handle, keep: Handle) -> Handle:
         """(values, interface, text): `step` on the world's own values, which are stored also if it fails."""
@@ -148,19 +148,17 @@ class Functions:
         nowhere = process.type("scienceworld.struct.EnvObject")()
         no_options = process.type("scala.Some")(process.array("scienceworld.input.InputMatch"))
         parse_kind = "(Ljava/lang/String;Lscienceworld/struct/EnvObject;)Lscala/Tuple2;"
-        parse = make.given(make.virtual(_INTERFACE, "processUserInput", parse_kind), 2, nowhere)
+        parse = make.fix(make.virtual(_INTERFACE, "processUserInput", parse_kind), 2, nowhere)
         first = make.virtual(_PAIR, "_1", "()Ljava/lang/Object;")
         second = make.virtual(_PAIR, "_2", "()Ljava/lang/Object;")
         understood = make.as_type(first, "(Lscala/Tuple2;)Z")
-        mark = make.given(
-            make.virtual(_STRING, "concat", "(Ljava/lang/String;)Ljava/lang/String;"), 0, REFUSED
-        )
+        mark = make.fix(make.virtual(_STRING, "concat", "(Ljava/lang/String;)Ljava/lang/String;"), 0, REFUSED)
         refusal = make.then(make.as_type(second, "(Lscala/Tuple2;)Ljava/lang/String;"), mark)
         text = make.virtual(_TRIPLE, "toString", "()Ljava/lang/String;")
         stock = make.then(make.virtual(_INTERFACE, "step", "(Ljava/lang/String;)Lscala/Tuple3;"), text)
-        ask = make.given(make.virtual(_PARSER, "lastAmbiguousMatches_$eq", some), 1, no_options)
+        ask = make.fix(make.virtual(_PARSER, "lastAmbiguousMatches_$eq", some), 1, no_options)
         parser = make.virtual(_INTERFACE, "inputParser", "()Lscienceworld/input/InputParser;")
-        carry_out = make.after(make.given(stock, 1, "0"), make.applied(ask, 0, parser))
+        carry_out = make.after(make.fix(stock, 1, "0"), make.feed(ask, 0, parser))
         answer = make.choice(
             understood, make.ignoring(carry_out, 0, _PAIR), make.ignoring(refusal, 1, _INTERFACE)
         )

@@ -55,7 +55,7 @@ class Handles:
         """Return a function that reads a `java.lang.reflect.Field` of an object; the field must be accessible."""
         return self._keep(self._lookup.unreflectGetter(field))
 
-    def given(self, handle: Handle, position: int, value: Any) -> Handle:
+    def fix(self, handle: Handle, position: int, value: Any) -> Handle:
         """Fix one argument."""
         return self._keep(self._insert(handle, position, self._list(value).toArray()))
 
@@ -67,7 +67,7 @@ class Handles:
         """Cast arguments and result."""
         return self._keep(handle.asType(self._type(kind)))  # type: ignore[attr-defined]
 
-    def applied(self, handle: Handle, position: int, source: Handle) -> Handle:
+    def feed(self, handle: Handle, position: int, source: Handle) -> Handle:
         """Take one argument from the result of `source`."""
         return self._keep(self._collect(handle, position, source))
 

@@ -98,7 +98,7 @@ class Jvm:
         return int(psutil.Process(self.pid).memory_info().rss)
 
     @contextlib.contextmanager
-    def watched(self) -> Iterator[None]:
+    def watch(self) -> Iterator[None]:
         """Wrap calls into Java: a lost connection becomes SimulatorDiedError; Java's own exceptions pass through."""
         try:
             yield

@@ -206,7 +206,7 @@ class Simulator:
         """Hold the Java process, for calls that neither draw random numbers nor make objects."""
         if self._jvm is None:
             raise RuntimeError("load() comes first")
-        with self._jvm.lock, self._jvm.watched():
+        with self._jvm.lock, self._jvm.watch():
             try:
                 yield functions(self._jvm)
             except Py4JJavaError as error:

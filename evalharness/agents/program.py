@@ -51,7 +51,7 @@ class Program:
             program.sha256 = hashlib.sha256(whole).hexdigest()
         return program
 
-    def edited(self) -> list[Path]:
+    def find_edited(self) -> list[Path]:
         """Return the Python files whose content has changed. Other files may be the program's memory."""
         return [file for file, sha256 in self.files.items() if file.suffix == ".py" and _hash(file) != sha256]
 

@@ -28,14 +28,14 @@ class Conversation(Agent):
 
     def start(self, episode: EpisodeStart) -> None:
         self.episode = episode
-        self.messages = self.shown(episode.prompt).messages(
+        self.messages = self.format_prompt(episode.prompt).messages(
             episode.actions, episode.goal, episode.observation, max_turns=episode.max_turns
         )
         self.head = len(self.messages)
         """Number of messages at the front that are never dropped: system, instruction, example, goal, first
         observation."""
 
-    def shown(self, prompt: PromptFile) -> PromptFile:
+    def format_prompt(self, prompt: PromptFile) -> PromptFile:
         """Return the prompt in this agent's format."""
         return prompt
 
@@ -85,7 +85,7 @@ class ActAgent(ReactAgent):
 
     name: ClassVar[str] = "act"
 
-    def shown(self, prompt: PromptFile) -> PromptFile:
+    def format_prompt(self, prompt: PromptFile) -> PromptFile:
         return prompt.for_format(ACT_RULES, "Action: {action}")
 
     def parse(self, said: ModelReply) -> ParsedReply:
@@ -109,7 +109,7 @@ class ToolsAgent(Conversation):
     name: ClassVar[str] = "tools"
     calls_tools: ClassVar[bool] = True
 
-    def shown(self, prompt: PromptFile) -> PromptFile:
+    def format_prompt(self, prompt: PromptFile) -> PromptFile:
         return prompt.for_format(tools.FORMAT_RULES, tools.STEP)
 
     def request(self) -> Request:

@@ -25,7 +25,7 @@ def lock(file: IO[bytes] | int) -> bool:
     return True
 
 
-def held(path: Path, refusal: str) -> IO[bytes]:
+def hold_lock(path: Path, refusal: str) -> IO[bytes]:
     """Lock the file `path` until it is closed. Raises UserError with `refusal` if another process holds the lock;
     OSError if the file cannot be made."""
     while True:

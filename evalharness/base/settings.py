@@ -1,4 +1,4 @@
-"""Where options come from beside flags: a YAML file with `${VAR}`; hints on OPENAI_*."""
+"""Sources of options besides flags: a YAML file with `${VAR}`; hints on OPENAI_*."""
 
 from __future__ import annotations
 

@@ -128,8 +128,8 @@ def syntax_problem(error: Exception) -> str:
 
 
 def _value_problems(error: ValidationError, kind: type[BaseModel]) -> str:
-    """Of the first values that are not what they should be: `example.steps.0.action: is missing; ...`. An unknown key
-    is answered with the nearest of those that may stand there."""
+    """Describe the first wrong values: `example.steps.0.action: is missing; ...`. For an unknown key, name the closest
+    allowed key."""
     problems = []
     for problem in error.errors():
         what = {_MISSING: "is missing", _UNKNOWN: "no such key"}.get(problem["type"], problem["msg"])

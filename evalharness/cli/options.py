@@ -16,7 +16,7 @@ from evalharness.cli.common import add_data_option, add_json_option, chosen_suit
 from evalharness.cli.output import note
 from evalharness.cli.parser import argument, number, whole_number, with_default
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
-from evalharness.config.protocol import stated_options
+from evalharness.config.protocol import read_protocol_options
 
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
@@ -122,7 +122,7 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
     in_file = options_in(args.config)
     given = {key for key, value in flags.items() if value is not None} | in_file.keys()
     flags |= {key: value for key, value in (usual or {}).items() if key not in given}
-    protocol = stated_options({**in_file, **{k: v for k, v in (flags | own).items() if v is not None}})
+    protocol = read_protocol_options({**in_file, **{k: v for k, v in (flags | own).items() if v is not None}})
     if "suite" not in {*in_file, *protocol} and not args.suite:
         flags["suite"] = chosen_suite(args, data_folder(args))
     config = make_config(flags | own, args.config)

@@ -35,5 +35,5 @@ class ExecutionConfig(ConfigPart):
     def _names_a_folder(cls, folder: Any) -> Any:
         # Convert numbers to text: `data_size: 8000` in YAML is the same label as `--label data_size=8000`.
         if isinstance(folder, str) and not folder.strip():
-            raise ValueError("no name of a folder")
+            raise ValueError("not valid as the name of a folder")
         return folder

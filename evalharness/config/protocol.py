@@ -15,7 +15,7 @@ from evalharness.protocol.published import DEFAULT, Protocol, load_protocol
 _OF_MODELS = ("agent", "agent_option", "max_tokens", "seed", *SAMPLING)
 
 
-def stated_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def read_protocol_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that the protocol in `given` sets and `given` does not. Raises UserError."""
     said = given.get("protocol")
     if said is None or said == DEFAULT or not isinstance(said, str):
@@ -40,14 +40,14 @@ def stated_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
     """Merge `given` over the protocol's options; an agent's options one by one. Raises UserError."""
-    stated = stated_options(given)
+    stated = read_protocol_options(given)
     options = {**stated, **given}
     if "agent_option" in stated and isinstance(given.get("agent_option", {}), Mapping):
         options["agent_option"] = {**stated["agent_option"], **given.get("agent_option", {})}
     return options
 
 
-def changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str, Any]:
+def find_changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str, Any]:
     """Compare a whole configuration with the protocol: options that differ -> the protocol's value."""
     stated = protocol.run_options()
     options_of_agent = stated.pop("agent_option")
@@ -60,7 +60,7 @@ def changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str,
     if agent != stated["agent"]:
         changed["agent"] = stated["agent"]
     else:
-        # If the agent is not installed, the user typed it: `stated_options` checks that.
+        # If the agent is not installed, the user typed it: `read_protocol_options` checks that.
         wanted = agent_typed(agent, options_of_agent).options.model_dump(mode="json")
         played = agent_typed(agent, options["agent_option"]).options.model_dump(mode="json")
         for name, value in wanted.items():

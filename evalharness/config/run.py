@@ -24,7 +24,7 @@ from evalharness.config.limits import LimitsConfig
 from evalharness.config.option import ConfigPart, option_of, problems
 from evalharness.config.outside import OutsideConfig
 from evalharness.config.policy import EXTERNAL, PolicyConfig
-from evalharness.config.protocol import changed_options, require_texts, with_protocol
+from evalharness.config.protocol import find_changed_options, require_texts, with_protocol
 from evalharness.config.selection import SelectionConfig
 from evalharness.envs.base import MAX_TURNS
 from evalharness.protocol.prompt import Adaptation
@@ -162,7 +162,7 @@ class RunConfig:
             "own_words": protocol.texts is not None and self.agent.own_words,
             "score": protocol.score,
             "draw": None if protocol.draw is None else protocol.draw.games,
-            "changed": changed_options(protocol, self.options()),
+            "changed": find_changed_options(protocol, self.options()),
         }
         return {"protocol": {name: value for name, value in said.items() if value not in (None, False, {})}}
 

@@ -114,7 +114,7 @@ def _transfer(download: Download, part: Path, progress: Progress) -> None:
             return  # the download was already complete
         if error.code == 416:
             part.unlink()
-            raise _NetworkError("the server's file is another one by now; starting over") from error
+            raise _NetworkError("the server's file has changed; starting over") from error
         if error.code in (408, 425, 429) or error.code >= 500:
             raise _NetworkError(f"HTTP {error.code} {error.reason}") from error
         raise UserError(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import held
+from evalharness.base.locks import hold_lock
 from evalharness.base.paths import real_path
 from evalharness.base.reading import sha256_of
 from evalharness.data.source import Entry, is_archive, walk
@@ -240,7 +240,7 @@ def _remove(path: Path) -> None:
 
 def alone_in(folder: Path) -> IO[bytes]:
     """Hold a lock until it is closed. Raises UserError if another import into the folder is running."""
-    return held(folder / ".lock", f"another import into {folder} is running; wait for it to end")
+    return hold_lock(folder / ".lock", f"another import into {folder} is running; wait for it to end")
 
 
 def require_known(

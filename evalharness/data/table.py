@@ -1,5 +1,5 @@
-"""What the published files are: every path with its SHA-256, as each environment's `published.json` lists them; and
-what of a family is there, and whether each file is the one that was published.
+"""The published files: every path with its SHA-256, as each environment's `published.json` lists them; and the check
+of a family's files in the data folder against them.
 
 The hashes are facts about files that the user supplies; the files themselves are never part of the project.
 """

@@ -52,7 +52,7 @@ class UnusableReplyError(ValueError):
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse repeated keys: Python would take the last of two verdicts in one object."""
     if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return dict(pairs)
 
 

@@ -39,7 +39,7 @@ class DrawnTurn:
 
     episode: Episode
     number: int
-    """From 1."""
+    """Number of the turn, from 1."""
 
     @property
     def key(self) -> TurnKey:
@@ -92,9 +92,8 @@ class JudgedRun:
         return [self.turns[key] for key in draw(by_family, count, seed)]
 
     def drawn_balanced(self, count: int, seed: int, judge: Rater) -> list[DrawnTurn]:
-        """As `drawn`, half of them turns that the judge calls right and half wrong, the poster's design (figure 10).
-
-        Raises UserError when the judge has too few of either.
+        """Draw half the turns from those that the judge calls right and half from those it calls wrong, as the poster
+        does (figure 10).
         """
         every = self.draw_turns(None, seed)
         keys: set[TurnKey] = set()

@@ -18,7 +18,7 @@ from evalharness.judge.answers import UnusableReplyError, read, sentence
 from evalharness.judge.grading import HIGHEST, LOWEST, Grade
 from evalharness.judge.questions import TwoTurnQuestion, objects_of, raw_of
 from evalharness.models.asking import Answer
-from evalharness.protocol.prompt import Message, filled
+from evalharness.protocol.prompt import Message, fill_template
 
 LAYOUT = "fastchat"
 WITH_REFERENCE = frozenset({"math", "reasoning", "coding"})
@@ -56,7 +56,7 @@ class FastChatPrompts:
         slots |= {
             f"ref_answer_{i}": text for i, text in enumerate(question.references, 1) if text is not None
         }
-        user = filled(template.user, **slots)
+        user = fill_template(template.user, **slots)
         return [{"role": "system", "content": template.system}, {"role": "user", "content": user}]
 
     def read(self, answer: Answer) -> Grade:

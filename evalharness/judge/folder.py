@@ -24,7 +24,8 @@ class JudgeProgress(WorkProgress):
 
 
 def own_place(run: Path, *names: str) -> Path:
-    """RUN/labels/RATER. Raises UserError if a part of it is a link: the run's author would choose where we write."""
+    """Return RUN/labels/RATER. Raises UserError if a part of it is a link: the run's author would choose where we
+    write."""
     path = run
     for name in names:
         path /= name
@@ -43,7 +44,7 @@ def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
         refuse_later(path, manifest)
         stored_kind, digest = manifest["identity"]["kind"], manifest["identity"]["run_digest"]
         if stored_kind != kind or not isinstance(digest, str) or not isinstance(manifest["digest"], str):
-            raise ValueError("its kind, its digest or its run_digest is another")
+            raise ValueError("its kind, digest or run_digest is wrong")
     except FileNotFoundError:
         raise UserError(f"{folder} holds no {kind} (make some with: {make})") from None
     except OSError as error:

@@ -52,7 +52,7 @@ class LabelFolder(RecordFolder):
     def open(self, drawn: Mapping[str, int | bool | None]) -> None:
         """Continue, or begin. `drawn`: how the turns were drawn.
 
-        Raises UserError where the folder holds labels of another run."""
+        Raises UserError if the folder holds labels of another run."""
         identity = {"kind": KIND, "run_digest": self.run.digest, "rater": self.rater}
         manifest = make_manifest(identity, self.rater, drawn=dict(drawn))
         self.resume(manifest)
@@ -157,7 +157,7 @@ def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
             if label not in ("right", "wrong"):
                 raise ValueError(f"the label {label[:40]!r} is neither right nor wrong")
             if key in labels:
-                raise ValueError("this turn stands there twice")
+                raise ValueError("this turn is there twice")
             kind = unguard_cell(row.get("kind") or "").strip().casefold() or None
             verdict = check_verdict(label == "wrong", kind, unguard_cell(row.get("note") or ""))
             labels[key] = replace(verdict, turn_sha256=row.get(_SHA256) or None)

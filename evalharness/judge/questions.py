@@ -88,7 +88,7 @@ def read_questions(path: Path | None, references: Path | None = None) -> Questio
     for number, value in objects_of(raw, name):
         question = _question(value, f"{name}, line {number}")
         if question.id in questions_by_id:
-            raise UserError(f"{name}, line {number}: question {question.id} stands there twice")
+            raise UserError(f"{name}, line {number}: question {question.id} is there twice")
         questions_by_id[question.id] = question
     if not questions_by_id:
         raise UserError(f"{name} holds no questions")

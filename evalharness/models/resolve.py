@@ -83,7 +83,7 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
             raise UserError(f"a person plays one run: evalharness run --model {config.model}")
         policy = person
     else:
-        from evalharness.records.rebuilt import said_of
+        from evalharness.records.rebuilt import reply_of
         from evalharness.records.store import read_episodes, read_manifest
 
         source = Path(config.model.removeprefix("replay:"))
@@ -93,7 +93,7 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
                 f"{source} was played by the agent {recorded.config.agent_name}, which cannot be replayed"
             )
         said = {
-            (e.task_id, e.sample): tuple(said_of(turn) for turn in e.turns) for e in read_episodes(source)
+            (e.task_id, e.sample): tuple(reply_of(turn) for turn in e.turns) for e in read_episodes(source)
         }
         identity["digest"] = recorded.digest
         texts = json.dumps(sorted((key, [one.text for one in each]) for key, each in said.items())).encode()

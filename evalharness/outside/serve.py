@@ -140,7 +140,7 @@ class _OutsidePlayer(Player):
     async def _open(self, opening: Observation) -> Session:
         policy = self.policy
         session = self.session = policy.sessions.open((self.task.id, self.sample), opening)
-        if edited := policy.program.edited():
+        if edited := policy.program.find_edited():
             policy.broken = (
                 f"{edited[0]} has changed since the run began (--agent-command): undo it, or choose -o DIR"
             )

@@ -26,7 +26,7 @@ Message = dict[str, Any]
 SLOT = re.compile(r"\{(\w+)\}")
 
 
-def filled(template: str, **values: object) -> str:
+def fill_template(template: str, **values: object) -> str:
     """Fill each `{name}` of `values` into `template` in one pass: a value may contain braces."""
     return SLOT.sub(lambda slot: str(values[slot[1]]) if slot[1] in values else slot[0], template)
 
@@ -119,7 +119,7 @@ class PromptFile(_FileModel):
         """Another group's protocol texts, imported from its authors; None: our wording."""
         return self._of_protocol
 
-    def adapted(self, how: Adaptation, texts: ImportedTexts | None = None) -> PromptFile:
+    def adapt(self, how: Adaptation, texts: ImportedTexts | None = None) -> PromptFile:
         """Replace the system message or the number of worked examples, and add a protocol's `texts`. The result has
         another hash: it is another prompt."""
         if how == AS_WRITTEN:
@@ -313,7 +313,7 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptatio
     if wrong := prompt.wrong_placeholders(slots):
         raise UserError(f"prompt file {path} is not usable: {'; '.join(wrong)} (see prompts/README.md)")
     texts = None if adaptation.texts is None else _texts_of(adaptation.texts, spec.family)
-    return prompt.adapted(adaptation, texts)
+    return prompt.adapt(adaptation, texts)
 
 
 def _texts_of(protocol: str, family: str) -> ImportedTexts:

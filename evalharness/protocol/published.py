@@ -84,7 +84,7 @@ class Protocol(_FileModel):
 
     @property
     def sha256(self) -> str:
-        """Of the file."""
+        """Return the SHA-256 of the protocol's file."""
         return self._sha256
 
     def run_options(self) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class ParsedReply:
     reasoning: str = ""
     """The model's reasoning before its answer. Nothing in it is ever carried out."""
 
-    def spoken(self, *, keep_thinking: bool = False) -> str:
+    def conversation_text(self, *, keep_thinking: bool = False) -> str:
         """Return the reply for the conversation; never empty, because some templates and servers refuse an empty
         message."""
         if keep_thinking and self.reasoning:
@@ -243,6 +243,6 @@ def turn_messages(
 ) -> list[dict[str, Any]]:
     """Return a turn's messages for the conversation."""
     return [
-        {"role": "assistant", "content": parsed.spoken(keep_thinking=keep_thinking)},
+        {"role": "assistant", "content": parsed.conversation_text(keep_thinking=keep_thinking)},
         {"role": "user", "content": f"Observation: {observation}"},
     ]

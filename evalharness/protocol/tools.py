@@ -99,7 +99,7 @@ def turn_messages(
     parsed: ParsedReply, calls: Sequence[ToolCall], observation: str, *, keep_thinking: bool = False
 ) -> list[Message]:
     """Return a turn's messages for the conversation: the call and its result, or the text and the correction."""
-    said = parsed.spoken(keep_thinking=keep_thinking)
+    said = parsed.conversation_text(keep_thinking=keep_thinking)
     if parsed.action is None:
         return [
             {"role": "assistant", "content": said},

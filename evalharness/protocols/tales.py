@@ -20,7 +20,7 @@ from evalharness.agents.base import (
     ModelReply,
     Request,
 )
-from evalharness.protocol.prompt import Message, filled
+from evalharness.protocol.prompt import Message, fill_template
 from evalharness.protocol.react import FormatError, ParsedReply
 
 _TASK = "Task Description:\n"
@@ -81,7 +81,9 @@ class TalesAgent(Agent):
         limit = self._limit or len(self._past) + 1
         for number, (seen, did) in enumerate(self._past[-limit:]):
             cut = len(self._past) >= limit and number == 0
-            parts.append(("user", filled(self._texts["truncated"], limit=limit) if cut else f"{seen}\n> "))
+            parts.append(
+                ("user", fill_template(self._texts["truncated"], limit=limit) if cut else f"{seen}\n> ")
+            )
             parts.append(("assistant", f"{did}\n"))
         parts += [("assistant", thought) if part is None else ("user", part) for part in now]
         messages: list[Message] = []

@@ -12,7 +12,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, ModelReply, Request
-from evalharness.protocol.prompt import filled
+from evalharness.protocol.prompt import fill_template
 from evalharness.protocol.react import FormatError, ParsedReply
 
 _CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -61,7 +61,7 @@ class VerlAgent(Agent):
         shown = past[len(past) - self.options.history :] if len(past) > self.options.history else past
         name, own = ("first", FIRST) if not past or not self.options.history else ("later", LATER)
         pairs = enumerate(shown, len(past) - len(shown) + 1)
-        content = filled(
+        content = fill_template(
             own if texts is None else str(texts[name]),
             instruction=episode.prompt.instruction_text(episode.actions, episode.max_turns),
             task_description=episode.goal,

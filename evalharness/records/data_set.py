@@ -54,7 +54,9 @@ def open_as_judged(path: Path) -> Path:
                 say(f"evalharness: {line}")
             shutil.move(made, folder)
     elif read_manifest(folder).identity.model.get("sha256") != sha256_of(path):
-        raise UserError(f"{folder} is of another content of {path}; move the folder away to judge this one")
+        raise UserError(
+            f"{folder} was made from other content of {path}; move the folder away to judge this one"
+        )
     return folder
 
 

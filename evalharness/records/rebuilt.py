@@ -69,8 +69,8 @@ def _go_through(guarded: Guarded, episode: Episode, calls: Sequence[FurtherCall]
     for position, call in enumerate(calls):
         _request(guarded, episode, len(episode.turns) + 1, position)
         if compare and call.sent not in (None, guarded.sent):
-            raise NotRebuiltError(f"the messages of call {position + 1} after the last turn are others")
-        if guarded.read(said_of(call)) is not None:
+            raise NotRebuiltError(f"the messages of call {position + 1} after the last turn differ")
+        if guarded.read(reply_of(call)) is not None:
             raise NotRebuiltError(f"call {position + 1} after the last turn is read as an action")
     if _count_dropped(episode, len(episode.turns) + 1, len(calls)):  # before a request that still did not fit
         _request(guarded, episode, len(episode.turns) + 1, len(calls))
@@ -85,12 +85,14 @@ def _turns(guarded: Guarded, episode: Episode) -> Iterator[RebuiltTurn]:
             request = _request(guarded, episode, number, position)
             requests.append(Request([*request.messages], request.purpose))
             sent.append(guarded.sent)
-            parsed = guarded.read(said_of(call))
+            parsed = guarded.read(reply_of(call))
             if (parsed is None) != isinstance(call, FurtherCall):
-                raise NotRebuiltError(f"turn {number}: call {position + 1} is read otherwise than it was")
+                raise NotRebuiltError(
+                    f"turn {number}: call {position + 1} is read differently from its record"
+                )
         assert parsed is not None
         correction = guarded.correction(parsed) if parsed.action is None else ""
-        yield RebuiltTurn(turn, tuple(requests), tuple(sent), parsed, correction, said_of(turn))
+        yield RebuiltTurn(turn, tuple(requests), tuple(sent), parsed, correction, reply_of(turn))
         guarded.observe(turn.observation, turn.valid_actions)
 
 
@@ -119,7 +121,7 @@ def _shorten(guarded: Guarded, dropped: int) -> None:
         raise NotRebuiltError(f"{dropped} turns were left out, and the agent leaves out {gone}")
 
 
-def said_of(call: Turn | FurtherCall) -> ModelReply:
+def reply_of(call: Turn | FurtherCall) -> ModelReply:
     """Return a recorded reply as the agent was given it."""
     reasoning = call.reasoning
     if (block := reasoning_in(call.reply)) and reasoning.endswith(block):

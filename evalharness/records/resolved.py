@@ -19,7 +19,7 @@ _HEAD = """\
 _JSON = ("chat_template_kwargs", "extra_body")
 
 
-def resolved(options: Mapping[str, Any], policy: PolicyConfig) -> str:
+def format_config(options: Mapping[str, Any], policy: PolicyConfig) -> str:
     """Return the options as YAML, without the run's folder (given by `-o`), headers (they hold keys), and unset
     options."""
     data = dict(options)

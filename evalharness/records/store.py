@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from evalharness.base.errors import DamageWarning, InfrastructureError, UserError, system_errors
-from evalharness.base.locks import held
+from evalharness.base.locks import hold_lock
 from evalharness.base.paths import write_whole
 from evalharness.base.reading import read_bytes, read_json, read_object
 from evalharness.records.episode import Episode, read_episode
@@ -174,7 +174,7 @@ def held_folder(folder: Path, mark: str) -> Iterator[None]:
     created = [path for path in (folder, *folder.parents) if not path.exists()]
     other = f"another evalharness is writing to {folder}; wait for it, or choose another folder with -o DIR"
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
-        lock = held(folder / LOCK, other)
+        lock = hold_lock(folder / LOCK, other)
     try:
         yield
     finally:

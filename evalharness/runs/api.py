@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.paths import data_folder
 from evalharness.config import make_config
-from evalharness.config.protocol import stated_options
+from evalharness.config.protocol import read_protocol_options
 from evalharness.models.served import with_served_name
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
@@ -121,7 +121,7 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
     from evalharness.runs.live import watch
 
     folder = data_folder() if data is None else Path(data)
-    if "suite" not in {**options, **stated_options({"model": model, **options})}:
+    if "suite" not in {**options, **read_protocol_options({"model": model, **options})}:
         options["suite"] = "agentboard" if (folder / "agentboard").is_dir() else "open"
     config = make_config({"model": model, **options})
     config = replace(config, policy=with_served_name(config.policy))

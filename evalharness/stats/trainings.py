@@ -96,13 +96,13 @@ class TrainingsTest:
         return max(-1.0, low), min(1.0, high)
 
     def standard_error(self, ends: Interval) -> float:
-        """From the end of the interval that is nearer to 0."""
+        """Return the standard error from the end of the interval that is nearer to 0."""
         low, high = self.widening.of(ends, self.difference)
         reach = self.difference - low if self.difference > 0 else high - self.difference
         return reach / self.widening.quantile
 
     def p(self, ends: Interval) -> float:
-        """Two-sided; below 0.05 where `interval` excludes 0, and only there."""
+        """Two-sided p, below 0.05 exactly if `interval` excludes 0."""
         error = self.standard_error(ends)
         if error <= 0:
             return 1.0 if self.difference == 0 else 0.0

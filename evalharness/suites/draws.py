@@ -73,13 +73,12 @@ _LEAST = 3
 def subset_of(
     families: Mapping[str, Sequence[Task]], count: int, difficulty: Callable[[Task], float]
 ) -> dict[str, int]:
-    """A few tasks that stand for all, by family, kind and difficulty, the same for every model: task id -> how many
-    tasks of its family it stands for; `count` of them, family by family, easy ones first.
+    """Choose `count` tasks that represent all, by family, kind and difficulty, the same for every model.
 
-    Each family gets its share of `count` (largest remainder, `_LEAST` at least). Its tasks are lined up by
-    `difficulty`, within equal ones by kind, and cut into as many stretches of equal length, give or take one. A task of
-    each stretch is taken, so that as many kinds as possible have a task, and then as near to the middles as possible.
-    Raises UserError where `count` is too small or leaves nothing out.
+    Returns task id -> number of its family's tasks that it represents, family by family, easy tasks first. Each family
+    gets its share of `count` (largest remainder, at least `_LEAST`). Its tasks are sorted by `difficulty`, then by
+    kind, and cut into stretches of nearly equal length. One task of each stretch is taken: first as many kinds as
+    possible, then the tasks nearest to the middles. Raises UserError if `count` is too small or leaves nothing out.
     """
     sizes = {family: len(tasks) for family, tasks in families.items()}
     total, least = sum(sizes.values()), _LEAST * len(sizes)

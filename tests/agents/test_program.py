@@ -62,7 +62,7 @@ def test_every_file_of_a_command_counts(command: str, edited: str, is_another: b
     (place / edited).write_text("edited")
     after, _ = hash_command(command.split())
     assert (before != after) == is_another
-    assert bool(program.edited()) == (is_another and edited.endswith(".py"))
+    assert bool(program.find_edited()) == (is_another and edited.endswith(".py"))
 
 
 def test_what_is_not_looked_at_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

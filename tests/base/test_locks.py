@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import exclusive, held
+from evalharness.base.locks import exclusive, hold_lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from evalharness.base.locks import exclusive, held
-way = {"exclusive": exclusive, "held": lambda path: held(path, "taken")}[sys.argv[1]]
+from evalharness.base.locks import exclusive, hold_lock
+way = {"exclusive": exclusive, "held": lambda path: hold_lock(path, "taken")}[sys.argv[1]]
 with way(Path(sys.argv[2])):
     print("held", flush=True)
     sys.stdin.read()
@@ -36,10 +36,10 @@ def test_a_killed_holder_holds_nothing(tmp_path: Path, way: str) -> None:
     path = tmp_path / "lock"
     with holding(way, path) as process:
         with pytest.raises(UserError, match="taken"):
-            held(path, "taken")
+            hold_lock(path, "taken")
         process.kill()
         process.wait()
-        held(path, "taken").close()
+        hold_lock(path, "taken").close()
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])

@@ -93,7 +93,7 @@ def test_the_same_arguments_are_the_same_run_however_they_are_written() -> None:
         ({**ENDPOINT, "timeout": float("inf")}, "--timeout"),
         ({**ENDPOINT, "extra_body": "[1]"}, "is no JSON object"),
         ({**ENDPOINT, "extra_body": "{"}, "is no JSON"),
-        ({"model": "oracle", "output": " "}, "no name of a folder"),
+        ({"model": "oracle", "output": " "}, "not valid as the name of a folder"),
         ({"model": "oracle", "questions": "0"}, "give a number above 0, or all"),
         ({"model": "oracle", "stop_on_format_errors": 1}, "--stop-on-format-errors"),
         ({"model": "oracle", "cost_limit": 0}, "--cost-limit"),

@@ -9,7 +9,7 @@ import pytest
 from command_line import evalharness
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import held
+from evalharness.base.locks import hold_lock
 from evalharness.config import make_config
 from evalharness.records.lines import LineFile
 
@@ -17,7 +17,7 @@ from evalharness.records.lines import LineFile
 def test_a_lock_whose_name_is_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".lock")
     with pytest.raises(OSError, match="No such device"):
-        held(tmp_path / ".lock", "taken")
+        hold_lock(tmp_path / ".lock", "taken")
 
 
 def test_lines_that_are_no_plain_file_are_named(tmp_path: Path) -> None:

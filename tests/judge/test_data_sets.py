@@ -122,7 +122,7 @@ def test_labels_are_refused_for_a_data_set_that_has_changed(
     other = replace(conversation(0), messages=conversation(7).messages)
     write_data(data, [other], {})
     assert main(export) == 2
-    assert "data.judged is of another content of" in capsys.readouterr().err
+    assert "data.judged was made from other content of" in capsys.readouterr().err
 
 
 def test_one_task_twice_in_a_mixture_is_judged_twice(tmp_path: Path) -> None:

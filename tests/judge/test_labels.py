@@ -175,7 +175,7 @@ def test_bad_tables_change_nothing(run: Path, tmp_path: Path, capsys: pytest.Cap
         ("babyai/agentboard/000,0,9,right,,\n", "has no babyai/agentboard/000 #0 turn 9"),
         ("babyai/agentboard/000,0,2,right,place,\n", "only a wrong turn has a kind"),
         ("babyai/agentboard/000,0,2,wrong,silly,\n", "there is no kind 'silly'"),
-        ("babyai/agentboard/000,0,1,wrong,,\n", "stands there twice"),
+        ("babyai/agentboard/000,0,1,wrong,,\n", "is there twice"),
         (f"babyai/agentboard/000,0,2,wrong,,{'x' * 3000}\n", "at most 2000 characters"),
     ):
         table = tmp_path / "t.csv"

@@ -212,7 +212,7 @@ def test_our_coding_references_do_what_they_say() -> None:
         (json.dumps(question(1, turns=["a", " "])), "a list of two texts"),
         (json.dumps(question(None)), "no question_id"),
         (json.dumps(question(1, "")), "no category"),
-        (json.dumps(question(1)) + "\n" + json.dumps(question("1")), "line 2: question 1 stands there twice"),
+        (json.dumps(question(1)) + "\n" + json.dumps(question("1")), "line 2: question 1 is there twice"),
         ("", "holds no questions"),
     ],
 )

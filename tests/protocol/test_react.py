@@ -114,9 +114,9 @@ def test_reasoning_is_kept_apart_from_the_thought() -> None:
         "a",
         "Thought: a\nAction: look",
     )
-    assert parsed.spoken() == parsed.kept
+    assert parsed.conversation_text() == parsed.kept
     assert (
-        parsed.spoken(keep_thinking=True)
+        parsed.conversation_text(keep_thinking=True)
         == "<think>\nThe desk is near.\n</think>\n\nThought: a\nAction: look"
     )
     assert parse("Action: look", reasoning="The desk is near.\n").reasoning == "The desk is near."
@@ -125,7 +125,7 @@ def test_reasoning_is_kept_apart_from_the_thought() -> None:
 def test_an_action_that_stands_only_in_the_reasoning_is_not_carried_out() -> None:
     parsed = parse("", reasoning="Thought: a\nAction: look")
     assert (parsed.action, parsed.thought, parsed.errors) == (None, "", (FormatError.THOUGHT_ONLY,))
-    assert parsed.spoken() == "(no reply)"
+    assert parsed.conversation_text() == "(no reply)"
 
 
 @pytest.mark.parametrize(("reply", "reasoning"), [("<think>on and on", ""), ("", "on and on"), (" \n", "on")])

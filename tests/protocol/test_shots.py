@@ -55,7 +55,7 @@ def test_a_file_may_bring_more_examples(tmp_path: Path) -> None:
         update={"more_examples": (own.example.model_copy(update={"goal": "a second goal"}),)}
     )
     assert more.for_kind("").more_examples == ()
-    shown = more.adapted(Adaptation(shots=2)).for_kind("")
+    shown = more.adapt(Adaptation(shots=2)).for_kind("")
     assert [example.goal for example in shown.more_examples] == ["a second goal"]
 
 

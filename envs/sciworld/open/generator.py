@@ -31,7 +31,7 @@ Answer = Callable[[Sequence[str]], str]
 """Plays actions in a fresh world and returns the answer to the last one."""
 
 
-def spelled_out(plan: Sequence[str], answer: Answer) -> list[str]:
+def spell_out(plan: Sequence[str], answer: Answer) -> list[str]:
     """Rewrite every `pour A in B`, the simulator's own form, to `pour A into B`, the prompt's form.
 
     Things are known by their places ("cup in art studio"), so `pour A in B in C` has two readings; the correct one
@@ -163,7 +163,7 @@ def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task
         plan = shortest
     if len(shortest) < MIN_TURNS or len(plan) > MAX_TURNS:
         return None
-    plan = spelled_out(plan, partial(_answer, simulator, bare))
+    plan = spell_out(plan, partial(_answer, simulator, bare))
     if needs(plan) != len(plan):
         return None
     return replace(

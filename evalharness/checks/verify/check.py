@@ -11,7 +11,7 @@ from pathlib import Path
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.machine import usable_cores
 from evalharness.base.reading import open_file
-from evalharness.checks.verify.described import Described, described, missing, task_findings
+from evalharness.checks.verify.described import Described, check_description, missing, task_findings
 from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import config_findings, config_notes, manifest_findings, turn_findings
 from evalharness.checks.verify.replay import How, replay
@@ -63,7 +63,7 @@ def verify(
     began = time.monotonic()
     _require_files(folder)
     manifest = read_manifest(folder)
-    about = described(manifest, installed_specs(), data, tasks_at_hand)
+    about = check_description(manifest, installed_specs(), data, tasks_at_hand)
     check = _Check(folder, manifest, about, data)
     check.findings += manifest_findings(manifest, installed_specs()) + config_findings(folder, manifest)
     check.read()

@@ -46,7 +46,9 @@ class Described:
     notes: tuple[str, ...]
 
 
-def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | None, load: Load) -> Described:
+def check_description(
+    manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | None, load: Load
+) -> Described:
     """Select the run's tasks and compare them; `load` as in `select`.
 
     Raises UserError if the tasks are not available: missing data, or a family that is not installed.
@@ -61,12 +63,12 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
         given = {name: value for name, value in with_new_names(manifest.options).items() if name in _OF_TASKS}
         if str(given.get("tasks", "")).startswith("@"):
             # A user's option may name a file with tasks; a foreign manifest must not make us read files.
-            raise UserError("its configuration is none of a run (tasks: it names a file)")
+            raise UserError("its configuration is not that of a run (tasks: it names a file)")
         if given.get("max_turns") == MAX_TURNS:  # the default: a family may have a smaller limit
             del given["max_turns"]
         config = make_config({"model": "oracle", **given})
     except ValidationError as error:
-        raise UserError(f"its configuration is none of a run ({why(error)})") from None
+        raise UserError(f"its configuration is not that of a run ({why(error)})") from None
     if absent := sorted(manifest.counts.keys() - specs.keys()):
         raise UserError(f"it plays {', '.join(absent)}, which is not installed here")
     chosen, subset = selected_tasks(specs, config.selection, data, load)

@@ -153,7 +153,7 @@ class ClientSession:
         seen = [turn.observation for turn in failed.turns]
         if seen != [turn.observation for turn in episode.turns[: len(seen)]]:
             raise WorkerError(
-                f"the simulator of {failed.served.task.name} failed, and another one says something else"
+                f"the simulator of {failed.served.task.name} failed, and a second one gives other observations"
             )
         return answer
 

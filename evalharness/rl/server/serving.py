@@ -140,5 +140,7 @@ def _make_token(*, needed: bool) -> str | None:
     """Return the token of the environment variable, or a new one if one is needed. Raises UserError."""
     given = os.environ.get(TOKEN, "").strip()
     if given and len(given) < 16:
-        raise UserError(f"{TOKEN} has {len(given)} characters; give at least 16, or none and one is made")
+        raise UserError(
+            f"{TOKEN} has {len(given)} characters; give at least 16, or leave it out: then one is made"
+        )
     return given or (secrets.token_urlsafe(24) if needed else None)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from evalharness.base.errors import InfrastructureError, UserError, system_errors
-from evalharness.base.locks import held
+from evalharness.base.locks import hold_lock
 from evalharness.base.machine import usable_cores
 from evalharness.base.paths import write_whole
 from evalharness.base.reading import read_object
@@ -91,7 +91,7 @@ def new_folder(folder: Path) -> Iterator[None]:
 
 def alone_in(folder: Path) -> IO[bytes]:
     """Until it is closed. Raises UserError where another process trains in this folder."""
-    return held(folder / ".lock", f"another process is training in {folder}")
+    return hold_lock(folder / ".lock", f"another process is training in {folder}")
 
 
 def train(

@@ -32,7 +32,7 @@ def bound(world: GroundedProblem) -> Bound:
             parts[atom[1]] = parts.get(atom[1], frozenset()) | {atom[2]}
     goals = [(atom[1], atom[2]) for atom in world.goal_atoms if atom[0] == "contains"]
     if len(shakers) != 1 or any(len(parts[drink]) != 2 for _, drink in goals if drink in parts):
-        return lambda state: len(world.goal_bits) - world.satisfied(state)
+        return lambda state: len(world.goal_bits) - world.count_satisfied(state)
     shot_names = sorted(name for name, kind in world.objects.items() if kind == "shot")
     vessels = {name: read_true(world, _atoms_of(world, name), _read) for name in [*shakers, *shot_names]}
     read_shaker = vessels[shakers[0]]

@@ -14,7 +14,7 @@ from evalharness.envs.base import InvalidTaskError
 from evalharness.envs.sciworld import SPEC
 from evalharness.envs.sciworld.adapter import ScienceWorldEnv
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
-from evalharness.envs.sciworld.open.generator import of_kind, shape, spelled_out
+from evalharness.envs.sciworld.open.generator import of_kind, shape, spell_out
 from evalharness.envs.sciworld.open.oracle import play
 from evalharness.envs.sciworld.progress import score_progress
 from evalharness.envs.sciworld.simulator import Simulator
@@ -66,11 +66,11 @@ def test_a_pouring_is_read_as_the_world_reads_it() -> None:
         return "poured" if action in poured else "mixed" if action in mixed else "No known action"
 
     plan = ["go to hall", "pour milk in cup", "pour cup in art studio in jug", "pour cup in bowl in table"]
-    assert spelled_out(plan, answer) == [
+    assert spell_out(plan, answer) == [
         "go to hall", "pour milk into cup", "pour cup in art studio into jug", "pour cup into bowl in table",
     ]  # fmt: skip
     unread = ["pour this in that in there", "pour this into that in there"]
-    assert spelled_out(unread, lambda actions: actions[-1]) == unread
+    assert spell_out(unread, lambda actions: actions[-1]) == unread
 
 
 def test_no_plan_leaves_a_reading_open() -> None:
