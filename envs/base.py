@@ -177,8 +177,7 @@ class TaskSuites:
     evaluated_names: Callable[[], Iterable[str]] = tuple
     """Parts of paths and names that identify published tasks and their splits in other people's texts."""
     few_tasks: Mapping[str, int] = field(default_factory=dict)
-    """Kind -> number of different tasks for the open suites of all seeds, if small: two seeds other than 0 can share
-    some. For people."""
+    """Kind -> number of different open tasks, if small: two seeds other than 0 can share some."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +185,7 @@ class Actions:
     """The actions of an environment and their wording."""
 
     templates: Mapping[str, str]
-    """Action name -> canonical template, `take: "take {object} from {receptacle}"`, in the prompt's order.
-    """
+    """Action name -> canonical template (`take: "take {object} from {receptacle}"`), in prompt order."""
     help_action: str | None = None
     """The name in `templates` of the action that lists the valid actions; None if there is none."""
     wording: Wording = field(default_factory=Wording)

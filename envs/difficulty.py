@@ -18,6 +18,5 @@ def search_bits(choices: Iterable[int]) -> float:
 
 
 def difficulty(bits: float, hard_from: float) -> Difficulty:
-    """Return the difficulty. Each family has its own `hard_from`: branching differs more between families than within
-    one."""
+    """Return the difficulty. Each family has its own `hard_from`, because branching differs between families."""
     return "hard" if bits >= hard_from else "easy"

@@ -46,8 +46,7 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        """`options`: `task` for all, or `tasks`, one for each world; `reset_mask`: the worlds to restart (default:
-        all)."""
+        """`options`: `task` for all, or one of `tasks` per world; `reset_mask`: worlds to restart (default: all)."""
         asked = options or {}
         tasks = asked["tasks"] if "tasks" in asked else [asked.get("task")] * self.num_envs
         if len(tasks) != self.num_envs:

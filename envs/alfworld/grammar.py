@@ -175,7 +175,7 @@ def _parts(text: str) -> tuple[Part, ...]:
     while position < len(text):
         token = _PART.match(text, position)
         if token is None:
-            # TextWorld's parser ends a text where it cannot read on; a rule of the published grammar ends with a wrong
+            # TextWorld's parser ends a text where it cannot read on; a rule of the published grammar has a wrong
             # brace.
             break
         position = token.end()

@@ -127,8 +127,7 @@ class World:
                 for arguments in query.solutions(self.facts):
                     command = self._command(schema, arguments)
                     if command is not None:
-                        # If two ground actions have the same text, the first counts; no published game has such
-                        # actions.
+                        # If two ground actions have the same text, the first counts; no published game has any.
                         by_text.setdefault(command, (schema, arguments))
             self._commands = by_text
         return self._commands

@@ -9,8 +9,7 @@ from typing import Any
 
 FAMILY = "babyai"
 OPEN_VERSION = 2
-"""Version of the open suite. 2: no two tasks begin alike, nor like one of suite seed 0 or a published one, except
-`FEW_STARTS`."""
+"""Version 2: no two tasks begin alike, nor like one of suite seed 0 or a published one, except `FEW_STARTS`."""
 FEW_STARTS: Mapping[str, int] = {"GoToRedBallNoDists": 8, "OpenRedDoor": 8}
 """Level -> its number of different starts, if too few for every suite. An accepted seed of these levels must not show
 the ball or door at the start (a random policy would reach it), so a start shows only walls: 330 and 321 accepted

@@ -223,8 +223,7 @@ def _key_cells(simulator: Any, color: str) -> list[Cell]:
 
 
 def _can_touch(simulator: Any, cells: list[Cell], *, shut: Any) -> bool:
-    """Return whether the agent can stand beside one of the cells if every door but `shut` is open and objects can
-    move."""
+    """Return whether the agent can get beside one of the cells if every door but `shut` is open."""
     grid = simulator.grid
     targets = set(cells)
     x, y = simulator.agent_pos

@@ -37,8 +37,7 @@ def matches(pattern: str, sentences: Sequence[str]) -> bool:
 class LabelProgress(SubgoalProgress):
     """AgentBoard's labels: sentences with wildcards that are searched in an observation; at most one counts per step.
 
-    `alternatives` are complete label lists of the same length: position i counts if the i-th pattern of any list
-    matches.
+    `alternatives` are label lists of the same length: position i counts if the i-th pattern of any list matches.
     """
 
     def __init__(self, alternatives: Sequence[Sequence[str]]) -> None:
@@ -64,8 +63,7 @@ class PublishedRules(LabelProgress):
         return world.perform(moves)
 
     def announces_completion(self, outcome: MovesResult) -> bool:
-        """Return whether the text announces completion: after any end on the last move, even a failure, and at full
-        progress."""
+        """Announce completion after any end on the last move, even a failure, and at full progress."""
         return outcome.ended or self.rate == 1
 
     def result_of(self, outcome: MovesResult, observation: str) -> StepResult:

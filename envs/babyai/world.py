@@ -120,8 +120,7 @@ class World:
 
 
 def _memory(clause: Any) -> tuple[Any, ...]:
-    """Return the memory of one clause of minigrid's verifier: for an action, its objects' places and the carried
-    object."""
+    """Return the memory of a verifier's clause: for an action, its objects' places and the carried object."""
     if hasattr(clause, "desc"):
         return (tuple(clause.desc.obj_poss), getattr(clause, "preCarrying", None))
     return (clause.a_done, clause.b_done)

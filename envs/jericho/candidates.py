@@ -93,8 +93,7 @@ def _nearby_names(interpreter: Interpreter) -> set[str]:
     if player is None:
         return set()
     room = player.parent
-    # The player may be on or in something: then the room is further up. Not in Infocom's version 3, where rooms share
-    # a parent.
+    # If the player is on or in something, the room is further up. In Infocom's version 3 rooms share a parent.
     while interpreter.version > 3 and (node := frotz.get_object(room)) is not None and node.parent > 0:
         room = node.parent
     names: set[str] = set()

@@ -22,8 +22,7 @@ _LONGER_THAN_A_FILE_NAME: Final = 81
 
 _WON: Final = "*** You have won ***"
 _LOST: Final = "*** You have died ***"
-"""The text with which a story says that it is over, if Jericho does not know the story. Jericho checks its own games
-alike."""
+"""The text at the end of a story that Jericho does not know. Jericho checks its own games alike."""
 
 
 class _Setup(ctypes.Structure):

@@ -3,8 +3,8 @@
 The published environment tokenises with NLTK (`word_tokenize`: Punkt sentences, then Treebank words). It then looks
 only for action names and object names, so only the cuts around those matter. `tokens` reproduces them without NLTK and
 its downloaded model. Compared with NLTK 3.10.4 while it was written: the same action and object names in 1,428 of
-1,428 wrapped actions (quotes, brackets, markdown, sentences around them) and in 99.6 % of 40,000 texts of words and
-random punctuation.
+1,428 wrapped actions (quotes, brackets, markdown, sentences) and in 99.6 % of 40,000 texts of words and random
+punctuation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`--engine stock`: pddlgym plays the problems, with the interface of our engine.
 
-States are encoded as in our engine, for the texts; pddlgym decides which actions apply, their effects, and whether the
-goal is reached.
+States are encoded as in our engine, for the texts; pddlgym decides about actions, effects and the goal.
 """
 
 from __future__ import annotations

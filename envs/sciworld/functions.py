@@ -53,8 +53,7 @@ class JavaWorld:
         self._functions.handles.call(self._keep)
 
     def turn(self, text: str) -> str:
-        """Return the answer to `text`: a tuple (observation,score,completed) in Scala's format, or `REFUSED` and a
-        reason."""
+        """Return the answer to `text`: `(observation,score,completed)` in Scala's format, or `REFUSED` and a reason."""
         return str(self._functions.handles.call(self._turn, text))
 
     def forget(self) -> None:

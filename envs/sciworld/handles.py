@@ -76,8 +76,7 @@ class Handles:
         return self._keep(self._filter_result(handle, after))
 
     def after(self, handle: Handle, first: Handle, position: int = 0) -> Handle:
-        """Call `first` before, with the arguments from `position`; its result, if any, becomes a further argument
-        there."""
+        """Call `first` before, with the arguments from `position`; its result, if any, is inserted there."""
         return self._keep(self._fold(handle, position, first))
 
     def choice(self, test: Handle, yes: Handle, no: Handle) -> Handle:

@@ -48,7 +48,6 @@ def score_progress(score: float, at_start: float = 0.0) -> float:
     """Return the simulator's score as a progress rate: 0 at the start, 1 at its full score.
 
     The simulator gives points for facts before the first action (its "be in same location as ..." is true for the
-    first room's content); these points, `at_start`, are no progress. A failed task, with score -1, counts as no
-    progress.
+    first room's content); these points, `at_start`, are no progress. A failed task has score -1 and no progress.
     """
     return min(max((score - at_start) / (1.0 - at_start), 0.0), 1.0)

@@ -1,5 +1,4 @@
-"""Play a few turns in a separate Java process, so that Java can record what it needs. `archive` runs this as a
-program."""
+"""Play a few turns in a separate Java process, so that Java can record them. `archive` runs this program."""
 
 from __future__ import annotations
 

@@ -32,8 +32,7 @@ class Conversation(Agent):
             episode.actions, episode.goal, episode.observation, max_turns=episode.max_turns
         )
         self.head = len(self.messages)
-        """Number of messages at the front that are never dropped: system, instruction, example, goal, first
-        observation."""
+        """Number of first messages that are never dropped: system, instruction, example, goal, observation."""
 
     def format_prompt(self, prompt: PromptFile) -> PromptFile:
         """Return the prompt in this agent's format."""

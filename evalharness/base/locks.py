@@ -45,8 +45,7 @@ def hold_lock(path: Path, refusal: str) -> IO[bytes]:
 
 @contextmanager
 def exclusive(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Wait for the lock of the file or folder `path` and hold it; `on_wait` is called once if another process holds
-    it."""
+    """Wait for the lock of the file or folder `path`; call `on_wait` once if another process holds it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
     try:

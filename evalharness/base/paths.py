@@ -1,7 +1,6 @@
 """The user's folders and the files installed with the package. No function creates a folder.
 
-Also writes files as a whole or not at all. The environments use this module too, so it imports only `redaction` of
-ours.
+Also writes files as a whole. The environments use this module too, so it imports only `redaction` of ours.
 """
 
 from __future__ import annotations

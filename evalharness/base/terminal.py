@@ -62,8 +62,7 @@ class _Trimmed:
 
 
 def plain_table(*columns: str | Column, gap: int = 1) -> Table:
-    """A table without lines. Of columns given by name only, the first holds names; the others hold numbers, aligned
-    right."""
+    """A table without lines. Of columns given by name, the first holds names, the others right-aligned numbers."""
     headings = [
         Column(one, justify="right" if number else "left", no_wrap=True) if isinstance(one, str) else one
         for number, one in enumerate(columns)

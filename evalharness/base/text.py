@@ -14,8 +14,7 @@ _DANGEROUS_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def printable(text: str, *, single_line: bool = False) -> str:
-    """Return `text` without this process's secrets; characters that could steer a terminal become code points, such as
-    `\\x1b`."""
+    """Return `text` without secrets; characters that could steer a terminal become code points, as `\\x1b`."""
     text = redact(text)
     harmless = frozenset() if single_line else _HARMLESS
     if all(c in harmless or unicodedata.category(c) not in _DANGEROUS_CATEGORIES for c in text):

@@ -82,8 +82,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def load_yaml(path: Path, what: str, missing: str | None = None) -> Any:
-    """Read a person's file as `read_yaml`: `what` names it in the UserError, `missing` is the message if it does not
-    exist."""
+    """Read a person's file: `what` names it in the UserError, `missing` is the message if it does not exist."""
     try:
         return read_yaml(path)
     except FileNotFoundError:

@@ -22,8 +22,7 @@ EXTERNAL = "external:"
 
 
 def is_scripted(model: str) -> bool:
-    """Return whether no model server of ours answers: a script, an earlier run's replies, a person, or an external
-    agent does."""
+    """Return whether no model server of ours answers, but a script, a replay, a person, or an external agent."""
     return model in SCRIPTED or model.startswith(("replay:", HUMAN, EXTERNAL))
 
 

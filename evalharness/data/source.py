@@ -50,8 +50,7 @@ class Entry:
     """Its path on disk; None inside an archive."""
 
     def copy_to(self, target: Path) -> None:
-        """Write the bytes to a new file. The limit counts the bytes actually written: the size in a header may be
-        false."""
+        """Write the bytes to a new file. The limit counts written bytes: the size in a header may be false."""
         left = MAX_FILE_BYTES
         with target.open("wb") as out, _damage(self.source), self.opener() as file:
             while block := file.read(2**20):

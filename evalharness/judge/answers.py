@@ -118,8 +118,7 @@ def read(answer: Answer, from_text: Callable[[str], Value]) -> Value:
 
 
 def read_object(text: str, key: str) -> dict[str, Any]:
-    """Return the one object that has `key`. Raises UnusableReplyError if there is none, or several with different
-    values."""
+    """Return the one object that has `key`. Raises UnusableReplyError without one, or if their values differ."""
     matches = [value for value in objects(text) if key in value]
     if not matches:
         raise UnusableReplyError(_without(text, key))

@@ -92,9 +92,7 @@ class JudgedRun:
         return [self.turns[key] for key in draw(by_family, count, seed)]
 
     def drawn_balanced(self, count: int, seed: int, judge: Rater) -> list[DrawnTurn]:
-        """Draw half the turns from those that the judge calls right and half from those it calls wrong, as the poster
-        does (figure 10).
-        """
+        """Draw half the turns from those that the judge calls right, half from the wrong ones (poster, figure 10)."""
         every = self.draw_turns(None, seed)
         keys: set[TurnKey] = set()
         for wrong, word in ((False, "right"), (True, "wrong")):

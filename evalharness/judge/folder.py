@@ -24,8 +24,7 @@ class JudgeProgress(WorkProgress):
 
 
 def own_place(run: Path, *names: str) -> Path:
-    """Return RUN/labels/RATER. Raises UserError if a part of it is a link: the run's author would choose where we
-    write."""
+    """Return RUN/labels/RATER. Raises UserError if a part of it is a link: its author would choose where we write."""
     path = run
     for name in names:
         path /= name

@@ -1,5 +1,4 @@
-"""Raters that can be compared: a judge's folder, a person's folder, a CSV of labels, the simulator, a data set's
-marks."""
+"""Raters: a judge's folder, a person's folder, a CSV of labels, the simulator, a data set's marks."""
 
 from __future__ import annotations
 
@@ -65,8 +64,7 @@ def _families(run: JudgedRun) -> dict[tuple[str, int, int], str]:
 def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
     """Read the raters of one run: `run_folder`, or the run that contains a judge's or person's folder.
 
-    Raises UserError for a name that is no rater, for labels of turns that the run does not have, and for raters of two
-    runs.
+    Raises UserError for a name that is no rater, for labels of unknown turns, and for raters of two runs.
     """
     given = [Path(name) for name in names if name not in _OF_RUN]
     folder = run_folder or next((around for path in given if (around := _run_around(path)) is not None), None)

@@ -72,8 +72,7 @@ class TurnPrompt:
 
 
 def quoted_turn(drawn: DrawnTurn) -> list[str]:
-    """Return the goal, the earlier turns, and the turn with the environment's answer: one line each, every text
-    quoted."""
+    """Return the goal, the earlier turns, and the turn with its observation: one line each, every text quoted."""
     before, (*earlier, judged) = drawn.since(EARLIER_TURNS)
     lines = [f"goal: {quote(clip(drawn.episode.goal, _LONGEST))}"]
     if left_out := drawn.number - 1 - len(earlier):

@@ -18,8 +18,7 @@ _TOKEN = (
     r"|</?s>|<(?:start|end)_of_(?:turn|utterance|text|image)>|(?i:<(?:bos|eos|eot|eod|eom|eoa|eoh|pad|unk|sep|sop|eop)(?:_token)?>)|<0x[0-9A-F]{2}>"
     r"|<(?:extra_id|reserved|unused|SPECIAL)_?\d{1,5}>|</?<?/?SYS>>|\[/?INST\]|\[(?:BOS|EOS|PAD|gMASK|end of text)\])"
 )
-"""Tokens of the chat templates of Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and similar models.
-"""
+"""Tokens in chat templates: Llama, Qwen, Mistral, Gemma, Phi, DeepSeek, GLM, EXAONE, Cohere and similar models."""
 _TOKENS = re.compile(_TOKEN)
 _TOKENS_AHEAD = re.compile(rf"\s*+(?:{_TOKEN}\s*+(?:(?:assistant|model)\b\s*+)?)+")
 _TAG = r"<[A-Za-z][\w-]{0,30}>"

@@ -28,8 +28,7 @@ RANDOM = "random"
 
 
 def normal_name(name: str) -> str:
-    """Sort the names: `P4+P1` and `P1+P4` are the same. Raises UserError for a repeated or missing name, and for
-    `random`."""
+    """Sort the names: `P4+P1` is `P1+P4`. Raises UserError for a repeated or missing name, and for `random`."""
     parts = [part.strip() for part in name.split("+")]
     if "" in parts or len(set(parts)) < len(parts):
         raise UserError(f"--perturb {name!r}: join different names with +, as in P1+P4")

@@ -110,8 +110,7 @@ class PromptFile(_FileModel):
 
     @property
     def sha256(self) -> str:
-        """Return the hash of the file and of the run's changes to it, independent of kind and wording; '' without a
-        file."""
+        """Hash of the file and of the run's changes to it, independent of kind and wording; '' without a file."""
         return self._sha256
 
     @property
@@ -156,8 +155,7 @@ class PromptFile(_FileModel):
         return f"--shots {self._shots}: {self.environment} has {has} worked example{'s' * (has != 1)}, and shows that"
 
     def for_format(self, format_rules: str, step: str) -> PromptFile:
-        """Replace the format rules, if there are any, and write the examples in `step`, which has {thought} and
-        {action}."""
+        """Replace the format rules, if any, and write the examples in `step`, which has {thought} and {action}."""
         prompt = self.model_copy(update={"format_rules": format_rules if self.format_rules.strip() else ""})
         prompt._step = step
         return prompt
@@ -222,8 +220,7 @@ class PromptFile(_FileModel):
         return "\n".join(lines)
 
     def wrong_placeholders(self, slots: Collection[str]) -> list[str]:
-        """Return one phrase for each wrong placeholder in braces. `slots` are those of the action templates, which
-        prose may mention."""
+        """Return a phrase for each wrong placeholder. `slots` of action templates may be mentioned."""
         problems = []
         for place, text in self._texts():
             known = {"actions", "max_turns"} if place.endswith("instruction") else set()

@@ -128,8 +128,7 @@ def module_of(name: str) -> ModuleType | None:
 
 @cache
 def _brought() -> dict[str, tuple[Path, ModuleType]]:
-    """Map names to the file and the module that supplies it, whose `folder()` holds a file NAME.yaml for each
-    protocol."""
+    """Map names to (file, module); the module's `folder()` holds a file NAME.yaml for each of its protocols."""
     brought: dict[str, tuple[Path, ModuleType]] = {}
     for module in load_extensions(GROUP).values():
         brought.update((file.stem, (file, module)) for file in module.folder().glob("*.yaml"))

@@ -56,8 +56,7 @@ class ParsedReply:
     """The model's reasoning before its answer. Nothing in it is ever carried out."""
 
     def conversation_text(self, *, keep_thinking: bool = False) -> str:
-        """Return the reply for the conversation; never empty, because some templates and servers refuse an empty
-        message."""
+        """Return the reply for the conversation; never empty, which some templates and servers would refuse."""
         if keep_thinking and self.reasoning:
             return f"<think>\n{self.reasoning}\n</think>\n\n{self.kept}".rstrip()
         return self.kept or "(no reply)"

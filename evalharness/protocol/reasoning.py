@@ -70,8 +70,7 @@ def split_reasoning(reply: str) -> tuple[str, str]:
 
 
 def split_known(reply: str) -> tuple[str, str]:
-    """Return (reasoning, answer). The answer follows the last closing mark, and ends at an opening mark that is never
-    closed."""
+    """Return (reasoning, answer). The answer goes from the last closing mark to an opening mark never closed."""
     head, text = "", reply
     if worded := _IN_WORDS.match(text):
         head, text = text[: worded.end()], text[worded.end() :]

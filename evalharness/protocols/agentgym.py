@@ -122,8 +122,8 @@ class AgentGymOptions(AgentOptions):
 
 
 class AgentGymAgent(Agent):
-    """Instruction, "OK", first observation, then every reply and observation. Every reply has an action, possibly an
-    empty one."""
+    """Instruction, "OK", observation, then all replies and observations. Every reply has an action, which may be
+    empty."""
 
     name: ClassVar[str] = "agentgym"
     Options: ClassVar[type[AgentOptions]] = AgentGymOptions

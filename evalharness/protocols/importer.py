@@ -319,8 +319,7 @@ def _literal(tree: ast.AST, name: str) -> Any:
 
 
 def _function_table(tree: ast.AST) -> dict[str, Any]:
-    """Map each function to its words, the separator of two arguments, their keys in JSON, and parameters (name ->
-    required)."""
+    """Map functions to their words, argument separator, keys in JSON, and parameters (name -> required)."""
     keys, words = _literal(tree, "valid_functions_args"), _literal(tree, "function_to_name")
     joints = _literal(tree, "conjunction_words")
     defined = {

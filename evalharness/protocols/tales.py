@@ -47,8 +47,7 @@ class TalesOptions(AgentOptions):
 
 
 class TalesAgent(Agent):
-    """System text, then a chat of observations and bare commands. A reply of several lines costs a step and is not
-    sent to the game."""
+    """System text, then a chat of observations and commands. A reply of several lines only costs a step."""
 
     name: ClassVar[str] = "tales"
     Options: ClassVar[type[AgentOptions]] = TalesOptions

@@ -1,7 +1,7 @@
 """Prompt texts of other groups' protocols that the user has imported into the data folder.
 
-`DATA/protocols/NAME/texts.json` holds them by family, with the hash of each source file, beside a copy of the licence.
-`importer` writes it.
+`DATA/protocols/NAME/texts.json` holds them by family, with hashes of the source files, beside the licence. `importer`
+writes it.
 """
 
 from __future__ import annotations

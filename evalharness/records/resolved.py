@@ -20,8 +20,7 @@ _JSON = ("chat_template_kwargs", "extra_body")
 
 
 def format_config(options: Mapping[str, Any], policy: PolicyConfig) -> str:
-    """Return the options as YAML, without the run's folder (given by `-o`), headers (they hold keys), and unset
-    options."""
+    """Return the options as YAML, without the run's folder (`-o`), headers (they hold keys), and unset options."""
     data = dict(options)
     del data["output"], data["more_endpoints"], data["header"]
     if policy.more_endpoints:

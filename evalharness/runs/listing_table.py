@@ -56,8 +56,7 @@ def print_runs(console: Console, entries: Sequence[RunEntry]) -> None:
 
 
 def _widths(names: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return the widths of columns with names: each as wide as its longest piece; the rest goes to those that are
-    folded most."""
+    """Return the columns' widths: at least the longest piece; the rest goes to the columns that are folded most."""
     columns = list(zip(_NAMES, *names, strict=True))
     least = [max(len(piece.rstrip()) for text in column for piece in pieces(text)) for column in columns]
     whole = [max(map(len, column)) for column in columns]

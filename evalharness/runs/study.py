@@ -98,11 +98,11 @@ def play(
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Played:
-    """Play every run in `folder`/NAME, or continue it, in order. The caller holds the folder's lock. `elsewhere`: runs
-    of the study that exist already. `began`: as in `evaluate`, for all runs together.
+    """Play every run in `folder`/NAME, or continue it, in order. The caller holds the folder's lock. `elsewhere`:
+    existing runs of the study. `began`: as in `evaluate`, for all runs.
 
-    `on_run` gets (name, number from 1, total) before each run, `on_folder` each run's folder once it is final.
-    Raises UserError.
+    `on_run` gets (name, number from 1, total) before each run, `on_folder` each run's folder once it is final. Raises
+    UserError.
     """
     require_own_folder(folder, STUDY, expected=(MANIFEST, *runs))
     if (folder / MANIFEST).exists():

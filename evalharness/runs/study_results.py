@@ -44,8 +44,7 @@ def load_played_runs(folder: Path) -> Runs:
 
 
 def print_study(console: Console, folder: Path) -> Result | None:
-    """Print a study's own table. If the runs that it needs were not played, print a line that says so and return None.
-    Raises UserError."""
+    """Print a study's own table. Print a line and return None if its runs were not played. Raises UserError."""
     study = read_study(folder)
     assert study is not None
     kind, named = study

@@ -14,8 +14,7 @@ _SEED = 20_250_104
 
 
 def _kappa(shares: Any) -> Any:
-    """Return kappa for shares (..., 4): both yes, only the first, only the second, both no. nan if chance alone always
-    agrees."""
+    """Kappa for shares (..., 4): both yes, only the first, only the second, both no. nan if chance always agrees."""
     a, b, c, d = np.moveaxis(np.asarray(shares, dtype=np.float64), -1, 0)
     chance = (a + b) * (a + c) + (c + d) * (b + d)
     kappa = np.full(np.shape(chance), np.nan)

@@ -11,8 +11,8 @@ _Limits = tuple[float, float]
 def limits_of_mean(mean: float, standard_error: float, n: int) -> _Limits:
     """Return the 95 % limits of a mean within 0..1 from its standard error.
 
-    They are Wilson's limits for as many yes-or-no trials as would have that standard error, or for `n` trials if all
-    `n` values are equal.
+    They are Wilson's limits for as many yes-or-no trials as have that error, or for `n` trials if all values are
+    equal.
     """
     spread = mean * (1 - mean)
     trials = spread / standard_error**2 if standard_error > 0 and spread > 0 else float(n)

@@ -39,8 +39,7 @@ def bootstrap_mean(values: Sequence[float], *, resamples: int = RESAMPLES) -> In
     the t distribution is ignored. Hesterberg, "What Teachers Should Know About the Bootstrap", The American
     Statistician 69 (2015) 371-386, section 5.3, therefore takes wider percentiles.
 
-    The order of the values has no influence: they are sorted before resampling. If all values are equal, so are both
-    limits.
+    The order of the values does not matter: they are sorted first. If all values are equal, so are both limits.
     """
     if len(values) == 0:
         raise ValueError("a mean needs at least one value")

@@ -122,8 +122,7 @@ def _interval(
 def score_difference_by_kind(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], confidence: float = 0.95
 ) -> Interval | None:
-    """Score interval of the mean of paired differences -1..1 with the kinds as the sample. None if a stratum has only
-    one kind."""
+    """Score interval of a mean paired difference -1..1 with the kinds as the sample. None if a stratum has one kind."""
     values, listed = _sort_tasks(strata, kinds)
     shares = [(stratum + 1) / 2 for stratum in values]
     interval = _interval(shares, listed, confidence, unseen_pairs(shares))

@@ -79,8 +79,7 @@ def _count_changes(
 def _share(up: float, down: float, x: ArrayLike) -> NDArray[np.float64]:
     """Probability that the share upwards is at most x, given the changes up and down.
 
-    It is the mean of the two beta distributions of the Clopper-Pearson limits; its value at 1/2 is the one-sided
-    mid-p.
+    The mean of the two beta distributions of the Clopper-Pearson limits; at 1/2 it is the one-sided mid-p.
     """
     return (_beta(up, down + 1, x) + _beta(up + 1, down, x)) / 2
 

@@ -21,8 +21,7 @@ _SEED = 20_250_102
 def mcnemar_exact(gained: ArrayLike, lost: ArrayLike) -> Any:
     """Two-sided exact p of McNemar's test (Psychometrika 12 (1947) 153-157), binomial form.
 
-    `gained`: tasks that only the second run solved; `lost`: tasks that only the first run solved. Numbers or arrays. 1
-    if no task differs.
+    `gained`: tasks that only the second run solved; `lost`: only the first. Numbers or arrays. 1 if no task differs.
     """
     b, c = np.asarray(gained), np.asarray(lost)
     p = np.minimum(1.0, 2 * bdtr(np.minimum(b, c), b + c, 0.5))

@@ -63,8 +63,7 @@ def bootstrap_ratios(
 
 
 def _residuals(runs: Sequence[Sequence[Counts]]) -> list[list[NDArray[np.float64]]]:
-    """Return (count - ratio x base) / sum of bases of each task, for each run and stratum; negative for the first of
-    two runs."""
+    """Return (count - ratio x base) / sum of bases per task, for each run and stratum; negative for a first run."""
     residuals = []
     for j, run in enumerate(runs):
         sign = -1.0 if len(runs) == 2 and j == 0 else 1.0

@@ -65,8 +65,7 @@ def stratified_score(strata: Sequence[Sequence[float]], confidence: float = 0.95
 
 
 def sort_checked(values: Sequence[float], least: float) -> Values:
-    """Sort the values, so that the interval does not depend on their order. Raises ValueError for values outside the
-    bounds."""
+    """Sort the values, so that their order does not matter. Raises ValueError for values outside the bounds."""
     data = np.sort(np.asarray(values, dtype=np.float64))
     if data.size == 0 or data[0] < least - _ROUNDING or data[-1] > 1 + _ROUNDING:
         bounds = "fractions 0..1" if least == 0 else "differences -1..1"
@@ -129,8 +128,7 @@ def unseen_pairs(strata: Sequence[Values]) -> Any:
 
 
 def dispersion(mean: Any, within: Any, n: int, unseen: Any) -> Any:
-    """Variance of the values / mu (1 - mu), with `unseen` artificial tasks at each bound; 1 if all values are at a
-    bound."""
+    """Variance of the values / mu (1 - mu), with `unseen` tasks added at each bound; 1 if all are at a bound."""
     size = n + 2 * unseen
     centre = (mean * n + unseen) / size
     squares = within + n * (mean - centre) ** 2 + unseen * (centre**2 + (1 - centre) ** 2)
@@ -138,13 +136,11 @@ def dispersion(mean: Any, within: Any, n: int, unseen: Any) -> Any:
 
 
 def _near_the_edge(mean: Any, variance: Any, confidence: float) -> tuple[Any, Any]:
-    """One-sided limits of the beta distribution with this mean and variance; the mean itself if no such distribution
-    exists.
+    """One-sided limits of the beta distribution with this mean and variance; the mean itself without one.
 
     Wilson's lower limit is too high after one to ten events: after one event in 20 tasks it excludes rates at which
     every sixth family has one. Brown, Cai & DasGupta (Statistical Science 16 (2001) 101-133, section 4.1.1) use the
-    one-sided Poisson limit there; this is the same for any values. Further from the edge Wilson's limit is further
-    out.
+    one-sided Poisson limit there; this is the same for any values. Further from the edge Wilson's is wider.
     """
     known = variance > 1e-15
     size = np.where(known, mean * (1 - mean) / np.where(known, variance, 1.0) - 1, 1.0)

@@ -33,8 +33,7 @@ def spread_interval(values: NDArray[np.float64]) -> Interval:
     measured = float((deviations.mean(axis=0) ** 2).sum()) / scale
 
     def noncentrality(below: float) -> float:
-        """Return the noncentrality that puts the share `below` of the distribution below the measured value; 0 if none
-        does."""
+        """Return the noncentrality with the share `below` of the distribution below the measured value, or 0."""
 
         def missing(value: float) -> float:
             return float(ncx2.cdf(measured, freedom, value)) - below

@@ -142,8 +142,7 @@ def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path 
 
 
 def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> list[Proven] | None:
-    """Read a family's frozen suite of a seed other than 0, checked against its content hash; None if it does not
-    exist."""
+    """Read a family's frozen suite of a seed other than 0, checked by its hash; None if it does not exist."""
     path = suite_file(spec.family, suite_seed, folder)
     again = f"make it again: {suite_command(suite_seed, spec.family)} --force"
     try:
@@ -225,8 +224,7 @@ def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
 
 
 def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[str]:
-    """Return the sorted ids of tasks that differ between a new build and the frozen suite. Raises UserError if nothing
-    is frozen."""
+    """Return sorted ids of tasks that differ between a new build and the frozen suite. Raises UserError without one."""
     if suite_seed == FROZEN_SEED:
         frozen = frozen_proofs_of(spec.family)
     else:

@@ -91,8 +91,7 @@ def parse_seeds(option: str, text: str) -> list[int]:
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
     """Return all tasks of a family. If data is missing, raises UserError with the command that gets it.
 
-    An open suite of a new seed is generated, proven and frozen, which can take minutes and is reported on standard
-    error.
+    An open suite of a new seed is generated, proven and frozen, which can take minutes and is reported.
     """
     if suite not in spec.suites.expected:
         raise UserError(

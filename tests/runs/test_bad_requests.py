@@ -35,7 +35,7 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     ("options", "message"),
     [
         (["--max-turns", "10001"], "--max-turns 10001"),
-        (["-o", ""], "--output : no name of a folder"),
+        (["-o", ""], "--output : not valid as the name of a folder"),
         (["-o", "/"], "/ is not empty and has no manifest.json"),
         (["-o", "x" * 300], "File name too long"),
         (["-o", "file"], "file is a file"),
@@ -66,7 +66,7 @@ def test_a_configuration_file_is_held_to_the_same(
 ) -> None:
     (tmp_path / "run.yaml").write_text('model: oracle\nsuite: open\noutput: ""\ntemperature: -1\n')
     line = refused(["run", "--config", str(tmp_path / "run.yaml")], capsys)
-    assert "--output : no name of a folder" in line
+    assert "--output : not valid as the name of a folder" in line
     assert "--temperature -1" in line
 
 

@@ -69,8 +69,7 @@ Start = tuple[str, str]
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """Yield the suite's 112 tasks, level by level; takes about a minute. The same seed gives the same suite on any
-    machine."""
+    """Yield 112 tasks, level by level, in about a minute. The same seed gives the same suite on any machine."""
     taken: set[Start] = set()
     few = {level: list(generate_level(level, suite_seed)) for level in LEVELS if level in FEW_STARTS}
     taken.update(start_of(task) for tasks in few.values() for task in tasks)

@@ -55,8 +55,7 @@ _BUNDLED: Final = "thirdparty/inform7-6M62/share/inform7/Compilers/inform6"
 
 
 def find_compiler() -> Path:
-    """Return textworld's compiler, which gives the same bytes everywhere, else one on the path. Raises
-    InvalidTaskError."""
+    """Return textworld's compiler (same bytes everywhere), else one on the path. Raises InvalidTaskError."""
     spec = find_spec("textworld")
     for folder in spec.submodule_search_locations or () if spec else ():
         if (path := Path(folder) / _BUNDLED).is_file():
@@ -71,8 +70,7 @@ def find_compiler() -> Path:
 
 
 def compile_story(source: str) -> bytes:
-    """Compile a version 5 story. The same source gives the same bytes: release and serial number are fixed in
-    common.h."""
+    """Compile a version 5 story. Equal sources give equal bytes: common.h fixes release and serial number."""
     with tempfile.TemporaryDirectory(prefix="evalharness-story-") as folder:
         written, story = Path(folder) / "story.inf", Path(folder) / "story.z5"
         written.write_text(source, encoding="ascii")

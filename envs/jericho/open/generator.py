@@ -112,8 +112,7 @@ def story_of(task: Task) -> Path:
 
 @cache
 def _compile(seed: int, number: int) -> Path:
-    """Return the path in the user's cache folder, named by hash. A rename makes two workers that compile at once
-    harmless."""
+    """Return the path in the user's cache, named by hash. Two workers may compile at once: the file is renamed."""
     story = compile_story(quest_source(quests_of(seed)[number]))
     folder = cache_folder() / "stories"
     folder.mkdir(parents=True, exist_ok=True)

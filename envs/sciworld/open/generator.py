@@ -56,8 +56,7 @@ def _readings(action: str) -> list[str]:
 
 
 HARD_BITS = 67.0
-"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard: 58 tasks, and 56 of the published
-ones."""
+"""Bits of search (`evalharness.envs.difficulty`) of a hard task: 58 tasks, and 56 of the published ones."""
 
 
 def shape(task: Task) -> str:
@@ -71,8 +70,8 @@ def shape(task: Task) -> str:
 
 
 _FIND_OUT = re.compile("Your task is to (determine|measure) ")
-"""Goals that ask for the result of an experiment. The shortest plan only states the answer; the kept plan does the
-experiment."""
+"""Goals that ask for the result of an experiment. The shortest plan only states it; the kept plan does the experiment.
+"""
 
 _NAME = re.compile(
     r"\b(?:red|green|blue|orange|purple|yellow)(?= box)|(?<=substance )\w\b|(?<=material )\w\b|"
@@ -175,8 +174,7 @@ def _accept(simulator: Simulator, kind: str, variation: int, index: int) -> Task
 
 
 def _without_noise(gold: Sequence[str], needs: Needs) -> list[str] | None:
-    """Return the gold path up to success, without actions that only look if they are not needed; None if it never
-    succeeds."""
+    """Return the gold path up to success, without unnecessary looking; None if it never succeeds."""
     for candidate in ([action for action in gold if not NOISE.fullmatch(action)], gold):
         if (length := needs(candidate)) is not None:
             return list(candidate[:length])

@@ -94,8 +94,7 @@ def kept_plans() -> Mapping[str, Sequence[str]]:
 def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
     """Replace the gold path's thing and place by the label's, if the label wants others than the simulator.
 
-    A label names one animal, container or box where the simulator accepts any suitable one. The last action is tried
-    once per subgoal.
+    A label names one animal, container or box; the simulator accepts any. The last action is tried once per subgoal.
     """
     wanted = [action for action in map(_action_for, subgoals) if action is not None]
     fitted = list(gold)

@@ -114,8 +114,7 @@ def _ending(status: int, errors: str) -> str:
 
 
 def _trace(family: str, data: Path) -> str:
-    """Return the traceback's command: missing and wrong packages have findings of their own, other errors need
-    reading."""
+    """Return the command that shows the traceback: missing and wrong packages have findings of their own."""
     return shlex.join(["python", "-P", "-m", "evalharness.checks.doctor.probe", family, str(data)])
 
 

@@ -57,8 +57,7 @@ def verify(
 ) -> FolderCheck:
     """Replay every episode of a run folder and recompute all its numbers.
 
-    Raises UserError if nothing can be checked: no run folder, missing data, a missing suite, or a family that is not
-    installed.
+    Raises UserError if nothing can be checked: no run folder, missing data or suite, or no such family.
     """
     began = time.monotonic()
     _require_files(folder)

@@ -21,8 +21,7 @@ class WorldServerConfig(BaseResourcesServerConfig):  # type: ignore[misc]
 
 
 class WorldServer(GymnasiumServer):  # type: ignore[misc]
-    """Each row of the data set names its task (`rows`). The opening and each observation are user messages, as in an
-    evaluation."""
+    """Each row names its task (`rows`). The opening and each observation are user messages, as in an evaluation."""
 
     ray_enabled: ClassVar[bool | None] = False
     config: WorldServerConfig

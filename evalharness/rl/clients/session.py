@@ -66,8 +66,7 @@ def tasks(url: str, split: str = "train", *, token: str | None = None) -> list[d
 
 
 class AsyncSession:
-    """One episode at a time: `reset`, then `step` with each whole reply of the model until `done`. Connects on `async
-    with`."""
+    """One episode at a time: `reset`, then `step` with each whole reply until `done`. Connects on `async with`."""
 
     def __init__(
         self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0

@@ -86,8 +86,7 @@ class AlfworldEnvs:
 
     @property
     def get_admissible_commands(self) -> list[list[str]]:
-        """Return each episode's admissible commands; none if it is over. (verl-agent reads this property without a
-        call.)"""
+        """Each episode's admissible commands; none if it is over. (verl-agent reads this property without a call.)"""
         return [turn.admissible or [] for turn in self._turns]
 
     def close(self) -> None:

@@ -113,8 +113,7 @@ class ClientSession:
                     raise
 
     async def step(self, action: TextAction) -> dict[str, Any]:
-        """Send an action. If the episode's simulator fails, another one continues; a second failure raises
-        WorkerError."""
+        """Send an action. If the simulator fails, another one continues; a second failure raises WorkerError."""
         episode = self.episode
         if episode is None or episode.over:
             raise NoEpisodeOpenError("no episode is open: reset first")
@@ -138,8 +137,7 @@ class ClientSession:
         return _observation(answer)
 
     async def _retry(self, failed: RunningEpisode) -> Answer:
-        """Replay the episode's replies in a new simulator, which leads to the same state. Returns the last reply's
-        answer."""
+        """Replay the episode in a new simulator, which leads to the same state. Returns the last reply's answer."""
         return await despite_others(lambda: self._replay(failed))
 
     async def _replay(self, failed: RunningEpisode) -> Answer:

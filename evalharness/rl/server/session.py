@@ -126,8 +126,7 @@ class _Client(Player):
 
 
 class Bare(Agent):
-    """No prompt, for trainers with their own wording, memory and parser: observations only. The whole reply is the
-    action."""
+    """Observations only, for trainers with their own prompt, memory and parser. The whole reply is the action."""
 
     name: ClassVar[str] = "bare"
     needs_valid_actions: ClassVar[bool] = True
