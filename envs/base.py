@@ -151,8 +151,6 @@ ImportProgress = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True)
 class TaskSuites:
-    """A family's tasks and their sources."""
-
     expected: Mapping[str, int]
     """Number of the family's tasks per suite; other suites do not belong to the family."""
     load_tasks: Callable[[Suite, Path | None, int], list[Task]]

@@ -28,7 +28,6 @@ class Scene:
     """Atoms that an action has made false, and no later action true."""
     entities: Mapping[str, Entity]
     is_a: Callable[[str, str], bool]
-    """(type, wanted type)"""
 
 
 Filled = Mapping[Placeholder, str]

@@ -57,8 +57,6 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """An action schema with open parameters."""
-
     name: str
     parameters: tuple[Variable, ...]
     precondition: Condition

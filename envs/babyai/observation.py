@@ -45,7 +45,6 @@ def sightings(view: View) -> list[Sighting]:
 
 
 def describe(view: View) -> str:
-    """Return the observation text."""
     parts: list[str] = []
     count: dict[str, int] = {}
     for index, name in sightings(view):

@@ -16,7 +16,6 @@ class StepResult(NamedTuple):
     completed: tuple[int, ...]
     """Positions of the subgoals completed by this step."""
     done: bool
-    """The episode is over."""
     success: bool
 
 

@@ -63,8 +63,6 @@ class JavaWorld:
 
 
 class Functions:
-    """The functions of one Java process."""
-
     def __init__(self, process: Jvm) -> None:
         self.process = process
         self.handles = Handles(process)

@@ -10,7 +10,6 @@ from typing import Any, NewType
 from evalharness.envs.sciworld.jvm import Jvm
 
 Handle = NewType("Handle", object)
-"""A `java.lang.invoke.MethodHandle` in Java."""
 
 
 class Handles:

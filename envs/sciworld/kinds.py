@@ -38,7 +38,6 @@ PUBLISHED: Mapping[str, Sequence[int]] = {
 }
 """The variations of the published set; a test compares them with its labels."""
 EXAMPLE = (("find-plant", 206),)
-"""The prompt's worked example."""
 
 QUOTA: Mapping[str, int] = {
     "boil": 2,

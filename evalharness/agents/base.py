@@ -48,8 +48,6 @@ class EpisodeStart:
 
 @dataclass(frozen=True)
 class Request:
-    """The next request to the model."""
-
     messages: list[Message]
     purpose: str = ACT
     """`act`, or the purpose of a further call in the turn: `think`, ..."""

@@ -261,7 +261,6 @@ class PolicyConfig(ConfigPart):
 
     @property
     def display_name(self) -> str:
-        """Return the model's name in tables."""
         if self.is_endpoint and not self.model_name:
             return redact(self.model)
         return display_name(self.model, self.model_name, self.lora)

@@ -113,7 +113,6 @@ class RunConfig:
         return (getattr(self, each.name) for each in fields(self))
 
     def options(self) -> dict[str, Any]:
-        """Return every option as JSON data."""
         return {name: value for part in self._parts() for name, value in part.model_dump(mode="json").items()}
 
     @property

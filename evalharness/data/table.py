@@ -51,13 +51,10 @@ class Literals(BaseModel):
 
 
 class PublishedFamily(BaseModel):
-    """The published files of one environment."""
-
     model_config = ConfigDict(extra="forbid", frozen=True)
     family: str
     """The harness's name, `sciworld`."""
     source: Path
-    """The `published.json` that was read."""
     folder: str
     """The folder below `agentboard/`, `scienceworld`."""
     tasks: Tasks

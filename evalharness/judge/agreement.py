@@ -63,7 +63,6 @@ class Agreement:
         return {**asdict(self), "n": self.counts.n}
 
     def flat(self) -> dict[str, Any]:
-        """Return one row of a table."""
         row: dict[str, Any] = {"first": self.first, "second": self.second, "family": self.family}
         row |= {"n": self.counts.n, **asdict(self.counts), "left_out": self.left_out}
         for name in ("accuracy", "precision", "recall"):

@@ -99,8 +99,6 @@ def _key(line: Mapping[str, Any]) -> GradeKey:
 
 @dataclass(frozen=True)
 class Mtbench:
-    """The command's options."""
-
     questions: QuestionSet
     model: PolicyConfig
     judge: PolicyConfig

@@ -19,9 +19,7 @@ class Score:
     name: str
     """`all`, `turn 1`, `turn 2`, or a category."""
     graded: int
-    """Answers with a grade."""
     left_out: int
-    """Answers without one."""
     mean: float | None
     interval: Interval | None
     """Over questions: the two grades of a question are not independent. None with fewer than two questions."""

@@ -38,7 +38,6 @@ class TwoTurnQuestion:
 class QuestionSet:
     name: str
     questions: tuple[TwoTurnQuestion, ...]
-    """In file order."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Name and SHA-256 of the files that were read."""
 

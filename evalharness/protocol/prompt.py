@@ -205,7 +205,6 @@ class PromptFile(_FileModel):
         ]
 
     def worked_examples(self) -> list[str]:
-        """Return the shown examples as text."""
         return (
             []
             if self.example is None

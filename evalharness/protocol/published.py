@@ -57,7 +57,6 @@ class Protocol(_FileModel):
     """The protocol whose texts the user imports; None: the agent reads our wording."""
     agent: str
     options: dict[str, Any] = {}
-    """Options of the agent."""
     turns: int = Field(ge=1, le=10_000)
     suite: str | None = None
     tasks: str | None = None

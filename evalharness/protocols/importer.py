@@ -51,7 +51,6 @@ class TextSource(_Read):
     opening: int | None = None
     """Index of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
     entry: str = "REACT"
-    """Name of that entry."""
     worded_by: str | None = None
     """The file with `format_function_call_prompt`, which an opening calls with the list of its functions."""
     functions: bool = False
@@ -88,8 +87,6 @@ class _NotThereError(ValueError):
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of an import."""
-
     path: Path
     families: Mapping[str, Any]
     sources: Mapping[str, str]
@@ -312,7 +309,6 @@ def _containing(tree: ast.AST, words: str) -> str:
 
 
 def _literal(tree: ast.AST, name: str) -> Any:
-    """Return the literal assigned to `name`."""
     for value in _find_assignments(tree, name):
         return ast.literal_eval(value)
     raise _NotThereError(f"no {name}")

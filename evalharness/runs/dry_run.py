@@ -33,7 +33,6 @@ class FamilyEstimate:
     tasks: int
     episodes: int
     left: int
-    """Episodes still to play."""
     turns: float
     """Largest number of turns of the remaining episodes."""
     prompt_tokens: float
@@ -138,7 +137,6 @@ def folder_line(run: RunEstimate) -> str:
 
 
 def estimate_line(*runs: RunEstimate) -> str:
-    """Return the sum over all families."""
     families = [family for run in runs for family in run.families]
     turns, prompt, completion = (
         _sum(families, name) for name in ("turns", "prompt_tokens", "completion_tokens")

@@ -19,7 +19,6 @@ from evalharness.runs.folders import below
 from evalharness.runs.study import read_study
 
 State = Literal["complete", "running", "part", "damaged"]
-"""The state of a run's score."""
 _MEASURES = ("success", "progress")
 _WORST: tuple[State, ...] = ("running", "damaged", "part")
 
@@ -37,9 +36,7 @@ class RunEntry:
     families: tuple[str, ...] = ()
     tasks: int = 0
     done: int = 0
-    """Episodes finished."""
     episodes: int = 0
-    """Number of episodes in all."""
     played: float = 0.0
     """Last start (Unix time)."""
     part: bool = False

@@ -24,7 +24,6 @@ from evalharness.runs.checkpoints import axis_and_number
 from evalharness.runs.study import BEST_OF_N, SELECT, read_study
 
 GREEDY, SAMPLES = "greedy", "samples"
-"""The runs of a Best-of-N."""
 Runs = Mapping[str, ScoredRun]
 
 

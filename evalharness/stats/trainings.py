@@ -28,7 +28,6 @@ class SeedError:
     attempts: float
     """The part that neither the training nor the task explains."""
     count: int
-    """Number of trainings."""
 
 
 def seed_error(families: Sequence[Scores]) -> SeedError:

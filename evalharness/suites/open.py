@@ -96,9 +96,6 @@ def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = la
     return rows
 
 
-# --- a family's file ---------------------------------------------------------------------------------------------
-
-
 def suite_folder(suite_seed: int) -> Path:
     """Return the folder of an open suite: `suites/open-N` in the user's data folder."""
     return home_folder() / "suites" / f"open-{suite_seed}"
@@ -172,8 +169,6 @@ def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> l
         raise UserError(f"{path} does not match its content hash; {again}")
     return rows
 
-
-# --- seed 0, in the package --------------------------------------------------------------------------------------
 
 PROOFS = "open_proofs.csv"
 _COLUMNS = ("task_id", "task_hash", "kind", "difficulty", "plan_turns", "plan_sha256")

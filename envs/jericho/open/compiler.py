@@ -49,7 +49,6 @@ def find_library() -> Path:
 
 
 STORIES: Final = Path(__file__).with_name("stories")
-"""Our sources and stories."""
 
 _BUNDLED: Final = "thirdparty/inform7-6M62/share/inform7/Compilers/inform6"
 

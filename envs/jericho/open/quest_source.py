@@ -26,7 +26,6 @@ def _ways(directions: list[str]) -> str:
 
 
 def quest_source(quest: Quest) -> str:
-    """Return the whole story."""
     words = quest.words
     parts = [
         "! Written by envs/jericho/quests.py.",

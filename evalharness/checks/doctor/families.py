@@ -25,8 +25,6 @@ TIMEOUT = 180.0
 
 @dataclass(frozen=True)
 class SuiteProbe:
-    """One suite of one family."""
-
     suite: str
     tasks: int
     expected: int

@@ -32,8 +32,6 @@ _SHOWN = 120
 
 @dataclass(frozen=True)
 class Finding:
-    """One difference."""
-
     kind: Kind
     where: str
     """`babyai/open/003, sample 0, turn 5`, or a key of a file."""
@@ -60,7 +58,6 @@ class FolderCheck:
 
     folder: Path
     episodes: int
-    """Number of replayed episodes."""
     turns: int
     seconds: float
     findings: tuple[Finding, ...] = ()

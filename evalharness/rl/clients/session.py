@@ -113,7 +113,6 @@ class AsyncSession:
         return await self._ask_many("step_many", "replies", replies, places)
 
     async def state_many(self) -> list[dict[str, Any]]:
-        """Return `state` of every episode."""
         return list(await self._ask({"type": "state_many"}))
 
     async def _ask_many(

@@ -72,7 +72,6 @@ class _Watched:
     def __init__(self, environment: RemoteEnvironment) -> None:
         self.environment = environment
         self.progress = 0.0
-        """Progress right after the reset."""
 
     @property
     def last_call(self) -> CallTimes:
