@@ -5,6 +5,7 @@ parser. Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
 from __future__ import annotations
 
 import argparse
+import difflib
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
@@ -64,7 +65,6 @@ def run_list(args: argparse.Namespace) -> int:
 def run_show(args: argparse.Namespace) -> int:
     from evalharness.protocol.drawn import surface_named
     from evalharness.protocol.prompt import load_prompt
-    from evalharness.results.report.perturbation import side_by_side
 
     spec = require_family(args.family)
     surface = surface_named(spec, args.name)
@@ -90,7 +90,13 @@ def run_show(args: argparse.Namespace) -> int:
     console.print(f"source: {source}", style="dim")
     if kind:
         console.print(f"prompt of {kind}", style="dim")
-    console.print(side_by_side(actions, texts, console.width))
+    for both in actions.values():
+        console.print(f"{both['before']} -> {both['after']}")
+    before_lines, after_lines = texts["before"].splitlines(), texts["after"].splitlines()
+    for line in difflib.unified_diff(
+        before_lines, after_lines, "prompt", "reworded prompt", lineterm="", n=1
+    ):
+        console.print(line)
     result = {"family": spec.family, "name": surface.name, "kind": kind, "actions": actions, "prompt": texts}
     write_json(args.json, result)
     return 0

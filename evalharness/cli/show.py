@@ -121,7 +121,6 @@ def _is_meant(given: str, task_id: str) -> bool:
 
 def _trajectory(args: argparse.Namespace, console: Console) -> int:
     from evalharness.records.store import read_episodes, read_manifest
-    from evalharness.results.report.pager import print_paged
     from evalharness.results.report.trajectory import trajectory
 
     read_manifest(args.folder)
@@ -135,7 +134,8 @@ def _trajectory(args: argparse.Namespace, console: Console) -> int:
         raise UserError(f"{args.folder} has more than one task {args.task}: {', '.join(sorted(found))}")
     wanted = found.get(args.task) or next(iter(found.values()), None)
     if wanted is not None:
-        print_paged(console, trajectory(wanted, raw=args.raw))
+        for part in trajectory(wanted, raw=args.raw):
+            console.print(part)
         write_json(args.json, wanted.to_json())
         return 0
     raise UserError(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import UserError
 from evalharness.paper import diversity
 from evalharness.paper import diversity_plots as pictures
+from evalharness.paper.error_runs import SHARES, draw_error_runs, published_share
 from evalharness.paper.exhibit import Exhibit, Filled, Given, each_read
 from evalharness.results.published import load_table
-from evalharness.results.report.error_runs import SHARES, draw_error_runs, published_share
 from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.task_range import PUBLISHED_SUITE
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import in_a_terminal
 from made_runs import made_episode, make_run, make_task
 from rich.console import Console
 
@@ -140,17 +139,6 @@ def test_a_thought_without_an_action_is_shown_once() -> None:
     turn = replace(episode.turns[0], reply="Thought: I wonder.", thought="I wonder.", action=None)
     parts = trajectory(replace(episode, turns=(turn,)))
     assert "\n".join(line for part in parts for line in shown(part, 80)).count("I wonder.") == 1
-
-
-def test_on_a_terminal_a_trajectory_goes_through_the_pager(tmp_path: Path) -> None:
-    folder = make_run(tmp_path / "run", {"babyai": [SOLVED]})
-    kept = tmp_path / "paged"
-    show = ["show", str(folder), "babyai/agentboard/000"]
-    output = in_a_terminal(show, {"PAGER": f"tee {kept}"})
-    assert "a room" in kept.read_text()
-    assert "a room" in output
-    assert "a room" in in_a_terminal(show, {"PAGER": "no-such-pager"})
-    assert "a room" in in_a_terminal(show, {"PAGER": ""})
 
 
 def test_the_reasoning_of_a_turn_is_shown_and_in_the_tables(tmp_path: Path) -> None:
