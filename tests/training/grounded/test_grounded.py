@@ -351,7 +351,7 @@ def test_tasks_of_some_kinds_alone(home: Path) -> None:
 
 @pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
 def test_equal_visible_states_have_equal_decisions(home: Path, family: str) -> None:
-    """Whatever errors came before: the decision follows from the opening and the last exchange."""
+    """The decision follows from the opening and the last exchange; after an error, from the exchange before it too."""
     found = made(home, f"{family}-alike", family, samples=12, per_task=4)
     actions: dict[tuple[str, ...], Counter[str | None]] = {}
     for conversation in found:
@@ -360,7 +360,10 @@ def test_equal_visible_states_have_equal_decisions(home: Path, family: str) -> N
         opening = [message.content for message in messages[:first]]
         for at in range(first, len(messages), 2):
             if messages[at].trained:
-                last = [message.content for message in messages[max(first, at - 2) : at]]
+                since = at - 2
+                while since > first and not messages[since].trained:
+                    since -= 2
+                last = [message.content for message in messages[max(first, since) : at]]
                 action = react.parse(messages[at].content).action
                 actions.setdefault((*opening, *last), Counter())[action] += 1
     assert sum(each.total() > 1 for each in actions.values()) >= 10
