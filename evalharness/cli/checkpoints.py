@@ -18,7 +18,7 @@ from evalharness.cli.parser import CommandParser, argument, number
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, show_training
 
 if TYPE_CHECKING:
-    from evalharness.runs.checkpoints import Found
+    from evalharness.runs.checkpoints import FoundCheckpoints
 
 HELP = "evaluate all checkpoints of a training run"
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     began, status = time.monotonic(), 0
     watching = args.watch is not None
 
-    def look() -> Found:
+    def look() -> FoundCheckpoints:
         return find_checkpoints(source, args.only, none_yet=watching)
 
     with nullcontext() if args.dry_run else held_folder(folder, STUDY):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.results.checkpoints import Training
-    from evalharness.runs.study import Played, Runs
+    from evalharness.runs.study import Runs, StudyOutcome
 
 
 def play_study(
@@ -36,7 +36,7 @@ def play_study(
     *,
     elsewhere: Mapping[str, Path] | None = None,
     began: float | None = None,
-) -> Played:
+) -> StudyOutcome:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
     from evalharness.runs.live import watch
     from evalharness.runs.study import play
@@ -109,7 +109,7 @@ def show_training(args: argparse.Namespace, stem: Path, training: Training | Non
         note(f"no plot: {error}")
 
 
-def end_study(out: Console, folder: Path, played: Played) -> int:
+def end_study(out: Console, folder: Path, played: StudyOutcome) -> int:
     """What was there already, where it is and what is missing; the exit status."""
     for name, outcome in played.runs.items():
         if outcome.nothing_to_play:

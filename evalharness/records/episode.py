@@ -25,9 +25,8 @@ EndedBy = Literal[
     "content_filter",
     "simulator_halted",
 ]
-"""`context_full`: what has to stay in the conversation no longer fits the model's context; `content_filter`: the
-server's filter of contents withheld a reply; `simulator_halted`: the last action halted the simulator itself, again
-when it was repeated."""
+"""`context_full`: the messages that must stay no longer fit the model's context; `content_filter`: the server's filter
+of contents withheld a reply; `simulator_halted`: the last action halted the simulator itself, also when repeated."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 """Strictness of reading a record from a run folder (`read_episode`)."""
 # A value further from what a run writes means that the stored line is damaged.
@@ -64,20 +63,20 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class FailedTry(Record):
-    """One request that got no usable answer and was made again."""
+    """One request without a usable answer, which was repeated."""
 
     kind: str
     """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`, `another_model`."""
     error: str
     seconds: float
-    """From sending the request to knowing that it had failed."""
+    """From sending the request to the failure."""
     waited: float
     """Seconds of pause before the next try."""
 
 
 @dataclass(frozen=True)
 class FurtherCall(Record):
-    """A model call whose reply was no action: the agent's own (`Agent.read` said so)."""
+    """A model call whose reply was no action, as the agent's `read` decided."""
 
     purpose: str
     """`reflect`, `summarise`, ..."""
@@ -86,7 +85,7 @@ class FurtherCall(Record):
     calls: tuple[ToolCall, ...] = ()
     finish_reason: str = "stop"
     stopped_by: str | None = None
-    """The stop sequence that ended it, where the server says so."""
+    """The stop sequence that ended it, if the server reports it."""
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     cached_tokens: Count | None = None
@@ -94,7 +93,7 @@ class FurtherCall(Record):
     latency_s: Seconds = 0.0
     failed_tries: tuple[FailedTry, ...] = ()
     sent: str | None = None
-    """As in a turn."""
+    """As in `Turn`."""
 
 
 @dataclass(frozen=True)
@@ -105,65 +104,64 @@ class Turn(Record):
 
     turn: Index
     reply: str
-    """The raw reply, whole; what the server sent as reasoning is in `reasoning` alone."""
+    """The whole raw reply; reasoning that the server sent separately is only in `reasoning`."""
     thought: str
     action: str | None
-    """As the model worded it; None when the reply had no action (the observation is then the correction)."""
+    """In the model's words; None if the reply had no action (the observation is then the correction)."""
     observation: str
     progress: Fraction
     valid: bool
     format_errors: tuple[str, ...] = ()
     subgoals_completed: tuple[Index, ...] = ()
     no_effect: bool | None = None
-    """The action was valid and changed nothing (`Info.no_effect`); None where the environment does not tell."""
+    """The action was valid and changed nothing (`Info.no_effect`); None if the environment does not report it."""
     finish_reason: str = "stop"
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
     cached_tokens: Count | None = None
-    """Prompt tokens that the server found in its cache; None where it does not say."""
+    """Prompt tokens in the server's cache; None if the server does not report them."""
     policy_s: Seconds = 0.0
-    """Waiting for the policy: queueing, failed tries and their pauses included."""
+    """Waiting for the policy, including queueing, failed tries and their pauses."""
     latency_s: Seconds = 0.0
-    """Of the one request that was answered."""
+    """Time of the request that was answered."""
     failed_tries: tuple[FailedTry, ...] = ()
     environment_s: Seconds = 0.0
-    """The simulator at work, as its process measures it."""
+    """Time in the simulator, measured by its process."""
     worker_s: Seconds = 0.0
-    """The rest of the wait for the world: its process was starting, or stepping another episode's environment."""
+    """The rest of the wait for the environment: its process was starting, or stepping another episode."""
     reasoning: str = ""
-    """What the model reasoned before its reply, sent apart by the server or in a `<think>` block of the reply."""
+    """The model's reasoning before its reply, sent separately by the server or in a `<think>` block of the reply."""
     reasoning_tokens: Count | None = None
-    """Of `completion_tokens`; None where the server counts none."""
+    """Part of `completion_tokens`; None if the server does not count them."""
     calls: tuple[ToolCall, ...] = ()
-    """Of a run that acts by tool calls; the first was carried out, if it was one of `act`."""
+    """Tool calls of a run that acts by them; the first was carried out if it called `act`."""
     further: tuple[FurtherCall, ...] = ()
-    """What the agent asked the model before it asked for the action."""
+    """The agent's other calls of the model before the one for the action."""
     valid_actions: tuple[str, ...] | None = None
-    """Those after the observation, as the agent was given them; None where it does not ask for them."""
+    """The valid actions after the observation, as given to the agent; None if it does not ask for them."""
     sent: str | None = None
-    """Hash of the messages that were sent (`agents.guard`); None in runs before it was kept."""
+    """Hash of the messages that were sent (`agents.guard`); None in older runs."""
     stopped_by: str | None = None
-    """The stop sequence that ended the reply, of an agent with stop sequences of its own; `react`'s follows from the
-    format error."""
+    """The stop sequence that ended the reply, if the agent sets its own; for `react` the format error tells it."""
     prompt_cut: bool = False
-    """The request went on with the one before it, and the server counted no more prompt tokens: it dropped a part."""
+    """The request continued the one before it, but the server counted no more prompt tokens: it dropped a part."""
 
 
 @dataclass(frozen=True)
 class Trim(Record):
-    """The context was full before `turn`: the `dropped` oldest turns still in the conversation went."""
+    """The context was full before `turn`: the `dropped` oldest turns in the conversation were removed."""
 
     where_set: ClassVar[tuple[str, ...]] = ("call",)
 
     turn: Index
     dropped: Index
     call: Index = 0
-    """Before which of the turn's requests."""
+    """Index of the request in the turn."""
 
 
 @dataclass(frozen=True)
 class Trial(Record):
-    """An earlier trial at the task, of an agent that tries again after it has reflected."""
+    """An earlier trial at the task, by an agent that reflects and tries again."""
 
     turns: tuple[Turn, ...]
     progress: Fraction
@@ -177,7 +175,7 @@ class Trial(Record):
 
 @dataclass(frozen=True)
 class Episode(Record):
-    """A played sample of a task. Of an agent with several trials, turns and scores are those of the last one."""
+    """A played sample of a task. If the agent had several trials, turns and scores are those of the last one."""
 
     where_set: ClassVar[tuple[str, ...]] = (
         "figures", "further", "earlier", "first_valid_actions", "outside"
@@ -209,17 +207,17 @@ class Episode(Record):
     wall_s: Seconds
     worker_s: Seconds = 0.0
     plan: str | None = None
-    """Name of the known plan that was carried out; None where the policy chose its actions itself."""
+    """Name of the known plan that was carried out; None if the policy chose its actions itself."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """Further numbers about the whole episode, of a family that has some (`OwnBenchmark.scores`)."""
+    """Further figures of the whole episode, if the family has some (`OwnBenchmark.scores`)."""
     further: tuple[FurtherCall, ...] = ()
-    """Calls after the last turn, whose turn was never finished."""
+    """Calls after the last turn, in a turn that was never finished."""
     earlier: tuple[Trial, ...] = ()
-    """The trials before the last one, none of them a success."""
+    """The trials before the last one, all without success."""
     first_valid_actions: tuple[str, ...] | None = None
-    """Those after the first observation, where the agent asks for them."""
+    """The valid actions after the first observation, if the agent asks for them."""
     outside: Outside | None = None
-    """Of an agent from outside (`--agent external`)."""
+    """Facts about an external agent (`--agent external`)."""
 
     @property
     def all_turns(self) -> tuple[Turn, ...]:

@@ -53,15 +53,15 @@ class Replies:
     agent: str = "react"
     turns: int = 0
     errors: int = 0
-    """With any format error."""
+    """Replies with any format error."""
     causes: Counter[str] = field(default_factory=Counter)
     actions: int = 0
     refused: Counter[str] = field(default_factory=Counter)
     """Actions that the environment refused."""
     tokens: Counter[str] = field(default_factory=Counter)
-    """Tokens of a chat template that the server left in a reply; the first of each reply."""
+    """The first token of a chat template that the server left in each reply."""
     marks: Counter[str] = field(default_factory=Counter)
-    """Marks of unknown names around an action; of each reply."""
+    """Unknown marks around an action, counted for each reply."""
 
     def add(self, turn: Turn) -> None:
         self.turns += 1

@@ -31,14 +31,14 @@ class Checkpoint:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundCheckpoints:
     checkpoints: tuple[Checkpoint, ...]
     """Complete ones, by number."""
     incomplete: Mapping[str, str]
     """Name -> what is missing: the checkpoint is still being written, or broken."""
 
 
-def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = False) -> Found:
+def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = False) -> FoundCheckpoints:
     """Find `checkpoint-N`, `step_N`, `epoch_N` in `folder`; `only`: a pattern for their names.
 
     Raises UserError if there is none, unless `none_yet` allows that, or if two checkpoints have one number.
@@ -47,7 +47,7 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
         names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
     listed = [name for name in names if _NAME.fullmatch(name) and (only is None or fnmatchcase(name, only))]
     if not listed and none_yet:
-        return Found((), {})
+        return FoundCheckpoints((), {})
     if not listed:
         which = f" that match {only!r}" if only else ""
         raise UserError(f"{folder} holds no checkpoint-N, step_N or epoch_N folders{which}")
@@ -68,7 +68,7 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
             incomplete[name] = str(error)
         else:
             whole.append(Checkpoint(name, *axis_and_number(name), path, adapter))
-    return Found(tuple(whole), incomplete)
+    return FoundCheckpoints(tuple(whole), incomplete)
 
 
 def axis_and_number(name: str) -> tuple[str, int]:

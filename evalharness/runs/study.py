@@ -39,7 +39,7 @@ SELECT = ".select"
 
 
 @dataclass(frozen=True)
-class Played:
+class StudyOutcome:
     """The outcomes of a study's runs."""
 
     runs: Mapping[str, RunOutcome]
@@ -97,7 +97,7 @@ def play(
     watch: Watch = unwatched,
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
-) -> Played:
+) -> StudyOutcome:
     """Play every run in `folder`/NAME, or continue it, in order. The caller holds the folder's lock. `elsewhere`:
     existing runs of the study. `began`: as in `evaluate`, for all runs.
 
@@ -132,7 +132,7 @@ def play(
             )
             if outcomes[name].stopped:
                 break
-    return Played(outcomes, tuple(name for name in runs if name not in outcomes))
+    return StudyOutcome(outcomes, tuple(name for name in runs if name not in outcomes))
 
 
 def add_runs(kind: str, folder: Path, runs: Mapping[str, str], left: Sequence[str]) -> None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.machine import usable_cores
 from evalharness.base.reading import open_file
-from evalharness.checks.verify.described import Described, check_description, missing, task_findings
+from evalharness.checks.verify.described import DescriptionCheck, check_description, missing, task_findings
 from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import config_findings, config_notes, manifest_findings, turn_findings
-from evalharness.checks.verify.replay import How, replay
+from evalharness.checks.verify.replay import ReplayRules, replay
 from evalharness.checks.verify.totals import Tables, summary_findings
 from evalharness.config import PolicyConfig, is_scripted
 from evalharness.envs import specs as installed_specs
@@ -85,7 +85,7 @@ def _require_files(folder: Path) -> None:
 class _Check:
     folder: Path
     manifest: Manifest
-    about: Described
+    about: DescriptionCheck
     data: Path | None
     findings: list[Finding] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
@@ -162,7 +162,7 @@ class _Check:
             progress.families[family].running += 1
             try:
                 recorded = self._episode(job)
-                how = How(
+                how = ReplayRules(
                     limits[family], agent, self._prompt_of(recorded), keep_thinking,
                     self.manifest.model_text, scripted,
                 )  # fmt: skip

@@ -36,7 +36,7 @@ _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
 
 
 @dataclass(frozen=True)
-class Described:
+class DescriptionCheck:
     """The tasks of a run, and the errors in its manifest's description of them."""
 
     selection: SelectionConfig
@@ -48,7 +48,7 @@ class Described:
 
 def check_description(
     manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | None, load: Load
-) -> Described:
+) -> DescriptionCheck:
     """Select the run's tasks and compare them; `load` as in `select`.
 
     Raises UserError if the tasks are not available: missing data, or a family that is not installed.
@@ -85,7 +85,7 @@ def check_description(
         findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", turns, fewer))
     findings += _differences("tasks_sha256", identity.tasks_sha256, again.identity.tasks_sha256)
     tasks, notes = {task.id: task for task in chosen}, tuple(_notes(manifest, specs))
-    return Described(config.selection, config.agent, tasks, tuple(findings), notes)
+    return DescriptionCheck(config.selection, config.agent, tasks, tuple(findings), notes)
 
 
 def _differences(name: str, recorded: Mapping[str, Any], found: Mapping[str, Any]) -> list[Finding]:

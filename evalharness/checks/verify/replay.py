@@ -20,7 +20,7 @@ from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 
 
 @dataclass(frozen=True)
-class How:
+class ReplayRules:
     """The parts of a run's protocol that affect a replay."""
 
     max_turns: int
@@ -59,7 +59,7 @@ _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules=
 
 
 def _read_again(
-    episode: Episode, surface: PlayedSurface, how: How
+    episode: Episode, surface: PlayedSurface, how: ReplayRules
 ) -> Iterator[tuple[ParsedReply, str, bool]]:
     """Yield for each turn the run's agent's reading of the reply, the correction if it has no action, and whether
     other messages were sent for it. Raises ValueError for an impossible reply, and AgentFaultError."""
@@ -98,7 +98,7 @@ async def _replay_trial(
 
 
 async def replay(
-    recorded: Episode, task: Task, environment: Environment, surface: PlayedSurface, how: How
+    recorded: Episode, task: Task, environment: Environment, surface: PlayedSurface, how: ReplayRules
 ) -> tuple[Episode, Sequence[Finding]]:
     """Return the replayed episode, and the differences from the recorded one.
 
@@ -184,7 +184,7 @@ async def replay(
 
 
 def _ended_by(
-    recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: How
+    recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: ReplayRules
 ) -> EndedBy:
     """Only the model's server can report a full context or a filter; actions cannot show them."""
     if terminated:
