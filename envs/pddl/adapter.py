@@ -69,19 +69,19 @@ class PddlTextEnv(TextEnv):
         world = self.playing(self._world)
         asked = question(action)
         if asked == CHECK:
-            return self._unchanged(LISTED + ", ".join(self._listing()), valid=True)
+            return self._stay(LISTED + ", ".join(self._listing()), valid=True)
         if asked == LOOK:
-            return self._unchanged(self._describe(self._state), valid=True)
+            return self._stay(self._describe(self._state), valid=True)
         parsed = resolve(action, world, self._state)
         if parsed is None:
-            return self._unchanged(UNCLEAR, valid=False)
+            return self._stay(UNCLEAR, valid=False)
         ground = world.find(*parsed)
         if ground is None or not world.allows(self._state, ground):
-            return self._unchanged(NO_EFFECT, valid=False)
+            return self._stay(NO_EFFECT, valid=False)
         after = world.result(self._state, ground)
         if after == self._state:
-            return self._unchanged(NO_EFFECT, valid=False)
-        return self._moved_to(after)
+            return self._stay(NO_EFFECT, valid=False)
+        return self._move_to(after)
 
     @property
     def goal(self) -> str:
@@ -109,7 +109,7 @@ class PddlTextEnv(TextEnv):
         solution = plan(world_of(self.playing(self._current)), self._kind)
         return [] if solution is None else [action_text(action).strip() for action in solution.actions]
 
-    def _moved_to(self, after: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def _move_to(self, after: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
         world = self.playing(self._world)
         shown = after & ~self._state if self._news_only else after
         self._state = after
@@ -123,7 +123,7 @@ class PddlTextEnv(TextEnv):
         observation = self._describe(shown) + (" The goal is satisfied." if solved else "")
         return observation, reward, solved, False, self._info(valid=True, completed=completed)
 
-    def _unchanged(self, observation: str, *, valid: bool) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    def _stay(self, observation: str, *, valid: bool) -> tuple[str, float, bool, bool, dict[str, Any]]:
         solved = self.playing(self._world).solved(self._state)
         return observation, 0.0, solved, False, self._info(valid=valid)
 

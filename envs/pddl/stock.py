@@ -45,10 +45,10 @@ class PddlgymProblem(GroundedProblem):
         self._states: dict[int, Any] = {}
         self._objects = {entity.name: entity for entity in first.objects}
         self._predicates = {predicate.name: predicate for predicate in self._env.action_space.predicates}
-        self.initial = self._kept(first)
+        self.initial = self._keep(first)
         self.applicable = lru_cache(maxsize=4)(self._applicable)  # type: ignore[method-assign]
 
-    def _kept(self, state: Any) -> int:
+    def _keep(self, state: Any) -> int:
         """Return the state's bits, the key of pddlgym's own state."""
         bits = self.encode(
             (literal.predicate.name, *(entity.name for entity in literal.variables))
@@ -77,7 +77,7 @@ class PddlgymProblem(GroundedProblem):
         self._env.set_state(self._states[state])
         literal = self._predicates[action.name](*(self._objects[name] for name in action.arguments))
         after, *_ = self._env.step(literal)
-        return self._kept(after)
+        return self._keep(after)
 
     def solved(self, state: int) -> bool:
         return bool(self._env._is_goal_reached(self._states[state]))

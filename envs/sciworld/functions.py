@@ -75,7 +75,7 @@ class Functions:
         restore, keep = self._restoring(), self._keeping()
         self.restore = self.handles.ignoring(restore, 1, _OBJECT, _OBJECT)
         self.keep = self.handles.ignoring(keep, 1, _OBJECT, _OBJECT)
-        turn = self.handles.feed(self._around(self._step(), restore, keep), 1, self._loaded())
+        turn = self.handles.feed(self._around(self._step(), restore, keep), 1, self._get_loaded())
         self.turn = self.handles.ignoring(turn, 2, _OBJECT)
 
     def simplify(self, simplifications: str) -> None:
@@ -84,7 +84,7 @@ class Functions:
             self._simplifier.parseSimplificationStr(simplifications)
             self._simplifications = simplifications
 
-    def simplified(self, simplifications: str | None) -> None:
+    def note_simplifications(self, simplifications: str | None) -> None:
         """Note the simplifications that the simulator has set itself; None: unknown."""
         self._simplifications = simplifications
 
@@ -92,7 +92,7 @@ class Functions:
         """Set the random stream to the state 0."""
         self._random.setSeed(_LCG_MULTIPLIER)
 
-    def _loaded(self) -> Handle:
+    def _get_loaded(self) -> Handle:
         """(server): the interface to the loaded world."""
         make = self.handles
         option = make.virtual(_SERVER, "agentInterface", "()Lscala/Option;")

@@ -46,7 +46,7 @@ class Simulator:
             return
         self.close()
         self._jvm = current
-        with self._held() as shared:
+        with self._hold() as shared:
             self._server = current.type("scienceworld.runtime.pythonapi.PythonInterface")()
             self._world = JavaWorld(shared, self._server)
 
@@ -59,11 +59,11 @@ class Simulator:
         self._simplifications = simplifications
         self._verdict = None
         with self._call(fresh=True) as shared:
-            shared.simplified(None)
+            shared.note_simplifications(None)
             complaint = self._server.load(task, variation, simplifications, gold)
             if complaint:
                 raise ValueError(complaint)
-            shared.simplified(simplifications)
+            shared.note_simplifications(simplifications)
 
     def begin(self, task: Task, *, gold: bool = False) -> None:
         """`load` a task of the family."""
@@ -78,7 +78,7 @@ class Simulator:
         if self._verdict is None or _is_stock_word(text) or self._can_teleport():
             return self._stock_step(text)
         try:
-            with self._held() as shared:
+            with self._hold() as shared:
                 assert self._world is not None
                 shared.simplify(self._simplifications)
                 answer = self._world.turn(text)
@@ -102,7 +102,7 @@ class Simulator:
         """Return (score, completed): score in 0..1, or -1 after a mistake that fails the task."""
         if self._verdict is not None:
             return self._verdict
-        with self._held():
+        with self._hold():
             return self._stock_verdict()
 
     def templates(self) -> list[str]:
@@ -148,7 +148,7 @@ class Simulator:
     def variations(self, task: str) -> int:
         """Return the number of variations of `task`."""
         self.start()
-        with self._held():
+        with self._hold():
             return int(self._server.getTaskMaxVariations(task))
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ class Simulator:
 
         With `keep` the world keeps the values after the call.
         """
-        with self._held() as shared:
+        with self._hold() as shared:
             assert self._world is not None
             if not fresh:
                 shared.simplify(self._simplifications)
@@ -202,7 +202,7 @@ class Simulator:
                     self._world.keep()
 
     @contextmanager
-    def _held(self) -> Iterator[Functions]:
+    def _hold(self) -> Iterator[Functions]:
         """Hold the Java process, for calls that neither draw random numbers nor make objects."""
         if self._jvm is None:
             raise RuntimeError("load() comes first")

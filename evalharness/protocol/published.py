@@ -101,7 +101,7 @@ class Protocol(_FileModel):
 
 def protocol_names() -> list[str]:
     """Return the names: the default first, then those of installed packages."""
-    return [DEFAULT, *sorted(_brought())]
+    return [DEFAULT, *sorted(_find_protocols())]
 
 
 def load_protocol(said: str) -> Protocol:
@@ -110,7 +110,7 @@ def load_protocol(said: str) -> Protocol:
         return _read(Path(said).expanduser(), said)
     if said == DEFAULT:
         return _read(prompts_folder() / "protocol" / f"{DEFAULT}.yaml", said)
-    file, _ = _brought().get(said, (None, None))
+    file, _ = _find_protocols().get(said, (None, None))
     if file is None:
         raise UserError(
             f"--protocol {said}: no such protocol{nearest(said, protocol_names())} (see: evalharness data "
@@ -122,11 +122,11 @@ def load_protocol(said: str) -> Protocol:
 def module_of(name: str) -> ModuleType | None:
     """Return the installed module that supplies this protocol. Its `import_texts(name, checkout)` reads the authors'
     texts; `imported_texts(name, family)`, `all_imported(name)` and `how_to_import(name)` return what was read."""
-    return _brought().get(name, (None, None))[1]
+    return _find_protocols().get(name, (None, None))[1]
 
 
 @cache
-def _brought() -> dict[str, tuple[Path, ModuleType]]:
+def _find_protocols() -> dict[str, tuple[Path, ModuleType]]:
     """Map names to (file, module); the module's `folder()` holds a file NAME.yaml for each of its protocols."""
     brought: dict[str, tuple[Path, ModuleType]] = {}
     for module in load_extensions(GROUP).values():

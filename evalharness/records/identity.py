@@ -55,7 +55,7 @@ def telling(source: Mapping[str, Any]) -> dict[str, Any]:
 def other_answerers(starts: Sequence[Any]) -> list[str]:
     """Return a readable line for each difference between the sources of the last start and of an earlier one."""
 
-    def named(start: Any) -> dict[tuple[str, str], Any]:
+    def source_of(start: Any) -> dict[tuple[str, str], Any]:
         facts = start.items() if isinstance(start, Mapping) else ()
         return {
             (role, key): value
@@ -64,7 +64,7 @@ def other_answerers(starts: Sequence[Any]) -> list[str]:
             for key, value in telling(each).items()
         }
 
-    *earlier, last = map(named, starts)
+    *earlier, last = map(source_of, starts)
     first = {place: said for start in reversed(earlier) for place, said in start.items() if place in last}
     before, now = ({".".join(place): said[place] for place in first} for said in (first, last))
     return differences(before, now)

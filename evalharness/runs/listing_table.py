@@ -32,7 +32,9 @@ def print_runs(console: Console, entries: Sequence[RunEntry]) -> None:
         [printable(text, single_line=True) for text in (_path(one.folder), one.model, _what(one))]
         for one in entries
     ]
-    numbers = [(_done(e), _day(e.played), _score(e, "success"), _score(e, "progress")) for e in entries]
+    numbers = [
+        (_format_done(e), _day(e.played), _score(e, "success"), _score(e, "progress")) for e in entries
+    ]
     used = sum(1 + max(map(len, column)) for column in zip(_NUMBERS, *numbers, strict=True))
     widths = _widths(names, console.width - used)
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
@@ -82,7 +84,7 @@ def _what(entry: RunEntry) -> str:
     return ", ".join(filter(None, parts))
 
 
-def _done(entry: RunEntry) -> str:
+def _format_done(entry: RunEntry) -> str:
     if entry.state == "damaged" and not entry.runs:
         return "damaged"
     share = str(entry.episodes) if entry.done >= entry.episodes else f"{entry.done}/{entry.episodes}"

@@ -114,7 +114,7 @@ def play(
     outcomes: dict[str, RunOutcome] = {}
     names = list(runs)
 
-    def begun(name: str, left: Sequence[str], run: Path) -> None:
+    def note_begun(name: str, left: Sequence[str], run: Path) -> None:
         there = {other: str(path) for other, path in (elsewhere or {}).items()}
         add_runs(kind, folder, {name: name, **there}, left)
         on_folder(run)
@@ -128,7 +128,7 @@ def play(
                 began=began,
                 watch=watch,
                 serve=serve,
-                on_folder=partial(begun, name, names[number:]),
+                on_folder=partial(note_begun, name, names[number:]),
             )
             if outcomes[name].stopped:
                 break

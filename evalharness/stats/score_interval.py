@@ -195,13 +195,13 @@ def subset_difference(strata: Sequence[Sequence[float]], rate: float, of: int) -
         low, high = (2 * end - 1 + shift for end in _subset_limits(shares, of, confidence, unseen))
         return max(-1.0, min(low, rate)), min(1.0, max(high, rate))
 
-    def beyond(p: float) -> float:
+    def overshoot(p: float) -> float:
         low, high = ends(1 - p)
         return low if rate > 0 else -high
 
-    if abs(rate) < _ROUNDING or beyond(1.0) <= 0:
+    if abs(rate) < _ROUNDING or overshoot(1.0) <= 0:
         return ends(0.95), 1.0
-    return ends(0.95), float(brentq(beyond, _LEAST_P, 1.0)) if beyond(_LEAST_P) < 0 else _LEAST_P
+    return ends(0.95), float(brentq(overshoot, _LEAST_P, 1.0)) if overshoot(_LEAST_P) < 0 else _LEAST_P
 
 
 def _subset_limits(values: Sequence[Values], of: int, confidence: float, unseen: float) -> Interval:

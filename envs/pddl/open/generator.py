@@ -120,7 +120,7 @@ class Candidate:
         plan = shortest_plan(world, self._kind)
         if plan is None or len(plan.actions) > MAX_TURNS or abs(len(plan.actions) - aim) > TOLERANCE:
             return None
-        lucky = sum(_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
+        lucky = sum(_is_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
         return plan if lucky <= MOST_RANDOM_SUCCESSES else None
 
     def task(self, index: int, difficulty: Difficulty, plan_length: int) -> Task:
@@ -149,7 +149,7 @@ def shortest_plan(world: GroundedProblem, kind: str) -> ActionPlan | None:
     return search(world, bound_of(world, kind), canonical_key(world), most=MOST_EXPANDED)
 
 
-def _solved_by_chance(world: GroundedProblem, episode: int) -> bool:
+def _is_solved_by_chance(world: GroundedProblem, episode: int) -> bool:
     rng = Random(episode)
     state = world.initial
     for _ in range(MAX_TURNS):

@@ -118,7 +118,7 @@ class _Check:
                 self.findings += task_findings(episode, task, self.manifest)
                 self.findings += turn_findings(episode, self.manifest.options)
                 tables.check(episode)
-        self.findings += missing(set(self._offsets), list(self.about.tasks), samples, self._given_up())
+        self.findings += missing(set(self._offsets), list(self.about.tasks), samples, self._read_given_up())
         self.findings += tables.end()
 
     def _lines(self) -> Iterator[tuple[int, int, Episode | str]]:
@@ -132,7 +132,7 @@ class _Check:
 
         return located_lines(self.folder / EPISODES, "", read)
 
-    def _given_up(self) -> set[EpisodeKey]:
+    def _read_given_up(self) -> set[EpisodeKey]:
         try:
             return {
                 (line["task_id"], line["sample"]) for line in read_failures(self.folder) if line.get("final")
@@ -178,7 +178,7 @@ class _Check:
             progress.turns += len(episode.turns)
             progress.finish(episode)
 
-        def failed(job: PendingEpisode, attempt: int, error: InfrastructureError, final: bool) -> None:
+        def note_failure(job: PendingEpisode, attempt: int, error: InfrastructureError, final: bool) -> None:
             if final:
                 self.failures.append(f"{job.task.id}, sample {job.sample}: {str(error).splitlines()[0]}")
                 progress.give_up(job.task.family, job.task.id, job.sample)
@@ -202,7 +202,7 @@ class _Check:
                     pools=pools,
                     play=one,
                     on_episode=keep,
-                    on_failure=failed,
+                    on_failure=note_failure,
                     slots=request_slots(PolicyConfig(model="oracle"), 0, len(self._jobs), cores),
                     attempts=_ATTEMPTS,
                     cores=cores,

@@ -110,7 +110,7 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
         if not at_hand:
             notes.append(f"{specs[family].title}: played with a prompt file that is not at hand")
     if not is_scripted(str(manifest.options.get("model"))):
-        notes += _unread(manifest)
+        notes += _explain_unread(manifest)
     return notes + version_notes(manifest.sessions)
 
 
@@ -141,7 +141,7 @@ def version_notes(starts: Sequence[Start]) -> list[str]:
     return notes
 
 
-def _unread(manifest: Manifest) -> list[str]:
+def _explain_unread(manifest: Manifest) -> list[str]:
     """Return why no reply was read again."""
     if not manifest.model_text:
         return ["replies were not read again, and no message was built: the folder holds actions alone"]

@@ -127,7 +127,7 @@ class AsyncSession:
             await self._socket.send(_text(message))
             return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s * _rounds(message)))
         except ConnectionClosed as error:
-            raise _lost(error) from None
+            raise _connection_error(error) from None
         except TimeoutError:
             await self._socket.close()  # a late answer would be taken for that to the next request
             raise SessionError(_LATE) from None
@@ -266,7 +266,7 @@ def _text(message: Mapping[str, Any]) -> str:
     return plain
 
 
-def _lost(error: ConnectionClosed) -> SessionError:
+def _connection_error(error: ConnectionClosed) -> SessionError:
     return SessionError(f"the connection to the server is closed, and with it its episodes: {error}")
 
 
