@@ -212,10 +212,10 @@ class WorkerNeeds:
 @dataclass(frozen=True)
 class OwnBenchmark:
     """The rules, scores, published rows and data of a family that is its own benchmark, such as HotpotQA. The families
-    of the main table use only the defaults."""
+    of the main table set only `in_all`."""
 
-    in_all: bool = True
-    """Whether `--tasks all` includes this family."""
+    in_all: bool = False
+    """Whether `--tasks all` includes this family: only the five of the main table, whatever else is installed."""
     max_turns: int = MAX_TURNS
     """Turns of its episodes without a limit from the user; 30 at most."""
     draw: Mapping[str, Draw] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalharness.envs.alfworld.actions import ACTIONS
 from evalharness.envs.alfworld.perturbations import WORDING
-from evalharness.envs.base import Actions, EnvSpec, StockEngine, TaskSuites, WorkerNeeds, lazily
+from evalharness.envs.base import Actions, EnvSpec, OwnBenchmark, StockEngine, TaskSuites, WorkerNeeds, lazily
 
 
 def _place(action: str, observation: str) -> str | None:
@@ -16,6 +16,7 @@ SPEC = EnvSpec(
     family="alfworld",
     title="ALFWorld",
     gym_id="evalharness/ALFWorld-v0",
+    own=OwnBenchmark(in_all=True),
     held_out=False,
     make=lazily(f"{__name__}.adapter:ALFWorldEnv"),
     suites=TaskSuites(

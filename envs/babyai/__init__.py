@@ -5,12 +5,13 @@ from __future__ import annotations
 from evalharness.envs.babyai.actions import ACTIONS
 from evalharness.envs.babyai.levels import FEW_STARTS, OPEN_VERSION
 from evalharness.envs.babyai.perturbations import WORDING
-from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
+from evalharness.envs.base import Actions, EnvSpec, OwnBenchmark, TaskSuites, WorkerNeeds, lazily
 
 SPEC = EnvSpec(
     family="babyai",
     title="BabyAI",
     gym_id="evalharness/BabyAI-v0",
+    own=OwnBenchmark(in_all=True),
     packages=("minigrid",),
     held_out=True,
     make=lazily(f"{__name__}.adapter:BabyAIEnv"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operator import attrgetter
 
-from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
+from evalharness.envs.base import Actions, EnvSpec, OwnBenchmark, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.jericho.actions import ACTIONS
 from evalharness.envs.jericho.perturbations import WORDING
 
@@ -12,6 +12,7 @@ SPEC = EnvSpec(
     family="jericho",
     title="Jericho",
     gym_id="evalharness/Jericho-v0",
+    own=OwnBenchmark(in_all=True),
     packages=("jericho",),
     held_out=True,
     make=lazily(f"{__name__}.adapter:JerichoEnv"),

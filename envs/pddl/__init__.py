@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.base import Actions, EnvSpec, StockEngine, TaskSuites, WorkerNeeds, lazily
+from evalharness.envs.base import Actions, EnvSpec, OwnBenchmark, StockEngine, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.pddl.actions import ACTIONS
 from evalharness.envs.pddl.perturbations import WORDING
 
@@ -10,6 +10,7 @@ SPEC = EnvSpec(
     family="pddl",
     title="PDDL",
     gym_id="evalharness/PDDL-v0",
+    own=OwnBenchmark(in_all=True),
     held_out=True,
     make=lazily(f"{__name__}.adapter:PddlTextEnv"),
     suites=TaskSuites(

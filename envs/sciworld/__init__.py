@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evalharness.envs.base import Actions, EnvSpec, TaskSuites, WorkerNeeds, lazily
+from evalharness.envs.base import Actions, EnvSpec, OwnBenchmark, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.sciworld.actions import ACTIONS
 from evalharness.envs.sciworld.kinds import AGENTGYM, EXPECTED, FAMILY, FEW_VARIATIONS, OPEN_VERSION
 from evalharness.envs.sciworld.perturbations import WORDING
@@ -25,6 +25,7 @@ SPEC = EnvSpec(
     title="ScienceWorld",
     short_title="SciW",
     gym_id="evalharness/ScienceWorld-v0",
+    own=OwnBenchmark(in_all=True),
     packages=("scienceworld",),
     held_out=True,
     make=lazily(f"{__name__}.adapter:ScienceWorldEnv"),

@@ -34,7 +34,6 @@ SPEC = EnvSpec(
     place=place,
     prompt_file=prompts_folder() / "paper" / "hotpotqa.yaml",
     own=OwnBenchmark(
-        in_all=False,
         max_turns=7,
         draw={"hotpotqa": Draw(300, 233), "hotpotqa-live": Draw(300, 233)},
         scores=ScoreNames(
