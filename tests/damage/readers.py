@@ -144,7 +144,7 @@ def _continued() -> int:
 
     run = load_turns(Path("run"))
     with LabelFolder(run, "person") as store:
-        store.open(100, 0)
+        store.open({"turns": 100, "seed": 0})
     judging.judges_of(Path("run"))
     with judging.JudgementFolder(Path("run/judgements/toy")) as judged:
         judged.resume(json.loads(Path("judged.json").read_text()))
@@ -481,7 +481,7 @@ def _make_settings(folder: Path) -> None:
         folder / "prompts",
         ignore=shutil.ignore_patterns("refine", "judge", "protocols", "*.md"),
     )
-    shutil.copytree(prompts_folder() / "refine", folder / "refine-prompts")
+    shutil.copytree(prompts_folder() / "training", folder / "refine-prompts")
     shutil.copytree(prompts_folder() / "judge", folder / "judge-prompts")
 
 

@@ -177,7 +177,11 @@ def drip(pieces: int, pause: float) -> Fault:
     """A proper answer in small pieces."""
 
     async def fault(request: web.Request) -> web.StreamResponse:
-        data = json.dumps(completion("Action: turn up")).encode()
+        answer = completion("Action: turn up")
+        answer["usage"]["prompt_tokens"] = 9 + len(
+            (await request.json())["messages"]
+        )  # as `ChatServer.usage`
+        data = json.dumps(answer).encode()
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
         size = -(-len(data) // pieces)
