@@ -48,12 +48,11 @@ def foretells(text: str, scene: Scene, own: str) -> bool:
 
 def _sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
     """Those of `texts` that name no future and leave the form of a reply whole."""
-    later = later_names(scene, own)
     return [
         text
         for text in texts
         if "\n" not in text
-        and not any(mentions(text, name) for name in later)
+        and not foretells(text, scene, own)
         and react.parse(f"Thought: {text}\nAction: {own}").action is not None
     ]
 
