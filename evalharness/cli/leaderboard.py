@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli.common import add_data_option, add_json_option
 from evalharness.cli.output import csv_text, note, results_console, say, write_json, write_text
 from evalharness.cli.parser import CommandParser, argument
-from evalharness.cli.verify import replay_run
+from evalharness.cli.verify import PLACES, locate_runs, replay_run
 
 if TYPE_CHECKING:
     from evalharness.results.leaderboard.standings import Leaderboard
@@ -24,7 +25,7 @@ _FORMATS = ("text", "md", "latex", "csv", "json")
 
 
 def add_options(parser: CommandParser) -> None:
-    argument(parser, "runs RUN", "run folders", nargs="*")
+    argument(parser, "runs RUN", PLACES, nargs="*")
     argument(
         parser,
         "--sort COLUMN",
@@ -53,7 +54,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         parser,
         "--verify",
-        "replay every run first; leave out those whose numbers do not follow from their actions",
+        "replay every run first; leave out, with a line each, those that fail",
     )
     add_data_option(parser)
     add_json_option(parser)
@@ -62,25 +63,12 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import json
 
-    from evalharness.envs import specs
     from evalharness.results.leaderboard import table as report
-    from evalharness.results.leaderboard.leaderboards import make_leaderboard
-    from evalharness.results.leaderboard.standing_rows import Benchmark
-    from evalharness.results.scored_run import load_scored_run
     from evalharness.results.tabular.markup import latex, markdown
 
     if args.table is not None and args.verify:
         raise UserError("--verify is for the main table; leave --table out")
-    folders, left_out = _replay_runs(args) if args.verify else (args.runs, [])
-    board = make_leaderboard(
-        [load_scored_run(folder) for folder in folders],
-        Benchmark.of(specs(), args.table),
-        published=not args.no_published,
-        sort=args.sort,
-        held_in=_held_in(args.held_in, args.runs),
-        verification=dict.fromkeys(folders, "verified") if args.verify else {},
-        notes=left_out,
-    )
+    board = _make_board(args)
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
@@ -100,41 +88,71 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _replay_runs(args: argparse.Namespace) -> tuple[list[Path], list[str]]:
-    """(runs whose numbers follow from their actions, a line about each other one). Raises UserError if none is left."""
-    folders: list[Path] = []
+def _make_board(args: argparse.Namespace) -> Leaderboard:
+    """Raises UserError if a run does not belong in the table, or if `--verify` leaves none."""
+    from evalharness.envs import specs
+    from evalharness.results.leaderboard.leaderboards import make_leaderboard, not_beside_published
+    from evalharness.results.leaderboard.standing_rows import Benchmark
+    from evalharness.results.scored_run import ScoredRun, load_scored_run
+
+    benchmark = Benchmark.of(specs(), args.table)
+    runs: list[ScoredRun] = []
     left_out: list[str] = []
-    for folder in args.runs:
-        say(f"verifying {folder}")
-        try:
-            verdict = replay_run(args, folder)
-        except UserError as error:
-            left_out.append(f"left out: {folder}: {error}")
-        else:
-            if verdict.verified:
-                folders.append(folder)
-                continue
-            left_out.append(
-                f"left out: {folder}: its numbers do not follow from its actions; see: evalharness verify {folder}"
-            )
+
+    def leave_out(problem: str) -> None:
+        if not args.verify:
+            raise UserError(problem)
+        left_out.append(f"left out: {problem}")
         note(left_out[-1])
-    if not folders and args.runs:
+
+    with locate_runs(args.runs) as (located, problems):
+        for problem in problems:
+            leave_out(problem)
+        for name, folder in located.items():
+            try:
+                if args.verify:
+                    _require_verified(args, name, folder)
+                run = replace(load_scored_run(folder), folder=name)
+            except UserError as error:
+                leave_out(str(error).replace(str(folder), str(name)))
+                continue
+            why = None if args.no_published or not args.verify else not_beside_published(run, benchmark)
+            if why:
+                leave_out(f"{name} {why}")
+            else:
+                runs.append(run)
+    if args.runs and not runs:
         raise UserError("no run is left for the table")
-    return folders, left_out
+    return make_leaderboard(
+        runs,
+        benchmark,
+        published=not args.no_published,
+        sort=args.sort,
+        held_in=_held_in(args.held_in, args.runs, [run.folder for run in runs]),
+        verification=dict.fromkeys((run.folder for run in runs), "verified") if args.verify else {},
+        notes=left_out,
+    )
 
 
-def _held_in(declared: Sequence[str], runs: Sequence[Path]) -> dict[Path, list[str]]:
-    """Run folder -> families. Raises UserError for a run that is not in the table."""
-    found: dict[Path, list[str]] = {run: [] for run in runs}
+def _require_verified(args: argparse.Namespace, name: Path, folder: Path) -> None:
+    """Raises UserError if the run's numbers do not follow from its actions, or cannot be checked."""
+    say(f"verifying {name}")
+    if not replay_run(args, name, folder).verified:
+        raise UserError(f"{name}: its numbers do not follow from its actions; see: evalharness verify {name}")
+
+
+def _held_in(declared: Sequence[str], places: Sequence[Path], runs: Sequence[Path]) -> dict[Path, list[str]]:
+    """Map runs to families. Raises UserError for a place that is not among `places`, and without one."""
+    families: dict[Path, list[str]] = {run: [] for run in runs}
     for text in declared:
-        folder, _, family = text.rpartition("=")
-        chosen = [run for run in runs if not folder or run == Path(folder)]
-        if not chosen:
-            which = f"{folder} is not among the runs" if folder else "no run is named"
+        place, _, family = text.rpartition("=")
+        if not any(not place or given == Path(place) for given in (*places, *runs)):
+            which = f"{place} is not among the runs" if place else "no run is named"
             raise UserError(f"--held-in {text}: {which}; published rows have theirs")
-        for run in chosen:
-            found[run].append(family)
-    return found
+        for run in runs:
+            if not place or run.is_relative_to(place):
+                families[run].append(family)
+    return families
 
 
 def _format_of(output: str | None) -> str:

@@ -5,7 +5,11 @@ actions, not who chose the actions. Exit status 1 if anything differs. docs/veri
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, at_least
@@ -17,10 +21,11 @@ if TYPE_CHECKING:
     from evalharness.checks.verify.findings import FolderCheck
 
 HELP = "replay a run's actions and compute its scores again"
+PLACES = "run folders, folders of runs, or archives of them (.zip, .tar.gz)"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "folders FOLDER", "run folders, or folders of them", nargs="+")
+    argument(parser, "folders FOLDER", PLACES, nargs="+")
     argument(
         parser,
         "--max-findings N",
@@ -33,40 +38,57 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.checks.verify.table import print_verdict
-    from evalharness.runs.folders import find_runs
 
     require_writable("--json", args.json)
     at_least(0, max_findings=args.max_findings)
     console = results_console(args)
-    folders: list[Path] = []
     verdicts, status = [], 0
-    for folder in args.folders:
-        try:
-            folders += find_runs(folder)
-        except UserError as error:
-            if len(args.folders) == 1:
-                raise
-            note(str(error))
+    with locate_runs(args.folders) as (runs, problems):
+        if problems and len(args.folders) == 1:
+            raise UserError(problems[0])
+        for problem in problems:
+            note(problem)
             status = 2
-    for folder in folders:
-        try:
-            verdict = replay_run(args, folder)
-        except UserError as error:
-            if len(folders) == 1:
-                raise
-            note(f"{folder} cannot be verified: {error}")
-            status = 2
-            continue
-        verdicts.append(verdict)
-        print_verdict(console, verdict, most=args.max_findings)
-        status = max(status, 1 if verdict.findings else 3 if verdict.failures else 0)
+        for name, folder in runs.items():
+            try:
+                verdict = replay_run(args, name, folder)
+            except UserError as error:
+                if len(runs) == 1:
+                    raise
+                note(f"{name} cannot be verified: {error}")
+                status = 2
+                continue
+            verdicts.append(verdict)
+            print_verdict(console, verdict, most=args.max_findings)
+            status = max(status, 1 if verdict.findings else 3 if verdict.failures else 0)
     write_json(args.json, {"schema": 1, "runs": [verdict.to_json() for verdict in verdicts]})
     return status
 
 
-def replay_run(args: argparse.Namespace, folder: Path) -> FolderCheck:
-    """Raises UserError if nothing can be said of the run."""
+@contextmanager
+def locate_runs(places: Sequence[Path]) -> Iterator[tuple[Mapping[Path, Path], Sequence[str]]]:
+    """Give (name -> folder of each run at these places, a line for each place without runs). Archives stay unpacked
+    while the context is open."""
+    from evalharness.runs.folders import find_runs
+
+    runs: dict[Path, Path] = {}
+    problems = []
+    with TemporaryDirectory(prefix="evalharness-") as scratch:
+        for place in places:
+            try:
+                runs |= find_runs(place, Path(scratch))
+            except UserError as error:
+                problems.append(str(error))
+        yield runs, problems
+
+
+def replay_run(args: argparse.Namespace, name: Path, folder: Path) -> FolderCheck:
+    """Raises UserError if nothing can be said of the run. An archive's run is called `name`, not by its folder."""
     from evalharness.checks.verify import verify
     from evalharness.runs.live import watch
 
-    return verify(folder, data=data_folder(args), watch=watch)
+    try:
+        verdict = verify(folder, data=data_folder(args), watch=watch)
+    except UserError as error:
+        raise UserError(str(error).replace(str(folder), str(name))) from None
+    return replace(verdict, folder=name)

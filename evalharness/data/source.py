@@ -49,15 +49,15 @@ class Entry:
     path: Path | None = None
     """Its path on disk; None inside an archive."""
 
-    def copy_to(self, target: Path) -> None:
-        """Write the bytes to a new file. The limit counts written bytes: the size in a header may be false."""
-        left = MAX_FILE_BYTES
+    def copy_to(self, target: Path, most: int = MAX_FILE_BYTES) -> None:
+        """Write at most `most` bytes to a new file. Written bytes count: the size in a header may be false."""
+        left = most
         with target.open("wb") as out, _damage(self.source), self.opener() as file:
             while block := file.read(2**20):
                 left -= len(block)
                 if left < 0:
                     raise UserError(
-                        f"{self.source} is refused: {display(self.name)} is over {MAX_FILE_BYTES // 2**20} MiB"
+                        f"{self.source} is refused: {display(self.name)} is over {most // 2**20} MiB"
                     )
                 out.write(block)
 
@@ -103,7 +103,7 @@ def _damage(archive: Path) -> Iterator[None]:
         raise _damage_error(archive, error) from error  # the exceptions of bz2 on damage
     except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted member
         raise UserError(
-            f"{archive} cannot be read ({error}); unpack it yourself and import the folder"
+            f"{archive} cannot be read ({error}); unpack it yourself and name the folder"
         ) from error
 
 

@@ -1,19 +1,24 @@
-"""Find the run folders at or below a folder: a run, a study, `results/`."""
+"""Find the run folders at or below a folder (a run, a study, `results/`), or in an archive."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import read_known
+from evalharness.data.source import MAX_FREE_BYTES, is_archive, walk
 from evalharness.records.files import STUDY
-from evalharness.records.store import MANIFEST
+from evalharness.records.resolved import CONFIG
+from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
 
 TRAINING = "evalharness tuning"
 """`kind` in the manifest of a training."""
 _DEEPEST = 6
 """Levels searched below the given folder."""
+_UNPACKED = (MANIFEST, STUDY, CONFIG, EPISODES, ERRORS, SUMMARY, "episodes.parquet", "turns.parquet")
+_MOST_FILES = 10_000
+"""Files unpacked of one archive."""
 
 
 def below(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
@@ -41,10 +46,16 @@ def is_training(folder: Path) -> bool:
     return read_known(folder / MANIFEST).get("kind") == TRAINING
 
 
-def find_runs(folder: Path) -> list[Path]:
-    """Return the run folders at or below `folder`, including those of studies. Raises UserError if there is none."""
-    if not folder.is_dir():
-        raise UserError(f"{folder} is {'a file' if folder.exists() else 'not there'}; name a run folder")
+def find_runs(place: Path, scratch: Path) -> dict[Path, Path]:
+    """Map the name of each run at or below `place` to its folder, including the runs of studies. `place` is a folder,
+    or an archive, which is unpacked into `scratch`. Raises UserError if there is no run."""
+    folder = place
+    if is_archive(place) and place.is_file():
+        folder = scratch / str(len(list(scratch.iterdir())))
+        _unpack(place, folder)
+    elif not place.is_dir():
+        problem = "a file and no archive" if place.exists() else "not there"
+        raise UserError(f"{place} is {problem}; name a run folder")
     folders: list[Path] = []
     for one in below(folder):
         if (one / MANIFEST).is_file():
@@ -53,5 +64,22 @@ def find_runs(folder: Path) -> list[Path]:
             inside = sorted(entry for entry in one.iterdir() if entry.is_dir() and not entry.is_symlink())
             folders += [run for entry in inside for run in below(entry) if (run / MANIFEST).is_file()]
     if not folders:
-        raise UserError(f"{folder} is not a run folder and holds none (no {MANIFEST})")
-    return folders
+        raise UserError(f"{place} is no run and holds none (no {MANIFEST})")
+    return {place / run.relative_to(folder): run for run in folders}
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Write the files of runs in `archive` below `folder`, which is new. `walk` offers only regular files whose names
+    lead nowhere else. Raises UserError for a damaged or hostile archive."""
+    folder.mkdir()
+    count = 0
+    with system_errors(f"{archive} cannot be unpacked"):
+        for entry in walk(archive):
+            if PurePosixPath(entry.name).name not in _UNPACKED:
+                continue
+            count += 1
+            if count > _MOST_FILES:
+                raise UserError(f"{archive} is refused: it holds over {_MOST_FILES:,} files of runs")
+            target = folder / entry.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            entry.copy_to(target, most=MAX_FREE_BYTES)

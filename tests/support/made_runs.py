@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -125,3 +126,13 @@ def made_study(folder: Path, kind: str, runs: Mapping[str, str] | Sequence[str])
     listed = dict(runs) if isinstance(runs, Mapping) else {name: name for name in runs}
     (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": kind, "runs": listed}))
     return folder
+
+
+def zip_of(folder: Path, archive: Path, more: Mapping[str, bytes] | None = None) -> Path:
+    """A zip with the run as `alpha/`, and `more` members by name."""
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
+        for path in sorted(folder.iterdir()):
+            target.write(path, f"alpha/{path.name}")
+        for name, content in (more or {}).items():
+            target.writestr(name, content)
+    return archive

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from chat_server import ChatServer, completion
 from command_line import evalharness, run_compass
-from made_runs import make_run
+from made_runs import make_run, zip_of
 
 from evalharness.base.errors import UserError
 from evalharness.checks.verify import FolderCheck, verify
@@ -81,6 +81,27 @@ def test_a_leaderboard_of_verified_runs_leaves_out_what_does_not_follow(
     assert [(row["folder"], row["verification"]) for row in board["rows"]] == [(str(honest), "verified")]
     assert capsys.readouterr().err.count("left out: ") == 2
     assert main([*table, str(run)]) == 2, "no run is left"
+
+
+def test_verify_and_leaderboard_take_a_colleagues_zip(
+    honest: Path, run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(run, lambda episodes: episodes[0].update(success=True, progress=1.0))
+    good, forged = zip_of(honest, tmp_path / "good.zip"), zip_of(run, tmp_path / "forged.zip")
+    out = zip_of(honest, tmp_path / "out.zip", {"../summary.json": b"{}"})
+    before = sorted(tmp_path.iterdir())
+    assert main(["verify", str(good)]) == 0
+    assert f"{good}/alpha: verified" in capsys.readouterr().out
+    table = ["leaderboard", "--no-published", "--verify", "--json", str(tmp_path / "board.json")]
+    assert main([*table, str(good), str(forged), str(out)]) == 0
+    board = json.loads((tmp_path / "board.json").read_text())
+    assert [(row["folder"], row["verification"]) for row in board["rows"]] == [(f"{good}/alpha", "verified")]
+    lines = [line for line in capsys.readouterr().err.splitlines() if "left out: " in line]
+    assert [name for line in lines for name in ("forged.zip", "out.zip") if name in line] == [
+        "out.zip",
+        "forged.zip",
+    ]
+    assert sorted(tmp_path.iterdir()) == sorted([*before, tmp_path / "board.json"])
 
 
 @pytest.mark.parametrize("perturbation", ["verbs", "order"])
@@ -382,7 +403,7 @@ def test_a_made_up_run_is_found(tmp_path: Path) -> None:
     ("make", "reason"),
     [
         (lambda folder: None, "is not there"),
-        (lambda folder: folder.mkdir(), "is not a run folder and holds none"),
+        (lambda folder: folder.mkdir(), "is no run and holds none"),
         (lambda folder: folder.write_text("x"), "is a file"),
     ],
 )
