@@ -1,6 +1,6 @@
-"""Write a run in the format of another tool; none of them has to be installed.
+"""Write a run or a study in the format of another tool; none of them has to be installed.
 
-  atif         Harbor's agent trajectory interchange format: a folder with a JSON document for each episode
+  atif         Harbor's agent trajectory interchange format: a JSON document for each episode, a folder for each run
   openai-chat  JSON lines of chat messages, RUN.jsonl, as fine-tuning takes them
   csv          episodes.csv and turns.csv; text that looks like a formula gets an apostrophe
   parquet      episodes.parquet and turns.parquet
@@ -14,7 +14,9 @@ go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +27,7 @@ from evalharness.cli.parser import argument
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
 
-HELP = "write a run in the format of another tool or tracker"
+HELP = "write a run or study in the format of another tool or tracker"
 _SUFFIX = {
     "atif": "-atif",
     "openai-chat": ".jsonl",
@@ -39,7 +41,7 @@ _OF_EPISODES = ("atif", "openai-chat")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "folder RUN", "run folder")
+    argument(parser, "folder RUN", "run folder, or study")
     argument(parser, "--format", "see above", required=True, choices=(*_SUFFIX, *_TRACKERS))
     argument(parser, "-o --output PATH", "file or folder to write (default: named after the run)", type=Path)
     argument(parser, "--successful", f"only episodes that solved their task ({', '.join(_OF_EPISODES)})")
@@ -48,14 +50,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.records.store import read_manifest
+    from evalharness.runs.study import some_run_folders
 
-    manifest = read_manifest(args.folder)
+    runs = some_run_folders([args.folder])
+    manifests = {run: read_manifest(run) for run in runs}
     if args.format in _TRACKERS:
         from evalharness.results.exports.trackers import track
         from evalharness.results.summary import summarize
 
-        count = track(args.format, args.project, manifest, summarize(args.folder))
-        say(f"{args.format}: sent {count} numbers to {args.project}")
+        for folder, manifest in manifests.items():
+            count = track(args.format, args.project, manifest, summarize(folder))
+            say(f"{args.format}: sent {count} numbers to {args.project}")
         return 0
     if args.successful and args.format not in _OF_EPISODES:
         instead = ": use its column `success`" if args.format in ("csv", "parquet") else ""
@@ -67,12 +72,12 @@ def run(args: argparse.Namespace) -> int:
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-        written = _write(args, target, manifest)
+        written = _write(args, target, manifests)
     say(f"wrote {target} ({written})")
     return 0
 
 
-def _write(args: argparse.Namespace, target: Path, manifest: Manifest) -> str:
+def _write(args: argparse.Namespace, target: Path, manifests: Mapping[Path, Manifest]) -> str:
     import json
 
     from evalharness.results.exports import (
@@ -83,25 +88,21 @@ def _write(args: argparse.Namespace, target: Path, manifest: Manifest) -> str:
     from evalharness.results.exports.conversation import Protocol
     from evalharness.results.tables import sorted_episodes
 
-    chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
-    match args.format:
-        case "atif":
-            count = 0
-            for episode in chosen:
-                document = json.dumps(atif.trajectory(episode, manifest), indent=1)
-                (target / atif.file_name(episode)).write_text(document + "\n", encoding="utf-8")
+    if args.format in tables.FORMATS:
+        return ", ".join(path.name for path in tables.write(list(manifests), target, args.format))
+    count = 0
+    with contextlib.ExitStack() as stack:
+        chats = None if args.format == "atif" else stack.enter_context(target.open("w", encoding="utf-8"))
+        for run, manifest in manifests.items():
+            folder = target if run == args.folder else target / run.name
+            for episode in sorted_episodes(run):
+                if args.successful and not episode.success:
+                    continue
                 count += 1
-            return _episodes(count)
-        case "openai-chat":
-            count = 0
-            with target.open("w", encoding="utf-8") as file:
-                for episode in chosen:
-                    file.write(openai_chat.line(episode, Protocol.of(manifest)))
-                    count += 1
-            return _episodes(count)
-        case _:
-            return ", ".join(path.name for path in tables.write(args.folder, target, args.format))
-
-
-def _episodes(count: int) -> str:
-    return f"{count} episode" if count == 1 else f"{count} episodes"
+                if chats is not None:
+                    chats.write(openai_chat.line(episode, Protocol.of(manifest)))
+                    continue
+                folder.mkdir(exist_ok=True)
+                document = json.dumps(atif.trajectory(episode, manifest), indent=1)
+                (folder / atif.file_name(episode)).write_text(document + "\n", encoding="utf-8")
+    return "1 episode" if count == 1 else f"{count} episodes"

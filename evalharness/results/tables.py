@@ -9,15 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import InfrastructureError
-from evalharness.base.paths import replacing
+from evalharness.base.paths import real_path, replacing
 from evalharness.base.reading import open_file, sha256_of
 from evalharness.records.episode import Episode, read_episode
-from evalharness.records.store import EPISODES, located_episodes
+from evalharness.records.files import STUDY
+from evalharness.records.store import EPISODES, located_episodes, read_manifest
 from evalharness.results.behaviour.figures import Read, episode_columns
 from evalharness.results.behaviour.turns import action_reader, read_turns
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 
 _BATCH = 200
@@ -70,10 +72,26 @@ def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]
     return row, list(turns)
 
 
+def run_columns(folder: Path) -> dict[str, str | None]:
+    """Return what every row of a run says of the run."""
+    manifest = read_manifest(folder)
+    return {"model": manifest.model_name, "perturbation": manifest.config.perturb}
+
+
+def place_columns(folder: Path) -> dict[str, str | None]:
+    """Return the names of the run's folder and of its study, which only rows of several runs need: a stored table does
+    not depend on its place."""
+    place = real_path(folder)
+    is_studied = (place.parent / STUDY).is_file()
+    return {"study": place.parent.name if is_studied else None, "run": place.name}
+
+
 _TEXT, _TEXTS, _FLAG, _WHOLE, _REAL = "string", ["string"], "bool", "int64", "float64"
+_RUN: Mapping[str, Any] = dict.fromkeys(("model", "perturbation"), _TEXT)
+"""Of `run_columns`."""
 _EPISODE: Mapping[str, Any] = {
     **dict.fromkeys(("task_id", "family", "suite", "kind", "difficulty", "labels"), _TEXT),
-    **{"sample": _WHOLE, "perturbation": _TEXT, "success": _FLAG, "solved": _FLAG, "progress": _REAL},
+    **{"sample": _WHOLE, "success": _FLAG, "solved": _FLAG, "progress": _REAL},
     **{"turns": _WHOLE, "valid_turns": _WHOLE, "grounding_accuracy": _REAL, "format_error_turns": _WHOLE},
     **{"ended_by": _TEXT, "trims": _WHOLE, "goal": _TEXT, "first_observation": _TEXT},
     **{"subgoals": _TEXTS, "prompt_tokens": _WHOLE, "completion_tokens": _WHOLE},
@@ -110,31 +128,21 @@ def _schemas() -> tuple[Any, Any]:
     def kind(of: Any) -> Any:
         return pa.list_(kind(of[0])) if isinstance(of, list) else pa.type_for_alias(of)
 
-    episodes, turns = {**_EPISODE, **_EPISODE_READ}, {**_TURN, **_TURN_READ}
+    episodes, turns = {**_RUN, **_EPISODE, **_EPISODE_READ}, {**_RUN, **_TURN, **_TURN_READ}
     return tuple(pa.schema((name, kind(of)) for name, of in part.items()) for part in (episodes, turns))
 
 
-def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Both tables for pandas: text as `string`, whole numbers as `int64` (`Int64` where one may be missing).
-
-    From the parquet files where these hold every episode; a run that is still going on has none yet.
-    """
+def data_frames(*folders: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return both tables of the runs for pandas: text as `string`, whole numbers as `int64` (`Int64` where one may be
+    missing)."""
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    paths = (folder / "episodes.parquet", folder / "turns.parquet")
-    schemas = _schemas()
-    made_from = _made_from(folder)
-    if all(_holds_all(path, schema.names, made_from) for path, schema in zip(paths, schemas, strict=True)):
-        tables = [pq.read_table(path) for path in paths]
-    else:  # a run that is still going on, or one that an earlier version wrote with fewer columns
-        rows = [rows_of(episode) for episode in sorted_episodes(folder)]
-        tables = [
-            pa.Table.from_pylist([row for row, _ in rows], schema=schemas[0]),
-            pa.Table.from_pylist([turn for _, turns in rows for turn in turns], schema=schemas[1]),
-        ]
-    first, second = (table.to_pandas(types_mapper={pa.string(): pd.StringDtype()}.get) for table in tables)
+    runs = [_arrow_tables(folder) for folder in folders]
+    first, second = (
+        pa.concat_tables(tables).to_pandas(types_mapper={pa.string(): pd.StringDtype()}.get)
+        for tables in zip(*runs, strict=True)
+    )
     missing = ("no_effect_turns", "distinct_places", "first_progress_turn")
     return (
         first.astype(dict.fromkeys(missing, "Int64")),
@@ -147,6 +155,30 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             }
         ),
     )
+
+
+def _arrow_tables(folder: Path) -> list[pa.Table]:
+    """Return both tables, from the parquet files if these hold every episode; a run in progress has none yet."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    paths = (folder / "episodes.parquet", folder / "turns.parquet")
+    schemas = _schemas()
+    made_from = _made_from(folder)
+    if all(_holds_all(path, schema.names, made_from) for path, schema in zip(paths, schemas, strict=True)):
+        tables = [pq.read_table(path).replace_schema_metadata() for path in paths]
+    else:
+        rows, columns = [rows_of(episode) for episode in sorted_episodes(folder)], run_columns(folder)
+        tables = [
+            pa.Table.from_pylist([row | columns for row, _ in rows], schema=schemas[0]),
+            pa.Table.from_pylist([turn | columns for _, turns in rows for turn in turns], schema=schemas[1]),
+        ]
+    for at, (name, value) in enumerate(place_columns(folder).items()):
+        tables = [
+            table.add_column(at, name, pa.repeat(pa.scalar(value, pa.string()), len(table)))
+            for table in tables
+        ]
+    return tables
 
 
 _MADE_FROM = b"evalharness.episodes_sha256"
@@ -188,11 +220,12 @@ def write_parquet(folder: Path) -> None:
             pq.ParquetWriter(turns_file, schemas[1]) as second,
         ):
             batch: list[Episode] = []
+            columns = run_columns(folder)
 
             def flush() -> None:
                 rows = [rows_of(episode) for episode in batch]
-                turns = [turn for _, listed in rows for turn in listed]
-                first.write_table(pa.Table.from_pylist([row for row, _ in rows], schema=schemas[0]))
+                turns = [turn | columns for _, listed in rows for turn in listed]
+                first.write_table(pa.Table.from_pylist([row | columns for row, _ in rows], schema=schemas[0]))
                 second.write_table(pa.Table.from_pylist(turns, schema=schemas[1]))
                 batch.clear()
 

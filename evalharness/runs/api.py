@@ -24,6 +24,7 @@ from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.summary import earlier_timing, summarize
 from evalharness.results.trainings import join_runs
 from evalharness.runs.evaluation import evaluate, unwatched
+from evalharness.runs.study import read_study, some_run_folders
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,19 +64,21 @@ class Run:
         """The scores, computed from the episodes; fractions 0..1. The same as `summary.json`."""
         return summarize(self.folder, earlier_timing(self.folder))
 
-    @cached_property
+    @property
     def episodes(self) -> pd.DataFrame:
-        """Return one row per episode, sorted by family, task and sample."""
-        from evalharness.results.tables import data_frames
+        """Return one row per episode, sorted by family, task and sample; of a study, run by run."""
+        return self._frames[0]
 
-        return data_frames(self.folder)[0]
+    @property
+    def turns(self) -> pd.DataFrame:
+        """Return one row per turn, sorted by family, task, sample and turn; of a study, run by run."""
+        return self._frames[1]
 
     @cached_property
-    def turns(self) -> pd.DataFrame:
-        """Return one row per turn, sorted by family, task, sample and turn."""
+    def _frames(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         from evalharness.results.tables import data_frames
 
-        return data_frames(self.folder)[1]
+        return data_frames(*some_run_folders([self.folder]))
 
     def episode(self, task_id: str, sample: int = 0) -> Episode:
         """Return one whole episode. Raises KeyError if it is not (yet) played."""
@@ -91,11 +94,26 @@ class Run:
         return load_scored_run(self.folder)
 
 
+class Study(Run):
+    """A folder with several runs. `episodes` and `turns` hold the rows of all; `manifest`, `summary` and `scores` are
+    those of each run."""
+
+    def __repr__(self) -> str:
+        return f"<Study of {len(self.runs)} runs, {str(self.folder)!r}>"
+
+    @cached_property
+    def runs(self) -> dict[str, Run]:
+        """Map the name of each run to it."""
+        return {folder.name: Run(folder) for folder in some_run_folders([self.folder])}
+
+
 AnyRun = Run | str | Path
 
 
 def load_run(folder: str | Path) -> Run:
-    """Raises `UserError` if `folder` holds no run."""
+    """Load a run, or a study as a `Study`. Raises `UserError` if `folder` holds neither."""
+    if read_study(Path(folder)) is not None:
+        return Study(Path(folder))
     run = Run(Path(folder))
     _ = run.manifest
     return run

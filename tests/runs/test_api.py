@@ -15,6 +15,9 @@ from hostile_folder import make_foreign_repository
 from made_runs import make_run
 
 import evalharness
+from evalharness.cli import main
+from evalharness.runs.api import Study
+from evalharness.runs.study import add_runs
 
 PAGE = Path(__file__).parents[2] / "docs" / "python-api.md"
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
@@ -132,6 +135,39 @@ def test_frames_are_the_same_from_parquet_and_from_the_episodes(tmp_path: Path) 
     (folder / "episodes.jsonl").write_text("".join(lines[:1]))
     os.utime(folder / "episodes.jsonl", ns=(2**62, 2**62))
     assert len(evalharness.load_run(folder).episodes) == 1
+
+
+def test_the_rows_of_a_study_say_their_study_run_model_and_perturbation(tmp_path: Path) -> None:
+    """By `load_run` and exported; the stored tables do not name their folders."""
+    import pandas as pd
+
+    from evalharness.results.tables import write_parquet
+
+    for name, perturb, solved in (("unperturbed", None, [SOLVED, SOLVED]), ("P1", "P1", [SOLVED, NOTHING])):
+        make_run(tmp_path / "sweep" / name, {"alfworld": solved}, name="alpha", perturb=perturb)
+    add_runs("sweep", tmp_path / "sweep", {"unperturbed": "unperturbed", "P1": "P1"}, [])
+    study = evalharness.load_run(tmp_path / "sweep")
+    keys = ["study", "run", "model", "perturbation"]
+    means = {("sweep", "P1", "alpha", "P1"): 0.5, ("sweep", "unperturbed", "alpha", "-"): 1.0}
+    for name in ("unperturbed", "P1"):
+        write_parquet(tmp_path / "sweep" / name)
+    assert main(["export", str(tmp_path / "sweep"), "--format", "parquet", "-o", str(tmp_path / "out")]) == 0
+    read = pd.concat(
+        [pd.read_parquet(path) for path in sorted((tmp_path / "sweep").glob("*/episodes.parquet"))]
+    )
+    assert set(zip(read["model"], read["perturbation"].fillna("-"), strict=True)) == {
+        ("alpha", "P1"),
+        ("alpha", "-"),
+    }
+    for rows in (study.episodes, pd.read_parquet(tmp_path / "out" / "episodes.parquet")):
+        assert rows.fillna({"perturbation": "-"}).groupby(keys)["success"].mean().to_dict() == means
+    assert study.turns.groupby("run")["model"].unique().map(list).to_dict() == {
+        "P1": ["alpha"], "unperturbed": ["alpha"]
+    }  # fmt: skip
+    assert isinstance(study, Study)
+    assert study.runs["P1"].summary.families["alfworld"].success_rate == 0.5
+    (tmp_path / "sweep").rename(tmp_path / "other")
+    assert set(evalharness.load_run(tmp_path / "other").episodes["study"]) == {"other"}
 
 
 def test_a_missing_run_is_a_user_error(tmp_path: Path) -> None:

@@ -68,9 +68,9 @@ def finished(run: Path) -> int:
 
 
 def frames(folder: Path) -> list[pd.DataFrame]:
-    """A run's two tables without the columns that differ from run to run."""
+    """A run's two tables without the columns that differ from run to run, and without the name of the policy."""
     return [
-        pd.read_parquet(folder / f"{name}.parquet").drop(columns=TIMING, errors="ignore")
+        pd.read_parquet(folder / f"{name}.parquet").drop(columns=[*TIMING, "model"], errors="ignore")
         for name in ("episodes", "turns")
     ]
 

@@ -77,6 +77,7 @@ class Tables:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._older = _is_older(manifest)
+        self._of_run = {"model": manifest.model_name, "perturbation": manifest.config.perturb}
         self.findings: list[Finding] = []
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {}
         for name, key in ((TABLES[0], ("task_id", "sample")), (TABLES[1], ("task_id", "sample", "turn"))):
@@ -112,9 +113,9 @@ class Tables:
             whole, turns = (recorded_rows if self._older else rows_of)(episode)
         except UserError:  # an unknown perturbation, which is already a finding
             whole, turns = recorded_rows(episode)
-        self._take(TABLES[0], key, whole)
+        self._take(TABLES[0], key, whole | self._of_run)
         for turn in turns:
-            self._take(TABLES[1], (*key, turn["turn"]), turn)
+            self._take(TABLES[1], (*key, turn["turn"]), turn | self._of_run)
 
     def _take(self, name: str, key: tuple[Any, ...], wanted: Mapping[str, Any]) -> None:
         if name not in self._rows:

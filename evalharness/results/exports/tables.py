@@ -1,9 +1,10 @@
-"""The two tables of a run as CSV or parquet files of their own."""
+"""The two tables of runs as CSV or parquet files of their own."""
 
 from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from evalharness.base.text import inert
 from evalharness.results.tables import data_frames
 
 TABLES = ("episodes", "turns")
+FORMATS = ("csv", "parquet")
 
 
 def cell(value: Any) -> Any:
@@ -26,10 +28,10 @@ def cell(value: Any) -> Any:
     return inert(value)
 
 
-def write(run: Path, folder: Path, form: str) -> list[Path]:
-    """Both tables as `csv` or `parquet`."""
+def write(runs: Sequence[Path], folder: Path, form: str) -> list[Path]:
+    """Write both tables of all `runs` as `csv` or `parquet`."""
     paths = [folder / f"{name}.{form}" for name in TABLES]
-    for path, frame in zip(paths, data_frames(run), strict=True):
+    for path, frame in zip(paths, data_frames(*runs), strict=True):
         if form == "parquet":
             frame.to_parquet(path, index=False)
             continue
