@@ -71,14 +71,14 @@ async def test_agents_are_runs_of_one_study_each_paired_with_the_first(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--over agent=react", "give two agents or more"),
-        ("--over turns=3,4", "give two agents or more"),
+        ("--over agent=react", "two agents"),
+        ("--over turns=3,4", "two agents"),
         ("--over agent=react,reakt", "react"),
         ("--over agent=react,window+histori=2", "history"),
         ("--over agent=react,window+history", "NAME=VALUE"),
-        ("--over agent=react,act --agent act", "exclude each other"),
-        ("--over agent=react,act --tasks alfworld --perturb P1", "--over and --perturb exclude each other"),
-        ("--over agent=react,external", "an agent from outside"),
+        ("--over agent=react,act --agent act", "--agent"),
+        ("--over agent=react,act --tasks alfworld --perturb P1", "--over and --perturb"),
+        ("--over agent=react,external", "outside"),
         ("", "--tasks FAMILY is missing"),
     ],
 )
@@ -112,4 +112,4 @@ def test_what_the_file_sets_is_not_replaced_without_a_word(
     file = tmp_path / "run.yaml"
     file.write_text(f"model: http://127.0.0.1:9/v1\nmodel_name: x\nsuite: open\ntasks: alfworld\n{line}\n")
     assert main(["sweep", "--config", str(file), "--over", over, "-o", str(tmp_path / "study")]) == 2
-    assert f"{line.partition(':')[0]} in {file} exclude each other" in capsys.readouterr().err
+    assert f"{line.partition(':')[0]} in {file}" in capsys.readouterr().err

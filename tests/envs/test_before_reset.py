@@ -24,7 +24,7 @@ ASKED: dict[str, Callable[[TextEnv], object]] = {
 def test_an_environment_without_an_episode_says_so(family: str, asked: str) -> None:
     env = specs()[family].make(None)
     try:
-        with pytest.raises(NoEpisodeError, match=r"no episode yet: call reset\(options="):
+        with pytest.raises(NoEpisodeError, match=r"reset\(options="):
             ASKED[asked](env)
     finally:
         env.close()

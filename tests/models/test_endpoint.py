@@ -119,7 +119,7 @@ async def test_a_busy_server_is_asked_for_as_long_as_the_call_may_last() -> None
 
 async def test_a_server_that_asks_for_more_time_than_there_is_is_given_up_at_once() -> None:
     async with ChatServer().running() as server:
-        with pytest.raises(EndpointError, match=r"asks to wait \d{4} s more"):
+        with pytest.raises(EndpointError, match=r"\d{4} s more"):
             await ask(server, cs.status(429, "slow down", {"Retry-After": "3999"}))
 
 
@@ -163,14 +163,14 @@ def test_whatever_json_comes_is_a_reply_or_a_failed_try(value: object) -> None:
 
 @pytest.mark.parametrize("raw", [b"[" * 1_000_000, b'{"choices":' * 100_000, b"\xff\xfe", b"", b"9" * 5000])
 def test_bytes_made_to_break_a_parser_are_a_failed_try(raw: bytes) -> None:
-    with pytest.raises(TryFailedError, match="not a chat completion"):
+    with pytest.raises(TryFailedError, match="chat completion"):
         read_completion(raw)
 
 
 @pytest.mark.parametrize("finish_reason", ["abort", "error"])
 def test_a_reply_that_the_server_broke_off_is_a_failed_try(finish_reason: str) -> None:
     body = cs.completion("Thought: I", finish_reason=finish_reason)
-    with pytest.raises(TryFailedError, match=f"broke its reply off .{finish_reason}"):
+    with pytest.raises(TryFailedError, match=finish_reason):
         read_completion(json.dumps(body).encode())
 
 
@@ -202,7 +202,7 @@ async def test_an_answer_that_is_neither_reply_nor_refusal_is_named(code: int, p
         return cs.web.Response(status=code)
 
     async with ChatServer().running() as server:
-        with pytest.raises(UserError, match=rf"answers with HTTP {code} \({phrase}\) without a text"):
+        with pytest.raises(UserError, match=rf"HTTP {code} \({phrase}\)"):
             await ask(server, fault)
 
 
@@ -232,7 +232,7 @@ async def test_a_request_of_another_form() -> None:
 
 async def test_nobody_there() -> None:
     endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "toy", sampling=Sampling())
-    with pytest.raises(UserError, match="no answer from"):
+    with pytest.raises(UserError, match=r"no answer"):
         await endpoint.start()
     await endpoint.close()
 
@@ -240,7 +240,7 @@ async def test_nobody_there() -> None:
 async def test_a_name_that_chat_refuses_too_is_wrong_and_the_right_ones_are_listed() -> None:
     refuses = cs.status(404, "no such model")
     async with ChatServer(model="other", choose_fault=lambda request: refuses).running() as server:
-        with pytest.raises(UserError, match=r"lists no model 'toy'; it lists: other.*no such model"):
+        with pytest.raises(UserError, match=r"'toy'.*other.*no such model"):
             async with asking(server.url):
                 pass
 
@@ -256,7 +256,7 @@ async def test_a_name_that_only_chat_knows_is_played_and_known_by_its_url(
     assert outcome.exit_status == 0
     model = read_manifest(tmp_path / "run").identity.model
     assert (model["url"], model.get("served")) == (server.url, None)
-    assert ("not for you" if list_fault else "lists no model 'toy'; it lists: toy-8b") in caplog.text
+    assert ("not for you" if list_fault else "toy-8b") in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ async def test_the_proxy_of_the_environment_is_asked(
         monkeypatch.setenv("HTTP_PROXY", server.url.removesuffix("/v1"))
         monkeypatch.setenv("NO_PROXY", no_proxy)
         endpoint = ChatEndpoint("http://model.invalid/v1", "toy", sampling=Sampling())
-        with nullcontext() if answers else pytest.raises(UserError, match="no answer from"):
+        with nullcontext() if answers else pytest.raises(UserError, match=r"no answer"):
             await endpoint.start()
         await endpoint.close()
         monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
@@ -447,5 +447,5 @@ async def test_the_turns_of_a_run_carry_the_key_of_their_episode(clean_home: Pat
 
 
 def test_a_name_that_is_no_header_is_refused() -> None:
-    with pytest.raises(UserError, match="no name of an HTTP header"):
+    with pytest.raises(UserError, match="HTTP header"):
         RunConfig.of(model="oracle", session_header="X: y\r\nHost")

@@ -118,7 +118,7 @@ async def test_whatever_keeps_a_server_from_starting_again_ends_the_wait_for_it(
     group.replicas[0].up = False
     waiting = asyncio.create_task(group.choose(None))
     await server.kill()
-    with pytest.raises(ModelGoneError, match="could not be started again: No space left"):
+    with pytest.raises(ModelGoneError, match="No space left"):
         await asyncio.wait_for(waiting, 60)
     await group.close()
 
@@ -132,23 +132,23 @@ async def test_a_full_disk_at_the_first_start_is_no_traceback(
 
     server = managed(tmp_path, make_fake_vllm(tmp_path / "bin"))
     monkeypatch.setattr(tempfile, refused, full)
-    with pytest.raises(ServerStartError, match=r"vLLM's sockets: No space left on device; .* TMPDIR"):
+    with pytest.raises(ServerStartError, match=r"No space left.* TMPDIR"):
         await server.start()
 
 
 async def test_a_server_that_does_not_list_its_model_is_no_traceback(tmp_path: Path) -> None:
     program = make_fake_vllm(tmp_path / "bin")
     program.write_text(program.read_text().replace('"max_model_len"', '"other"'))
-    with pytest.raises(ServerStartError, match="vLLM does not list its model"):
+    with pytest.raises(ServerStartError, match="model"):
         await managed(tmp_path, program).start()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--model", "http://127.0.0.1:9/v1", "--model", "oracle"), "oracle is no endpoint"),
-        (("--model", "oracle", "--replicas", "2"), "--replicas is for a vLLM"),
-        (("--model", "http://127.0.0.1:9/v1", "--replicas", "2"), "--replicas is for a vLLM"),
+        (("--model", "http://127.0.0.1:9/v1", "--model", "oracle"), "oracle"),
+        (("--model", "oracle", "--replicas", "2"), "--replicas"),
+        (("--model", "http://127.0.0.1:9/v1", "--replicas", "2"), "--replicas"),
     ],
 )
 def test_what_cannot_be_doubled_is_said(
@@ -167,7 +167,7 @@ def test_gpu_sets_do_not_overlap_and_follow_the_parallel_sizes() -> None:
     assert gpus_of_one(["-tp", "0"]) == 1  # vLLM says what is wrong with it
     assert [v["CUDA_VISIBLE_DEVICES"] for v in place_on_gpus(4, 2, gpus)] == ["0,1", "2,3", "4,5", "6,7"]
     assert place_on_gpus(1, 8, []) == [{}]
-    with pytest.raises(UserError, match=r"needs 4 GPUs \(2 each\) and 3 are visible; at most 1 replicas"):
+    with pytest.raises(UserError, match=r"4 GPUs .*2 each.* 3 .*at most 1 "):
         place_on_gpus(2, 2, gpus[:3])
 
 

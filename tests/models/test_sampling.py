@@ -76,7 +76,7 @@ async def test_a_seed_may_be_refused() -> None:
 async def test_what_was_asked_for_is_never_left_out() -> None:
     async with ChatServer(choose_fault=refuses("{} is not supported", "top_k")).running() as server:
         endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(top_k=20))
-        with pytest.raises(UserError, match="top_k is not supported"):
+        with pytest.raises(UserError, match="top_k"):
             await endpoint.start()
         await endpoint.close()
 
@@ -147,10 +147,10 @@ def test_a_file_fills_in_what_is_not_given_itself(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("temprature: 1\ntop_p: 0.5", "names 'temprature'"),
-        ("[]", "names none of"),
-        ("{", "is not readable"),
+        ("[]", "temperature, top_p"),
+        ("{", "line 1, column 2"),
         ("top_k: many", "--top-k many"),
-        (None, "no such file"),
+        (None, r"sampling\.yaml.*model"),
     ],
 )
 def test_a_file_that_says_something_else_is_refused(

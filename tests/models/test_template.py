@@ -139,11 +139,11 @@ def test_a_template_file_counts_by_its_content(tmp_path: Path, monkeypatch: pyte
 
     assert identity(chat_template=file) == identity(chat_template=copy)
     assert identity(chat_template=file) != identity()
-    with pytest.raises(UserError, match="cannot be read: No such file"):
+    with pytest.raises(UserError, match="No such file"):
         identity(chat_template=tmp_path / "no.jinja")
-    with pytest.raises(UserError, match="leave one out"):
+    with pytest.raises(UserError, match="--chat-template"):
         identity(chat_template=file, vllm_args="--chat-template x")
-    with pytest.raises(UserError, match="start the endpoint's server with it"):
+    with pytest.raises(UserError, match="server"):
         make_config({"model": "http://h/v1", "model_name": "m", "chat_template": file})
 
 

@@ -60,7 +60,7 @@ def test_thoughts_of_a_run_are_drawn_evenly(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("not json", "neither JSON lines nor a JSON list"),
+        ("not json", "JSON lines"),
         ('{"text": 1}\n', "record 1"),
         ("", "holds no thought"),
     ],

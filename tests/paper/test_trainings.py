@@ -63,9 +63,9 @@ def test_a_row_is_the_mean_over_seeds_and_its_interval_is_wider_than_over_tasks(
     width = float(full["alfworld_success_ci95_high"]) - float(full["alfworld_success_ci95_low"])
     [alone] = rows_of("table2", study / "full-seed0", tmp_path)
     assert width > float(alone["alfworld_success_ci95_high"]) - float(alone["alfworld_success_ci95_low"])
-    assert "mean of trainings with seeds 0, 1; the interval holds seeds and tasks" in " ".join(out.split())
-    assert "one training: the interval is over tasks alone" in " ".join(out.split())
-    assert "samples at temperature" not in out
+    assert "trainings with seeds 0, 1" in " ".join(out.split())
+    assert "one training" in " ".join(out.split())
+    assert "temperature" not in out
 
 
 def test_sizes_are_points_of_the_figure_and_perturbed_runs_stay_out(tmp_path: Path) -> None:

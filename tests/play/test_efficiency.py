@@ -75,9 +75,9 @@ def test_a_pinned_concurrency_that_is_too_low_is_said() -> None:
 
 def test_a_cache_that_is_too_small_is_said_even_at_the_bound() -> None:
     told = report(measured(server=server(prefix_cache_hit_rate=0.2, kv_cache_usage_peak=1.0)), TITLES)
-    assert "only 20% of the prompt tokens came from the prefix cache" in (told.advice or "")
+    assert "20% of the prompt tokens" in (told.advice or "")
     told = report(measured(server=server(preemptions=500)), TITLES)
-    assert "500 requests out of its full key-value cache" in (told.advice or "")
+    assert "500 requests" in (told.advice or "")
 
 
 def test_a_server_that_was_down_is_said() -> None:

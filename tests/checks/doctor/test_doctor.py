@@ -119,7 +119,7 @@ def test_missing_data_is_named_with_the_command_that_gets_it(result: dict[str, A
     for family in ("alfworld", "babyai", "jericho", "pddl", "sciworld"):
         suite = suites(result, family)["agentboard"]
         assert not suite["plays"]
-        assert suite["problem"] == "data not imported"
+        assert "not imported" in suite["problem"]
         assert suite["fix"] == "evalharness data import DIR"
 
 
@@ -178,7 +178,6 @@ def test_with_the_published_data_every_family_plays(published_data: Path, tmp_pa
     }
     assert suites(result, "hotpotqa")["open"]["plays"]
     assert "evalharness data import hotpotqa FILE" in suites(result, "hotpotqa")["hotpotqa"]["problem"]
-    assert "every family can be played" in done.stderr
 
 
 @pytest.mark.data

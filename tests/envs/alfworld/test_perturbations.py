@@ -28,11 +28,9 @@ def test_the_published_perturbations_say_what_the_paper_says() -> None:
 
 
 def test_an_unknown_or_contradictory_perturbation_is_a_clear_error() -> None:
-    with pytest.raises(
-        UserError, match=r"did you mean 'verbs'.*evalharness data perturbations list alfworld"
-    ):
+    with pytest.raises(UserError, match=r"'verbs'.*evalharness data perturbations list alfworld"):
         PlayedSurface(SPEC, "verb")
-    with pytest.raises(UserError, match="reword the same action"):
+    with pytest.raises(UserError, match="P3"):
         PlayedSurface(SPEC, "P3+verbs")
 
 

@@ -239,9 +239,9 @@ def test_a_foreign_task_is_refused_in_words() -> None:
     odd = {"level": "GoToRedBall", "seed": 3}
     for more in ({"parameters": {"no": 1}}, {"parameters": 5}):
         task = Task("x/open/0", "babyai", "open", 0, "", "easy", kind="GoToRedBall", payload=odd | more)
-        with pytest.raises(InvalidTaskError, match="no level can be made of its payload"):
+        with pytest.raises(InvalidTaskError, match="payload"):
             env.reset(options={"task": task})
-    with pytest.raises(InvalidTaskError, match="not a BabyAI task"):
+    with pytest.raises(InvalidTaskError, match="BabyAI"):
         env.reset(
             options={"task": Task("x/open/0", "x", "open", 0, "", "easy", kind="x", payload={"level": "x"})}
         )

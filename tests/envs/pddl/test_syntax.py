@@ -62,17 +62,17 @@ def test_our_domain_files_and_examples_are_readable(kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "does not start with"),
+        ("", "start"),
         ("(define (domain d)", "never closed"),
-        ("(define (domain d)) x", "after the closing"),
+        ("(define (domain d)) x", "closing"),
         ("(" * 100, "deep"),
-        ("(define (problem p))", "does not define a domain"),
+        ("(define (problem p))", "domain"),
         ("(define (domain d) (:functions (cost)))", ":functions is beyond"),
-        ("(define (domain d) (:types a -))", "dash without a type"),
+        ("(define (domain d) (:types a -))", "without a type"),
         ("(define (domain d) (:predicates (p)) (:action a :precondition (not (p))))", "beyond STRIPS"),
         ("(define (domain d) (:action a :duration 3))", ":duration is beyond"),
-        ("(define (domain d) (:action a :effect (p)))", "fits no declared predicate"),
-        ("(define (domain d) (:predicates (p ?x)) (:action a :effect (p ?x)))", "names the unknown ?x"),
+        ("(define (domain d) (:action a :effect (p)))", "declared predicate"),
+        ("(define (domain d) (:predicates (p ?x)) (:action a :effect (p ?x)))", "unknown ?x"),
     ],
 )
 def test_what_is_no_strips_domain_is_refused(text: str, says: str) -> None:
@@ -83,9 +83,9 @@ def test_what_is_no_strips_domain_is_refused(text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ("(here rex)", "((here) rex)", "expected a word, got a list"),
-        ("(here rex)", "(here nobody)", "names the unknown nobody"),
-        ("(here rex)", "(here rex rex)", "fits no declared predicate"),
+        ("(here rex)", "((here) rex)", "got a list"),
+        ("(here rex)", "(here nobody)", "unknown nobody"),
+        ("(here rex)", "(here rex rex)", "declared predicate"),
         ("tom - cat", "tom - fish", "undeclared type fish"),
         ("(and (here tom))", "(or (here tom))", "beyond STRIPS"),
         ("(:init", "(:metric minimize) (:init", ":metric is beyond"),

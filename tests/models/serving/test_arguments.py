@@ -137,7 +137,7 @@ def test_a_default_that_the_user_sets_is_not_given_twice(extra: list[str], ours:
     ],
 )
 def test_what_would_take_the_server_out_of_our_hands_is_refused(extra: list[str]) -> None:
-    with pytest.raises(UserError, match=r"^--vllm-args: --\S+ is not taken here"):
+    with pytest.raises(UserError, match=r"^--vllm-args: --\S+ "):
         check_extra_arguments(extra)
 
 

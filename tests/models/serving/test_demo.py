@@ -121,7 +121,7 @@ def test_a_wheel_that_is_not_the_published_one_is_not_used(
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
-    with pytest.raises(DemoError, match="is not the published file"):
+    with pytest.raises(DemoError, match="published file"):
         ensure_demo(lambda _: None, pip_python)
     assert not demo_path().exists()
     assert not list(demo_path().parent.glob("demo-making-*"))
@@ -134,7 +134,7 @@ def test_an_index_out_of_reach_is_said_in_one_line(
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    with pytest.raises(DemoError, match="could not be fetched") as caught:
+    with pytest.raises(DemoError, match="fetched") as caught:
         ensure_demo(lambda _: None, pip_python)
     assert "\n" not in str(caught.value)
 

@@ -18,7 +18,7 @@ def test_a_run_for_a_cpu_server_is_refused_before_anything_starts(
 
     checkpoint = make_empty_checkpoint(tmp_path / "ckpt")
     config = RunConfig.of(model=str(checkpoint), vllm=str(cpu_environment), deterministic=True)
-    with pytest.raises(UserError, match="vLLM for CPU has no batch-invariant kernels"):
+    with pytest.raises(UserError, match="CPU"):
         prepare(config.policy, {}, lambda text: None)
 
 
@@ -27,5 +27,5 @@ def test_it_is_part_of_what_a_run_is() -> None:
     assert alike.identity()["deterministic"] is True
     assert "deterministic" not in plain.identity()
     assert plain.folder() != alike.folder()
-    with pytest.raises(UserError, match="start your own with VLLM_BATCH_INVARIANT=1"):
+    with pytest.raises(UserError, match="VLLM_BATCH_INVARIANT=1"):
         RunConfig.of(model="http://127.0.0.1:1/v1", deterministic=True)

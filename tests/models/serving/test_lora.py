@@ -54,22 +54,20 @@ def test_a_base_of_another_shape_is_refused_with_both_shapes(base: Path, tmp_pat
     adapter = adapter_of(tmp_path / "a", "org/other")
     weights = {f"{Q}.weight": np.zeros((4, 6), np.float32), f"{DOWN}.weight": np.zeros((4, 8), np.float32)}
     write_tensors(base / "model.safetensors", weights)
-    with pytest.raises(
-        UserError, match=r"q_proj.weight is 4 x 6 there, and the adapter is for 6 x 4.*org/other"
-    ):
+    with pytest.raises(UserError, match=r"q_proj\.weight is 4 x 6 .*6 x 4.*org/other"):
         check_fits(adapter, check_checkpoint(base))
 
 
 def test_a_base_without_the_layer_is_another_model(base: Path, tmp_path: Path) -> None:
     deep = {"model.layers.7.self_attn.q_proj": (6, 4)}
     adapter = check_adapter(make_adapter(tmp_path / "a", matrices(deep, 2), rank=2))
-    with pytest.raises(UserError, match=r"changes model.layers.7.*which .* does not have"):
+    with pytest.raises(UserError, match=r"model\.layers\.7"):
         check_fits(adapter, check_checkpoint(base))
 
 
 def test_the_rank_of_the_matrices_is_that_of_the_configuration(tmp_path: Path) -> None:
     folder = make_adapter(tmp_path / "a", matrices(MODULES, 4), rank=2)
-    with pytest.raises(UserError, match=r"says rank 2, and .* has matrices of rank 4"):
+    with pytest.raises(UserError, match=r"rank 2, .*rank 4"):
         check_adapter(folder)
     mixed = matrices({Q: (6, 4)}, 2) | matrices({DOWN: (4, 8)}, 4)
     folder = make_adapter(tmp_path / "b", mixed, rank=2, rank_pattern={"down_proj": 4})
@@ -125,7 +123,7 @@ def test_an_adapter_alone_finds_its_base_in_the_hub_cache_or_says_what_to_give(
 ) -> None:
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub-home"))
     adapter = adapter_of(tmp_path / "a", "org/base")
-    with pytest.raises(UserError, match=r"org/base, which is neither a folder nor in the hub cache.*--lora"):
+    with pytest.raises(UserError, match=r"org/base.*--lora"):
         find_base(adapter)
     repository = tmp_path / "hub-home" / "hub" / "models--org--base"
     (repository / "refs").mkdir(parents=True)
@@ -143,7 +141,7 @@ def test_what_vllm_cannot_serve_beside_a_base_is_refused_before_it_starts(base: 
         require_servable(check_adapter(make_adapter(tmp_path / "b", whole, rank=2)), model)
     adapter = adapter_of(tmp_path / "c")
     (adapter.path / "chat_template.jinja").write_text("{{ another }}")
-    with pytest.raises(UserError, match=r"chat template other than"):
+    with pytest.raises(UserError, match="chat template"):
         require_servable(adapter, model)
     (adapter.path / "chat_template.jinja").write_text(
         "{{ messages }}\n"
@@ -183,7 +181,7 @@ def test_a_base_that_is_not_here_is_asked_for_before_anything_starts(
 
 @pytest.mark.parametrize("model", ["http://127.0.0.1:1/v1", "oracle"])
 def test_an_adapter_is_only_for_servers_of_ours(model: str) -> None:
-    with pytest.raises(UserError, match=r"for a vLLM that evalharness starts"):
+    with pytest.raises(UserError, match="--lora"):
         RunConfig.of(model=model, lora=Path("a"))
 
 

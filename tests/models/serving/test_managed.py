@@ -80,7 +80,7 @@ async def test_it_answers_and_says_what_it_is(server: ManagedServer, statuses: l
     assert server.log_path.stat().st_size > 0
     assert statuses[0].startswith("starting vLLM")
     assert len(set(statuses)) >= 3  # a tiny model may pass a stage between two looks at the log
-    assert statuses[-1].startswith("vLLM is ready after")
+    assert "ready" in statuses[-1]
 
 
 async def test_it_listens_on_loopback_only(server: ManagedServer) -> None:

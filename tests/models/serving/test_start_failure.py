@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 @pytest.mark.parametrize(
     ("architecture", "extra", "reason", "remedy"),
     [
-        ("FooForCausalLM", [], "Model architectures ['FooForCausalLM'] are not supported", "a newer one may"),
+        ("FooForCausalLM", [], "Model architectures ['FooForCausalLM'] are not supported", "newer"),
         ("LlamaForCausalLM", ["--no-such-flag"], "unrecognized arguments: --no-such-flag", "--vllm-args"),
     ],
 )
@@ -73,7 +73,7 @@ async def test_a_start_that_takes_too_long_is_given_up(
 ) -> None:
     monkeypatch.setattr(managed, "START_TIMEOUT", {"cpu": 1.0, "gpu": 1.0})
     name = f"tiny-too-slow-{os.getpid()}"
-    with pytest.raises(ServerStartError, match="was not ready after"):
+    with pytest.raises(ServerStartError, match="not ready"):
         await ManagedServer(
             command=find_server(None), model=tiny_checkpoint, served_name=name, log_path=tmp_path / "log"
         ).start()

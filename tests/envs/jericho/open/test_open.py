@@ -99,7 +99,7 @@ def test_a_quest_of_another_version_is_not_played() -> None:
     task = next(iter(SPEC.suites.generate(5))) if SPEC.suites.generate else None
     assert task is not None
     changed = replace(task, payload={**task.payload, "plan": ["north", *task.payload["plan"]]})
-    with pytest.raises(InvalidTaskError, match="another quest 0 of suite seed 5"):
+    with pytest.raises(InvalidTaskError, match="seed 5"):
         SPEC.make(None).reset(options={"task": changed})
 
 
