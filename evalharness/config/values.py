@@ -50,13 +50,6 @@ def endpoint_url(model: str) -> str:
     return whole
 
 
-def route(base_url: str, path: str, *, outside: bool = False) -> str:
-    """Return the URL of a route below the base, with the base's query (`?api-version=...`); `outside`: beside `/v1`."""
-    address, mark, query = base_url.partition("?")
-    address = address.rstrip("/")
-    return (address.removesuffix("/v1") if outside else address) + path + mark + query
-
-
 def read_sampling(path: Path) -> dict[str, Any]:
     """Read sampling options from a file, such as a checkpoint's `generation_config.json`."""
     missing = f"--sampling {path}: no such file; give a file of values, or model"

@@ -15,7 +15,6 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
-from evalharness.config.values import route
 from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
 from evalharness.models.completion import RequestFaultError, RequestRefusedError, TryFailedError, read_answer
 from evalharness.models.opened import SILENT, Reports
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
 
 TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
 """Of a turn in an episode."""
+_CHAT = "/chat/completions"
 START_WAIT = 60.0
 """Seconds for which a server may be too busy for the first request of all, before anything is played."""
 
@@ -166,13 +166,17 @@ class ChatEndpoint:
         from evalharness.models.transport import Transport  # aiohttp: a fifth of a second of CPU
 
         self._opened = Transport(
-            self._api_key, connections=self._connections, timeout=self._timeout, headers=self._headers
+            self.base_url,
+            self._api_key,
+            connections=self._connections,
+            timeout=self._timeout,
+            headers=self._headers,
         )
         limit, unlisted = min(START_WAIT, self._timeout), None
         self._looked, self.source = time.monotonic(), None
         try:
             self._served = await describe(
-                self._transport, self.base_url, self.model, wait_s=limit, on_status=self._reports.status
+                self._transport, self.model, wait_s=limit, on_status=self._reports.status
             )
         except (UnreadableListError, NotListedError) as error:
             if self._expected is not None:
@@ -259,7 +263,7 @@ class ChatEndpoint:
             request["tools"] = [TOOL]
         if self._template_kwargs:
             request["chat_template_kwargs"] = self._template_kwargs
-        return await prompt_opens_reasoning(self._transport, self.base_url, request)
+        return await prompt_opens_reasoning(self._transport, request)
 
     async def confirm(self) -> None:
         """Return once the server has said anew that it serves the model of this run. One look serves all who wait.
@@ -275,7 +279,7 @@ class ChatEndpoint:
                     if self._looked < asked:
                         looked = time.monotonic()  # after waiting for others' looks
                         if self._served is not None:
-                            await require_still(self._transport, self.base_url, self._served)
+                            await require_still(self._transport, self._served)
                         self._looked = looked
             except TryFailedError as failure:
                 await self._wait_after(failure, failed, asked, began)
@@ -302,7 +306,7 @@ class ChatEndpoint:
         while True:
             began = time.monotonic()
             try:
-                answer = await self._transport.send("POST", self._chat_url, body, headers)
+                answer = await self._transport.send("POST", _CHAT, body, headers)
                 reply = self._read(answer, began)
             except ContextOverflowError:
                 self._retry_policy.answered()
@@ -365,7 +369,7 @@ class ChatEndpoint:
         status, headers, raw = answer
         if status in (429, 503) and not ServerError.of(status, raw).is_used_up:
             self._reports.overload()
-        fields = read_answer(self._chat_url, status, headers, raw)
+        fields = read_answer(self._transport.url(_CHAT), status, headers, raw)
         reply = Reply(**fields, latency=time.monotonic() - began)
         self.source = self.source or reply.source
         if changed := differences(telling(self.source), telling(reply.source)):
@@ -375,5 +379,6 @@ class ChatEndpoint:
         return reply
 
     @property
-    def _chat_url(self) -> str:
-        return route(self.base_url, "/chat/completions")
+    def metrics_url(self) -> str:
+        """Where a vLLM reports how busy it is."""
+        return self._transport.url("/metrics", outside=True)

@@ -19,9 +19,9 @@ from typing import Any
 from evalharness.base.errors import UserError, close_to
 from evalharness.base.settings import openai_hint
 from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
-from evalharness.models.connections import client_of, connected
+from evalharness.models.connections import client_of
 from evalharness.models.opened import Opened, Prepared, Reports, Status
-from evalharness.models.replicas import Replica
+from evalharness.models.replicas import Replica, connected
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
 from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
 from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from evalharness.base.errors import InfrastructureError
+from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, EndpointError, episode_key, request_seed
-from evalharness.models.opened import SILENT, Reports
+from evalharness.models.opened import SILENT, Opened, Reports
 from evalharness.models.serving.model_server import ModelServer
 from evalharness.models.serving.readiness import is_up
 from evalharness.protocol.prompt import Message
+from evalharness.records.identity import ANSWERED_BY
 
 RESTARTS = 3
 """How often a managed server that dies is started again. One that dies more often dies of what it is asked."""
@@ -189,3 +192,46 @@ class _ReplicaPlayer(Player):
         when it failed."""
         if self.replica is not None and self.replica.server is None:
             await self.replica.endpoint.confirm()
+
+
+@asynccontextmanager
+async def connected(replicas: Sequence[Replica], reports: Reports) -> AsyncIterator[Opened]:
+    """The servers of one model asked as one."""
+    group = Replicas(replicas, reports)
+    clients = [replica.endpoint for replica in replicas]
+    try:
+        await asyncio.gather(*(client.start() for client in clients))
+        ways: list[dict[str, Any]] = []
+        """How the servers are asked, each way once."""
+        for client in clients:
+            if (way := client.facts()) not in ways:
+                ways.append(way)
+        facts: dict[str, Any] = {"requests": ways}
+        # A server of our own is known by what it has loaded.
+        if all(replica.server is None for replica in replicas):
+            facts |= _sources(clients, reports)
+        yield Opened(
+            group,
+            group.failure,
+            facts=facts,
+            metrics=lambda: [replica.endpoint.metrics_url for replica in replicas if replica.up],
+            down_s=lambda: group.down_s,
+        )
+    finally:
+        await group.close()
+
+
+def _sources(clients: Sequence[ChatEndpoint], reports: Reports) -> dict[str, Any]:
+    """What the servers' first replies say. Raises UserError where they name several models or weights."""
+    first, *others = [client.source or {} for client in clients]
+    for client, other in zip(clients[1:], others, strict=True):
+        for key, what in ((ANSWERED_BY, "models"), ("weight_version", "versions of the weights")):
+            if other.get(key) != first.get(key):
+                raise UserError(
+                    f"the endpoints' replies name different {what}: {first.get(key)!r} at {clients[0].base_url}, "
+                    f"{other.get(key)!r} at {client.base_url}; evaluate each in a run of its own"
+                )
+    if (name := first.get(ANSWERED_BY)) not in (None, clients[0].model):
+        reports.event(f"asked for {clients[0].model!r}, the replies name the model {name!r}")
+    prints = sorted({said for each in (first, *others) if (said := each.get("system_fingerprint"))})
+    return dict(first) | ({"system_fingerprint": prints} if prints else {})

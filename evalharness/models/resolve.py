@@ -19,12 +19,12 @@ from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.api_key import read_key
 from evalharness.models.base import Policy, Reply
-from evalharness.models.connections import client_of, connected
+from evalharness.models.connections import client_of
 from evalharness.models.endpoint import START_WAIT
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.own_servers import own_servers
-from evalharness.models.replicas import Replica
+from evalharness.models.replicas import Replica, connected
 from evalharness.models.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 from evalharness.models.served import NotListedError, ServedModel, UnreadableListError, describe, one_model
 
@@ -115,19 +115,18 @@ async def _ask_servers(
 
     wait = min(START_WAIT, config.timeout)
     urls = [url.rstrip("/") for url in config.endpoints]
-    transport = Transport(key, connections=len(urls), timeout=config.timeout, headers=config.headers)
 
-    async def said_by(url: str) -> ServedModel | None:
+    async def ask(url: str) -> ServedModel | None:
+        transport = Transport(url, key, connections=1, timeout=config.timeout, headers=config.headers)
         try:
-            return await describe(transport, url, name, wait_s=wait, on_status=on_status)
+            return await describe(transport, name, wait_s=wait, on_status=on_status)
         except (UnreadableListError, NotListedError) as error:
             _LOG.warning(f"{error}: only its URL tells this model from another one that is served there")
             return None
+        finally:
+            await transport.close()
 
-    try:
-        return dict(zip(urls, await asyncio.gather(*map(said_by, urls)), strict=True))
-    finally:
-        await transport.close()
+    return dict(zip(urls, await asyncio.gather(*map(ask, urls)), strict=True))
 
 
 def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Prepared:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import UserError
 from evalharness.base.settings import key_hint
 from evalharness.config import PolicyConfig
-from evalharness.config.values import route
 from evalharness.models.api_key import read_key
 from evalharness.models.completion import TryFailedError, retry_after
 from evalharness.models.event_loop import run_to_end
@@ -102,7 +101,6 @@ def served_model(entry: Mapping[str, Any]) -> ServedModel:
 
 async def describe(
     transport: Transport,
-    base_url: str,
     name: str,
     *,
     wait_s: float = 0.0,
@@ -116,22 +114,22 @@ async def describe(
     began = time.monotonic()
     while True:
         try:
-            served = await _ask(transport, base_url, name)
+            served = await _ask(transport, name)
             if served is not None and served.created is not None and served.created > time.time() - _A_DAY:
                 await asyncio.sleep(_ASK_AGAIN)
-                again = await _ask(transport, base_url, name)
+                again = await _ask(transport, name)
                 if again is None or again.created != served.created:
                     return replace(served, created=None)
             return served
         except TryFailedError as failure:
             if failure.status is None:
-                raise _unreachable(base_url, failure) from None
+                raise _unreachable(transport.base_url, failure) from None
             # Busy or being loaded. It may have a list, so it must not pass for a server that has none.
             if time.monotonic() - began + _PAUSE > wait_s:
                 raise NoAnswerError(
-                    f"{base_url}/models does not say which model is served: {failure}; try again later"
+                    f"{transport.base_url}/models does not say which model is served: {failure}; try again later"
                 ) from None
-            on_status(f"{base_url}/models: {failure}; asked again for {wait_s:.0f} s")
+            on_status(f"{transport.base_url}/models: {failure}; asked again for {wait_s:.0f} s")
             await asyncio.sleep(_PAUSE)
 
 
@@ -141,20 +139,20 @@ def _unreachable(base_url: str, failure: TryFailedError) -> UnreachableError:
     )
 
 
-async def require_still(transport: Transport, base_url: str, expected: ServedModel) -> None:
+async def require_still(transport: Transport, expected: ServedModel) -> None:
     """One look. Raises UserError where another model is served than `expected`; TryFailedError where the server
     does not say which."""
     try:
-        served = await _ask(transport, base_url, expected.id)
+        served = await _ask(transport, expected.id)
     except UnreadableListError as error:
         raise TryFailedError("invalid", str(error)) from None
     except NotListedError as error:
-        raise _another(base_url, f"{json.dumps(expected.to_json())} there; {error}") from None
+        raise _another(transport.base_url, f"{json.dumps(expected.to_json())} there; {error}") from None
     if served is None:  # behind a router, the backends may be starting again
-        raise TryFailedError("server_error", f"{base_url}/models lists no model now")
+        raise TryFailedError("server_error", f"{transport.base_url}/models lists no model now")
     if expected.created is None:
         served = replace(served, created=None)
-    require_same(base_url, expected, served)
+    require_same(transport.base_url, expected, served)
 
 
 def require_same(base_url: str, expected: ServedModel, served: ServedModel | None) -> None:
@@ -193,11 +191,11 @@ def _undated(model: ServedModel | None) -> dict[str, str | int]:
     return {key: value for key, value in (model.to_json() if model else {}).items() if key != "created"}
 
 
-async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, Any]] | None:
+async def _listed(transport: Transport) -> dict[str, dict[str, Any]] | None:
     """The entries of `GET /models` by name; None where an endpoint has no such route."""
-    url = route(base_url, "/models")
+    url = transport.url("/models")
     try:
-        status, headers, raw = await transport.send("GET", url, timeout=_LIST_S)
+        status, headers, raw = await transport.send("GET", "/models", timeout=_LIST_S)
     except TryFailedError as failure:
         if failure.kind == "too_long":
             raise UnreadableListError(f"{url}: {failure}") from None
@@ -217,16 +215,16 @@ async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, An
     return None if status != 200 else _entries(url, raw)
 
 
-async def _ask(transport: Transport, base_url: str, name: str) -> ServedModel | None:
+async def _ask(transport: Transport, name: str) -> ServedModel | None:
     """What `GET /models` says of the model; None where an endpoint has no such route, or an empty list."""
-    models = await _listed(transport, base_url)
+    models = await _listed(transport)
     if models is None:
         return None
     if models and name not in models:
         some = sorted(models)
         more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
         raise NotListedError(
-            f"{base_url}/models lists no model {name!r}; it lists: {', '.join(some[:_SHOWN])}{more} "
+            f"{transport.base_url}/models lists no model {name!r}; it lists: {', '.join(some[:_SHOWN])}{more} "
             "(choose with --model-name)"
         )
     if not models:
@@ -271,9 +269,9 @@ async def _names(url: str, key: str | None, policy: PolicyConfig) -> list[str]:
     """What `GET /models` lists, sorted; empty where an endpoint has no such route. Raises UserError."""
     from evalharness.models.transport import Transport
 
-    transport = Transport(key, connections=1, timeout=policy.timeout, headers=policy.headers)
+    transport = Transport(url, key, connections=1, timeout=policy.timeout, headers=policy.headers)
     try:
-        return sorted(await _listed(transport, url) or ())
+        return sorted(await _listed(transport) or ())
     except TryFailedError as failure:
         raise _unreachable(url, failure) from None
     finally:

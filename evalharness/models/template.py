@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
-from evalharness.config.values import route
 from evalharness.models.completion import TryFailedError
 from evalharness.protocol.reasoning import opens_reasoning
 
@@ -18,26 +17,23 @@ _TAIL = 8
 """Tokens at the end of a prompt that are turned back into text: a reasoning marker has at most a few."""
 
 
-async def prompt_opens_reasoning(
-    transport: Transport, base_url: str, request: Mapping[str, Any]
-) -> bool | None:
+async def prompt_opens_reasoning(transport: Transport, request: Mapping[str, Any]) -> bool | None:
     """None if the server has no `/tokenize` as vLLM has it. `request`: model, messages, and what else a request gives
     the template."""
-    tokenize, detokenize = (route(base_url, path, outside=True) for path in ("/tokenize", "/detokenize"))
     try:
-        tokens = (await _post(transport, tokenize, request)).get("tokens")
+        tokens = (await _post(transport, "/tokenize", request)).get("tokens")
         if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):
             return None
         tail = {"model": request["model"], "tokens": tokens[-_TAIL:]}
-        text = (await _post(transport, detokenize, tail)).get("prompt")
+        text = (await _post(transport, "/detokenize", tail)).get("prompt")
     except (TryFailedError, UserError, ValueError, RecursionError):
         return None
     return opens_reasoning(text) if isinstance(text, str) else None
 
 
-async def _post(transport: Transport, url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+async def _post(transport: Transport, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
     """Raises ValueError for an answer that is no object."""
-    status, _, raw = await transport.send("POST", url, json.dumps(body).encode(), timeout=30.0)
+    status, _, raw = await transport.send("POST", path, json.dumps(body).encode(), outside=True, timeout=30.0)
     answer = json.loads(raw) if status == 200 else None
     if not isinstance(answer, dict):
         raise ValueError("no answer of this kind")

@@ -79,13 +79,20 @@ def _has_unread(protocol: ResponseHandler) -> bool:
 
 
 class Transport:
-    """Make it inside a running event loop; `close` last."""
+    """Sends requests to one server. Make it inside a running event loop; `close` last."""
 
     def __init__(
-        self, key: str | None, *, connections: int, timeout: float, headers: Mapping[str, str] | None = None
+        self,
+        base_url: str,
+        key: str | None,
+        *,
+        connections: int,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """`timeout` is seconds for one request, first byte to last; `headers` go with each."""
         know(key)
+        self.base_url = base_url
         self.has_key = key is not None or bool(headers)
         self._timeout = timeout
         self._connector = _Connector(limit=connections)
@@ -101,16 +108,26 @@ class Transport:
     async def close(self) -> None:
         await self._http.close()
 
+    def url(self, path: str, *, outside: bool = False) -> str:
+        """Return the URL of a route below the base, with the base's query (`?api-version=...`); `outside`: beside
+        `/v1`."""
+        address, mark, query = self.base_url.partition("?")
+        address = address.rstrip("/")
+        return (address.removesuffix("/v1") if outside else address) + path + mark + query
+
     async def send(
         self,
         method: str,
-        url: str,
+        path: str,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         *,
+        outside: bool = False,
         timeout: float | None = None,
     ) -> Answered:
-        """A body is JSON. Raises TryFailedError, and UserError where the server redirects."""
+        """`path` and `outside` as in `url`; a body is JSON. Raises TryFailedError, and UserError if the server
+        redirects."""
+        url = self.url(path, outside=outside)
         given = {"Content-Type": "application/json"} if body is not None else {}
         try:
             async with self._http.request(

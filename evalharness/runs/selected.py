@@ -81,5 +81,6 @@ def selected_tasks(
             "--subset stands for the whole held-out score"
             + ("; leave out --tasks" if wanted else f", which suite {selection.suite} does not have")
         )
-    stands_for = subset_of(families, selection.subset, difficulty_of(selection.suite, selection.suite_seed))
+    difficulty = difficulty_of(selection.suite, selection.suite_seed)
+    stands_for = subset_of(families, selection.subset, difficulty)
     return [task for task in tasks if task.id in stands_for], stands_for

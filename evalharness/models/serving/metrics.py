@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
-from evalharness.config.values import route
 from evalharness.records.summary import Server
 
 if TYPE_CHECKING:
@@ -213,11 +212,6 @@ class ServerInsight:
             generation_tokens_per_s=total.generation_tokens / wall_s if wall_s else 0.0,
             requests_s=total.requests_s,
         )
-
-
-def metrics_url(base_url: str) -> str:
-    """`http://host:port/v1` -> `http://host:port/metrics`."""
-    return route(base_url, "/metrics", outside=True)
 
 
 async def read_metrics(http: ClientSession, url: str) -> Reading | None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import aiohttp
 from aiohttp import web
 
-from evalharness.models.serving.metrics import ServerInsight, metrics_url, parse, read_metrics
+from evalharness.models.serving.metrics import ServerInsight, parse, read_metrics
+from evalharness.models.transport import Transport
 
 RECORDED = Path(__file__).with_name("metrics.txt").read_text()
 
@@ -56,9 +57,14 @@ def test_what_is_no_finite_number_is_not_counted() -> None:
         assert (reading.preemptions, reading.cache_tokens, reading.prompt_tokens) == (0, 0, 7)
 
 
-def test_where_the_page_is() -> None:
-    assert metrics_url("http://127.0.0.1:8000/v1") == "http://127.0.0.1:8000/metrics"
-    assert metrics_url("http://host/v1/") == "http://host/metrics"
+async def test_where_the_page_is() -> None:
+    for base, page in (
+        ("http://127.0.0.1:8000/v1", "http://127.0.0.1:8000/metrics"),
+        ("http://host/v1/", "http://host/metrics"),
+    ):
+        transport = Transport(base, None, connections=1, timeout=1.0)
+        assert transport.url("/metrics", outside=True) == page
+        await transport.close()
 
 
 async def test_a_page_that_comes_in_pieces_is_read_to_its_end() -> None:
