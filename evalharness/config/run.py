@@ -25,6 +25,7 @@ from evalharness.config.option import ConfigPart, option_of, problems
 from evalharness.config.outside import OutsideConfig
 from evalharness.config.policy import EXTERNAL, PolicyConfig
 from evalharness.config.protocol import find_changed_options, require_texts, with_protocol
+from evalharness.config.resolved import format_config
 from evalharness.config.selection import SelectionConfig
 from evalharness.envs.base import MAX_TURNS
 from evalharness.protocol.prompt import Adaptation
@@ -114,6 +115,10 @@ class RunConfig:
 
     def options(self) -> dict[str, Any]:
         return {name: value for part in self._parts() for name, value in part.model_dump(mode="json").items()}
+
+    def to_yaml(self) -> str:
+        """Return `config.yaml` of the run's folder, from which the same run can be made again."""
+        return format_config(self.options(), self.policy)
 
     @property
     def adaptation(self) -> Adaptation:

@@ -27,8 +27,8 @@ from evalharness.play.progress import Progress
 from evalharness.play.scheduler import PendingEpisode, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
 from evalharness.records.episode import Episode
+from evalharness.records.files import CONFIG
 from evalharness.records.manifest import Manifest
-from evalharness.records.resolved import CONFIG
 from evalharness.records.store import RunStore, read_manifest, write_atomically
 from evalharness.records.summary import Event, Timing
 

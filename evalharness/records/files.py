@@ -3,6 +3,7 @@
 EPISODES = "episodes.jsonl"
 ERRORS = "errors.jsonl"
 MANIFEST = "manifest.json"
+CONFIG = "config.yaml"
 SUMMARY = "summary.json"
 LOCK = ".lock"
 STUDY = "study.json"

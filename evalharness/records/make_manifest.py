@@ -89,6 +89,7 @@ def make_manifest(
     `prompts`: family -> SHA-256 of the file; `model`: as in `models.opened.Prepared.identity`.
     """
     families = by_family(tasks)
+    facts = _suite_facts(config, {family: specs[family] for family in families}, data)
     limits = {family: config.agent.turn_limit(specs[family]) for family in families}
     identity = make_identity(config.identity(), families, limits, prompts, model)
     return Manifest.of(
@@ -99,15 +100,6 @@ def make_manifest(
             "model_name": config.policy.display_name,
             "suite": config.selection.suite,
             "counts": {family: len(listed) for family, listed in families.items()},
-            "expected": {
-                family: expected_tasks(
-                    specs[family],
-                    config.selection.suite,
-                    config.selection.suite_seed,
-                    config.selection.questions,
-                )
-                for family in families
-            },
             "titles": {family: specs[family].title for family in families},
             "held_out": {
                 family: spec.suites.expected[config.selection.suite]
@@ -118,7 +110,7 @@ def make_manifest(
                 family: ",".join(sorted({t.labels for t in listed})) for family, listed in families.items()
             },
             **({"subset": dict(subset)} if subset else {}),
-            **_of_some_families(config, {family: specs[family] for family in families}, data),
+            **facts,
             "sessions": [
                 {
                     "started": time.time(),
@@ -146,19 +138,22 @@ def make_manifest(
     )
 
 
-def _of_some_families(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | None) -> dict[str, Any]:
-    """Return the keys that few families have: own names for scores, drawn tasks, facts about the tasks' data."""
-    by_key: dict[str, dict[str, Any]] = {
+def _suite_facts(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | None) -> dict[str, Any]:
+    """Return how many tasks the whole families have, and what few families have: own names for scores, drawn tasks,
+    facts about the tasks' data."""
+    suite, seed, questions = (
+        config.selection.suite, config.selection.suite_seed, config.selection.questions,
+    )  # fmt: skip
+    some: dict[str, dict[str, Any]] = {
         "scores": {
             f: asdict(spec.own.scores) for f, spec in specs.items() if spec.own.scores != ScoreNames()
         },
-        "draw": draw_facts(
-            specs, config.selection.suite, config.selection.suite_seed, config.selection.questions
-        ),
+        "draw": draw_facts(specs, suite, seed, questions),
         "provenance": {
-            f: dict(spec.own.provenance(config.selection.suite, data, config.selection.suite_seed))
+            f: dict(spec.own.provenance(suite, data, seed))
             for f, spec in specs.items()
             if spec.own.provenance is not None
         },
     }
-    return {key: value for key, value in by_key.items() if value}
+    expected = {f: expected_tasks(spec, suite, seed, questions) for f, spec in specs.items()}
+    return {"expected": expected} | {key: value for key, value in some.items() if value}

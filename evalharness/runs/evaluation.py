@@ -25,7 +25,6 @@ from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.make_manifest import make_manifest
-from evalharness.records.resolved import format_config
 from evalharness.records.store import MANIFEST, RunStore, read_episodes
 from evalharness.records.summary import Summary
 from evalharness.results.summary import earlier_timing, write_summary
@@ -169,7 +168,7 @@ def evaluate(
                 ) as site:
                     work = Work(
                         config.policy, config.agent, config.limits, config.execution,
-                        format_config(config.options(), config.policy), chosen.specs, chosen.prompts, chosen.surfaces,
+                        config.to_yaml(), chosen.specs, chosen.prompts, chosen.surfaces,
                         data, jobs, budget, clock,
                     )  # fmt: skip
                     start = RunSession(work, store, progress, site)

@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import read_known
 from evalharness.data.source import MAX_FREE_BYTES, is_archive, walk
-from evalharness.records.files import STUDY
-from evalharness.records.resolved import CONFIG
+from evalharness.records.files import CONFIG, STUDY
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
 
 TRAINING = "evalharness tuning"

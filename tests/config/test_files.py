@@ -14,7 +14,6 @@ from evalharness.base.errors import UserError
 from evalharness.base.settings import read_config
 from evalharness.cli import main
 from evalharness.config import RunConfig, make_config
-from evalharness.records.resolved import format_config
 
 
 def test_lists_and_mappings_are_written_as_such(tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ CONFIGS = [
 @pytest.mark.parametrize("options", CONFIGS)
 def test_the_file_that_a_run_keeps_says_the_same_again(tmp_path: Path, options: dict[str, object]) -> None:
     config = make_config(dict(options))
-    (tmp_path / "config.yaml").write_text(format_config(config.options(), config.policy))
+    (tmp_path / "config.yaml").write_text(config.to_yaml())
     again = make_config({}, tmp_path / "config.yaml")
     assert again.identity() == config.identity()
     assert again.policy.endpoints == config.policy.endpoints

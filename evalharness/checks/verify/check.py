@@ -28,9 +28,9 @@ from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import Adaptation, PromptFile
 from evalharness.records.episode import Episode, read_episode
+from evalharness.records.files import CONFIG
 from evalharness.records.lines import located_lines
 from evalharness.records.manifest import Manifest
-from evalharness.records.resolved import CONFIG
 from evalharness.records.store import (
     EPISODES,
     ERRORS,

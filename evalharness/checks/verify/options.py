@@ -20,8 +20,8 @@ from evalharness.config.policy import display_name
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.protocol.prompt import Adaptation, load_prompt
 from evalharness.records.episode import Episode
+from evalharness.records.files import CONFIG
 from evalharness.records.manifest import Manifest
-from evalharness.records.resolved import CONFIG
 
 _ALWAYS = ("model_name", "max_tokens", "max_turns", "seed", "samples", "temperature", "top_p")
 _OF_MODELS = ("system", "shots", *SAMPLING)

@@ -9,9 +9,9 @@ from typing import Any
 import yaml
 
 from evalharness.base.settings import escape_variables
-from evalharness.config import OPTIONS, SAMPLING, PolicyConfig
+from evalharness.config.policy import PolicyConfig
+from evalharness.config.values import SAMPLING
 
-CONFIG = "config.yaml"
 _HEAD = """\
 # The options of this run, flags, file, environment and defaults in one. The same again, elsewhere:
 #   evalharness run --config THIS_FILE -o DIR
@@ -34,9 +34,10 @@ def format_config(options: Mapping[str, Any], policy: PolicyConfig) -> str:
     data["tasks"] = data["tasks"].split(",")
     if data["protocol"]:  # otherwise the protocol decides which agent plays
         data["agent"] = data["agent"] or data["action_interface"]
-    kept = {key: escape_variables(value) for key, value in data.items() if not _is_unset(key, value)}
+    texts = type(policy).model_fields  # an empty text is a choice only in other parts: `--system ""`
+    kept = {
+        key: escape_variables(value)
+        for key, value in data.items()
+        if value not in (None, {}, []) and not (value == "" and key in texts)
+    }
     return _HEAD + yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=100)
-
-
-def _is_unset(name: str, value: Any) -> bool:
-    return value in (None, {}, []) or (value == "" and OPTIONS[name].default == "")
