@@ -194,10 +194,10 @@ def test_an_evaluation_refuses_drawn_words(name: str, capsys: pytest.CaptureFixt
         "data prompts show alfworld --perturb",
     ):
         assert main([*command.split(), name]) == 2, command
-        assert "words are drawn for training alone" in " ".join(capsys.readouterr().err.split()), command
-    with pytest.raises(UserError, match="for training alone"):
+        assert name in capsys.readouterr().err, command
+    with pytest.raises(UserError, match="training"):
         RunConfig.of(model="oracle", perturb=name)
-    with pytest.raises(UserError, match="for training alone"):
+    with pytest.raises(UserError, match="training"):
         PlayedSurface(SPECS["alfworld"], name)
 
 

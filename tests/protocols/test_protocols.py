@@ -63,11 +63,11 @@ def test_protocol_and_wording_are_part_of_a_runs_identity_and_folder() -> None:
 
 def test_what_is_no_protocol_is_named_with_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--model", MODEL, "--protocol", "verlagent"]) == 2
-    assert "did you mean 'verl-agent'?" in capsys.readouterr().err
+    assert "'verl-agent'?" in capsys.readouterr().err
     assert main(["run", "--model", MODEL, "--own-words"]) == 2
-    assert "--own-words goes with a --protocol" in capsys.readouterr().err
+    assert "--protocol" in capsys.readouterr().err
     assert main(["data", "protocols", "show", "nothing.yaml"]) == 2
-    assert "no such file" in capsys.readouterr().err
+    assert "nothing.yaml" in capsys.readouterr().err
 
 
 # Runs
@@ -103,7 +103,7 @@ async def test_a_run_in_our_wording_is_verified_and_says_so(
     assert f"protocol {name} (our wording; max_turns=4, not {protocol.turns}" in " ".join(done.stdout.split())
     number = "has no number of its own" if protocol.score == "none" else "the protocol's own number"
     assert number in done.stdout
-    assert ("128 games with repetition" in done.stdout) == (name == "verl-agent")
+    assert ("128 games" in done.stdout) == (name == "verl-agent")
     assert requests[-1]["max_tokens"] == protocol.sampling.max_tokens
     assert requests[-1]["temperature"] == protocol.sampling.temperature
     assert read_manifest(folder).config.agent_name == protocol.agent

@@ -89,7 +89,7 @@ def test_compare_names_all_of_its_runs_and_keeps_their_letters(
     assert "B against A" in out
     assert "C against A" in out
     assert "C - A [95 % CI]" in out
-    assert "solved more by C: 6" in out
+    assert "C: 6" in out
     assert max(map(len, out.splitlines())) <= 80
     assert main(["show", "--behaviour", *three]) == 0
     out = capsys.readouterr().out

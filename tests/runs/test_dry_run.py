@@ -77,7 +77,7 @@ def test_a_server_that_is_down_and_a_script_are_no_obstacle(
         environment, tmp_path / "a", "--model", "http://127.0.0.1:9/v1", "--model-name", "x", "--dry-run"
     )
     assert down.returncode == 0
-    assert "no answer from http://127.0.0.1:9/v1" in down.stdout
+    assert "http://127.0.0.1:9/v1" in down.stdout
     script = evalharness(
         environment, "run", "--model", "oracle", "--suite", "open", "--tasks", "compass", "--dry-run"
     )
@@ -106,7 +106,7 @@ def test_a_login_node_without_vllm_gets_tokens_and_cost_of_a_whole_study(
     plan = tmp_path / "plan.json"
     done = evalharness(no_vllm, *words, "--prices", prices, "--dry-run", "--json", plan)
     assert done.returncode == 0, done.stderr
-    assert "server: vLLM was not found. Install it with: evalharness server install" in done.stdout
+    assert "evalharness server install" in done.stdout
     runs = json.loads(plan.read_text())["runs"].values()
     prompt, completion = (
         sum(round(family[key]) for run in runs for family in run["families"])
@@ -132,7 +132,7 @@ def test_of_a_study_of_seeds_nothing_is_played_either(environment: dict[str, str
     )
     assert dry.returncode == 0, dry.stderr
     assert not study.exists()
-    assert "the first of 2 runs" in dry.stdout
+    assert "2 runs" in dry.stdout
     runs = json.loads((tmp_path / "plan.json").read_text())["runs"]
     assert {name: run["folder"] for name, run in runs.items()} == {
         name: str(study / name) for name in ("seed-0", "seed-3")

@@ -55,5 +55,5 @@ def test_a_path_that_leads_out_and_a_bomb_refuse_the_archive(
     with pytest.raises(UserError, match="points outside"):
         find_runs(zip_of(run, tmp_path / "out.zip", {"../manifest.json": b"{}"}), scratch)
     monkeypatch.setattr(source, "MAX_FREE_BYTES", 2**20)
-    with pytest.raises(UserError, match="far more than its size"):
+    with pytest.raises(UserError, match="size"):
         find_runs(zip_of(run, tmp_path / "bomb.zip", {"b/manifest.json": b" " * 2**22}), scratch)

@@ -55,4 +55,4 @@ def test_a_sweep_is_of_one_model(tmp_path: Path, capsys: pytest.CaptureFixture[s
     (study / "P1").rename(tmp_path / "P1")
     make_run(study / "P1", {"alfworld": [(True, 1.0)] * 3}, name="another", perturb="P1")
     assert main(["show", str(study)]) == 2
-    assert "runs of two models" in capsys.readouterr().err
+    assert "two models" in capsys.readouterr().err

@@ -89,5 +89,5 @@ def test_best_of_k_takes_a_value_a_task() -> None:
     for k in range(1, 5):
         assert stats.expected_best_of_k(samples, k) == pytest.approx(stats.pass_at_k(4, solved, k))
         assert (stats.pass_hat_k(4, solved, k) <= stats.pass_at_k(4, solved, k) + 1e-12).all()
-    with pytest.raises(ValueError, match="cannot be drawn"):
+    with pytest.raises(ValueError, match="drawn"):
         stats.pass_at_k(4, 2, 5)

@@ -40,12 +40,12 @@ def test_tasks_by_kind_and_difficulty() -> None:
 @pytest.mark.parametrize(
     ("tasks", "said"),
     [
-        ("pddl:kind=griper", "did you mean 'gripper'"),
-        ("pddl:difficulty=medium", "no task of difficulty 'medium'"),
+        ("pddl:kind=griper", "'gripper'"),
+        ("pddl:difficulty=medium", "'medium'"),
         ("pddl:level=hard", "pddl:difficulty=hard"),
-        ("all:kind=nowhere", "names no task"),
-        (f"pddl:{5000 * '9'}", "is no range of tasks"),
-        ("pddl:0-59x", "is no range of tasks"),
+        ("all:kind=nowhere", "no task"),
+        (f"pddl:{5000 * '9'}", "range of tasks"),
+        ("pddl:0-59x", "range of tasks"),
     ],
 )
 def test_a_condition_that_holds_for_nothing_is_refused(tasks: str, said: str) -> None:
@@ -100,7 +100,7 @@ def test_first_tasks_and_drawn_ones_exclude_each_other(
         str(tmp_path / "r"),
     ]
     assert main(words) == 2
-    assert "give one of them" in capsys.readouterr().err
+    assert "--draw" in capsys.readouterr().err
 
 
 def test_a_very_long_name_of_a_family_is_answered_in_a_short_line() -> None:

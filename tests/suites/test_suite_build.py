@@ -64,7 +64,7 @@ def test_a_run_plays_the_frozen_suite_of_its_seed(built: tuple[dict[str, str], P
         "--tasks", "alfworld:0-1", "-o", tmp_path / "run",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "making the open suite" not in done.stderr
+    assert "making" not in done.stderr
     tasks = [Task.from_json(json.loads(line)["task"]) for line in file.read_text().splitlines()[1:3]]
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert manifest["identity"]["tasks_sha256"] == {"alfworld": tasks_hash(tasks)}
@@ -113,7 +113,7 @@ def test_a_suite_of_an_earlier_version_is_made_again(
     target.parent.mkdir(parents=True)
     target.write_text("\n".join([json.dumps(unversioned), *lines]) + "\n")
     assert len(family_tasks(with_suites(ALFWORLD, open_version=1), "open", None, SEED)) == 134
-    with pytest.raises(UserError, match=r"version 1 of the open ALFWorld suite.*--tasks alfworld --force"):
+    with pytest.raises(UserError, match=r"version 1 .*--tasks alfworld --force"):
         family_tasks(ALFWORLD, "open", None, SEED)
 
 
@@ -148,7 +148,7 @@ def test_a_task_without_a_proof_ends_the_build() -> None:
     )
     one = with_suites(pddl, expected={"open": 1}, generate=lambda seed: [good])
     assert len(suites.build(one, 3)) == 1
-    with pytest.raises(suites.UnprovenTaskError, match="a plan of 1 turns"):
+    with pytest.raises(suites.UnprovenTaskError, match="1 turns"):
         suites.build(with_suites(one, generate=lambda seed: [trivial]), 3)
     with pytest.raises(suites.UnprovenTaskError, match="1 tasks, not 2"):
         suites.build(with_suites(one, expected={"open": 2}), 3)
@@ -179,7 +179,7 @@ def test_a_changed_task_of_seed_0_is_noticed() -> None:
     ("arguments", "told"),
     [
         (["--suite-seed", "-1"], "at least 0"),
-        (["--suite-seed", "1", "--tasks", "alfword"], "did you mean 'alfworld'"),
+        (["--suite-seed", "1", "--tasks", "alfword"], "'alfworld'"),
         (
             ["--suite-seed", "987654", "--tasks", "alfworld", "--check"],
             "evalharness data suite build --suite-seed 987654",

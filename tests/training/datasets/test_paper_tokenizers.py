@@ -228,7 +228,7 @@ def test_a_template_gives_the_ids_of_its_maker(tokenizer: Path, server_python: P
 
 def test_an_end_of_turn_that_is_no_token_is_refused(tokenizer: Path, server_python: Path) -> None:
     other = "chatml" if tokenizer.name == "llama3" else "llama3"
-    with pytest.raises(UserError, match=r"ends a turn with .* which is no token of this model's vocabulary"):
+    with pytest.raises(UserError, match=r"ends a turn with .*vocabulary"):
         list(
             tokenize(
                 conversations(1),

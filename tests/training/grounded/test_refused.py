@@ -56,4 +56,4 @@ def test_a_suite_that_is_being_made_is_named_where_no_terminal_is() -> None:
     counts = {"sciworld": FamilyCount(10, status="making the suite of seed 1: ScienceWorld")}
     with watch_making(counts, {"sciworld": "ScienceWorld"}, Console(file=screen)):
         pass
-    assert "ScienceWorld 0/10 (making the suite of seed 1" in screen.getvalue()
+    assert "ScienceWorld 0/10 (making the suite" in screen.getvalue()

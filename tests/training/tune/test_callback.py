@@ -77,6 +77,6 @@ def test_what_goes_wrong_is_said_and_ends_no_training(
     (tmp_path / "harness.py").write_text(_HARNESS)
     command = [str(tuning.python), str(tmp_path / "harness.py")]
     said = trained(tuning, tiny_checkpoint, tmp_path, command, 2).stderr
-    assert "playing checkpoints ended with status 2" in said
+    assert "status 2" in said
     said = trained(tuning, tiny_checkpoint, tmp_path, [str(tmp_path / "gone")], 0).stderr
-    assert "no checkpoint is played" in said
+    assert "no checkpoint" in said

@@ -30,9 +30,7 @@ def test_longer_conversations_are_refused_or_dropped_and_never_cut(
     tiny_checkpoint: Path, server_python: Path, tmp_path: Path
 ) -> None:
     conversations = [erring_conversation("a"), clean_conversation(), erring_conversation("b")]
-    with pytest.raises(
-        UserError, match=r"2 conversations of 3 have more than 200 tokens \(x/a: \d+ tokens; x/b"
-    ):
+    with pytest.raises(UserError, match=r"2 .* 3 .* 200 tokens \(x/a: \d+ tokens; x/b"):
         rows_of(conversations, tiny_checkpoint, server_python, tmp_path, max_length=200)
     made = rows_of(
         conversations, tiny_checkpoint, server_python, tmp_path, max_length=200, too_long="drop-any"
@@ -73,9 +71,9 @@ def test_data_that_cannot_be_trained_is_refused(
             replace(m, loss=False if m.role == "assistant" else None) for m in conversation.messages
         ),
     )
-    with pytest.raises(UserError, match=r"leaves none of 1 conversations.*no turn is trained"):
+    with pytest.raises(UserError, match=r"none of 1.*no turn"):
         rows_of([masked], tiny_checkpoint, server_python, tmp_path)
-    with pytest.raises(UserError, match="no conversation to train on"):
+    with pytest.raises(UserError, match="no conversation"):
         rows_of([], tiny_checkpoint, server_python, tmp_path)
 
 
@@ -87,7 +85,7 @@ def test_a_base_without_a_chat_template_is_refused(
     for file in tiny_checkpoint.iterdir():
         if file.name != "chat_template.jinja":
             (model / file.name).write_bytes(file.read_bytes())
-    with pytest.raises(UserError, match="the model has no chat template"):
+    with pytest.raises(UserError, match="chat template"):
         rows_of([clean_conversation()], model, server_python, tmp_path)
 
 
@@ -111,7 +109,7 @@ def test_a_family_that_would_lose_more_than_a_tenth_is_named(
     dropped = made([*short, long], "drop")
     assert (dropped.rows, dropped.losses()) == (11, ["alfworld: 1 of 12 too long"])
     one_id = [replace(long, world="babyai"), *short, replace(long, world="alfworld")]
-    with pytest.raises(UserError, match=r"with more than .* left out babyai loses 1 of 1 "):
+    with pytest.raises(UserError, match=r"babyai loses 1 of 1 "):
         made(one_id, "drop")
     gripper = [replace(erring_conversation("g"), world="pddl", metadata={"kind": "gripper"})]
     with pytest.raises(UserError, match=r"pddl loses 1 of 1 .*pddl gripper: 1 of 1 too long.*drop-any"):

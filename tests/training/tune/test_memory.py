@@ -111,7 +111,7 @@ def test_an_8b_models_adapter_fits_one_gpu_and_all_its_weights_do_not(
 ) -> None:
     paper = ("--preset", "paper")
     assert dry_run(tmp_path / "8b", LLAMA_8B, *paper) == 2
-    assert "it fits with --method lora" in capsys.readouterr().err
+    assert "--method lora" in capsys.readouterr().err
     assert dry_run(tmp_path / "8b", LLAMA_8B, *paper, "--method", "lora") == 0
     said = capsys.readouterr().out
     assert "8,030 million parameters, 1 x 8,192 tokens" in said
@@ -121,7 +121,7 @@ def test_an_8b_models_adapter_fits_one_gpu_and_all_its_weights_do_not(
 
 def test_a_config_that_does_not_say_a_number_is_named() -> None:
     for value in ([8], "many", -1, 0.5):
-        with pytest.raises(UserError, match=r"config.json: num_key_value_heads is no whole number"):
+        with pytest.raises(UserError, match=r"config.json: num_key_value_heads"):
             shape_of({**LLAMA_8B, "num_key_value_heads": value})
 
 

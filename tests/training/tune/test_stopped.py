@@ -49,7 +49,7 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint_to_the_same_weights(
         tmp_path / "whole" / "model.safetensors"
     ).read_bytes()
     with command(*options, "-o", killed, "--lr", "1e-4") as process:
-        assert "holds another training (lr 2e-05 there, 0.0001 now)" in process.communicate()[0]
+        assert "(lr 2e-05 there, 0.0001 now)" in process.communicate()[0]
         assert process.returncode == 2
 
 

@@ -154,7 +154,7 @@ def test_an_adapter_is_trained_on_over_the_same_base(
     assert adapter["sha256"] == start.chain()[-1]["sha256"]
     assert adapter["data_sha256"] == [file["sha256"] for file in first.data]
 
-    with pytest.raises(UserError, match="--lora-rank 8: the adapter that is trained on has 4"):
+    with pytest.raises(UserError, match=r"--lora-rank 8: .* 4"):
         start.settings({"lora_rank": 8}, settings)
-    with pytest.raises(UserError, match="--method full trains no adapter: merge first first"):
+    with pytest.raises(UserError, match="--method full"):
         start.settings({}, make_settings("small", {"method": "full"}))
