@@ -30,7 +30,7 @@ def add_options(parser: CommandParser) -> None:
     add_json_option(listing)
     show = subcommand(actions, "show", run_show, "prompt and actions, before and after, side by side")
     argument(show, "family FAMILY", "alfworld, babyai, ...")
-    argument(show, "name NAME[+NAME]", "a name from `list`; join several with +")
+    argument(show, "name NAME[+NAME]|FILE.yaml", "a name from `list`, or your file; join several with +")
     argument(show, "--kind KIND", "show the prompt of this kind of task, such as a PDDL domain")
     add_json_option(show)
 
@@ -64,10 +64,11 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     from evalharness.protocol.drawn import surface_named
+    from evalharness.protocol.own_perturbations import read_files
     from evalharness.protocol.prompt import load_prompt
 
     spec = require_family(args.family)
-    surface = surface_named(spec, args.name)
+    surface = surface_named(spec, read_files(args.name)[0])
     prompt = load_prompt(spec)
     kind = args.kind
     if kind is not None and kind not in prompt.variants:

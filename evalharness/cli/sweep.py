@@ -53,7 +53,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         sweep,
         "--perturb NAME",
-        "the perturbations (default: the published ones of the family, else all); see: "
+        "the perturbations, or files of your own (default: the published ones of the family, else all); see: "
         "evalharness data perturbations list",
         nargs="+",
     )
@@ -115,6 +115,7 @@ def _columns(args: argparse.Namespace) -> Runs:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
     from evalharness.cli.options import config_of
     from evalharness.envs import specs as installed_specs
+    from evalharness.protocol.own_perturbations import read_files
     from evalharness.protocol.perturb import compose, normal_name
     from evalharness.results.sweep import UNPERTURBED, default_perturbations
 
@@ -123,12 +124,14 @@ def _columns(args: argparse.Namespace) -> Runs:
         raise UserError(f"--tasks {args.tasks}: no such family{nearest(family, sorted(specs))}")
     spec = specs[family]
     chosen = args.perturb or default_perturbations(spec)
-    names = list(dict.fromkeys(normal_name(name) for name in chosen))
-    for name in names:
-        compose(spec, name)
     config = config_of(args, perturb=None)
-    columns = {UNPERTURBED: None} | {name: name for name in names}
-    return {column: config.with_options(perturb=name) for column, name in columns.items()}
+    columns = {UNPERTURBED: config}
+    for given in chosen:
+        text, own = read_files(given)
+        name = normal_name(text)
+        compose(spec, name)
+        columns[name] = config.with_options(perturb=name, own_perturbations=own)
+    return columns
 
 
 KIND = "agents"

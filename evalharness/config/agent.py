@@ -14,6 +14,7 @@ from evalharness.base.reading import read_text
 from evalharness.config.option import ConfigPart, Option
 from evalharness.config.values import Turns
 from evalharness.envs.base import MAX_TURNS, EnvSpec
+from evalharness.protocol.own_perturbations import OwnPerturbation, read_files, remember
 from evalharness.protocol.published import DEFAULT as DEFAULT_PROTOCOL
 from evalharness.protocol.published import Protocol, load_protocol
 
@@ -36,8 +37,12 @@ class AgentConfig(ConfigPart):
     """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
     max_turns: Turns | None = None
     """turns of an episode (default: 30, or the family's own smaller limit)"""
-    perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
-    """word the actions differently: P1, P1+P4; see: evalharness data perturbations list"""
+    perturb: Annotated[str | None, Option("NAME[+NAME]|FILE.yaml")] = None
+    """word the actions differently: P1, P1+P4, or as your file says; see: evalharness data perturbations list"""
+    own_perturbations: Annotated[dict[str, OwnPerturbation], Option(no_flag=True, later=True)] = Field(
+        default={}
+    )
+    """definitions of perturbations from files, by the names in `perturb`; --perturb FILE.yaml sets it"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
     """folder with your own prompt files, one FAMILY.yaml for each family (ours: `evalharness data prompts export`)"""
     system: Annotated[str | None, Option(no_flag=True, later=True, model_only=True)] = None
@@ -60,10 +65,26 @@ class AgentConfig(ConfigPart):
             raise ValueError(str(error).removeprefix(f"--protocol {said}: ")) from None
         return said
 
-    @field_validator("perturb", mode="before")
+    @field_validator("own_perturbations")
     @classmethod
-    def _list_as_text(cls, given: Any) -> Any:
-        return "+".join(map(str, given)) if isinstance(given, list | tuple) else given
+    def _remember(cls, given: dict[str, OwnPerturbation]) -> dict[str, OwnPerturbation]:
+        remember(given)
+        return given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_perturbations(cls, given: Any) -> Any:
+        """Replace files in `perturb` by their names in records."""
+        if not isinstance(given, dict) or not (named := given.get("perturb")):
+            return given
+        text = "+".join(map(str, named)) if isinstance(named, list | tuple) else str(named)
+        try:
+            name, definitions = read_files(text)
+        except UserError as error:
+            raise ValueError(str(error)) from None
+        known = {**(given.get("own_perturbations") or {}), **definitions}
+        used = {part: known[part] for part in name.split("+") if part in known}
+        return {**given, "perturb": name, "own_perturbations": used}
 
     @field_validator("perturb")
     @classmethod

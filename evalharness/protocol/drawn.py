@@ -11,13 +11,11 @@ import hashlib
 import re
 from dataclasses import replace
 from random import Random
-from string import Formatter, ascii_lowercase
 from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Perturbation
-from evalharness.envs.surface import Action
-from evalharness.protocol.perturb import RANDOM, UNKNOWN_WORD, PlayedSurface, normal_name
+from evalharness.protocol.perturb import RANDOM, PlayedSurface, normal_name
 
 _NAME = re.compile(rf"{RANDOM}:[0-9a-f]{{16}}")
 _ATTEMPTS = 200
@@ -46,7 +44,7 @@ def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
     random = Random(f"words/{spec.family}/{name}")
     for _ in range(_ATTEMPTS):
         surface = PlayedSurface(spec, name, drawn=_draw(spec, random))
-        if _keeps_meanings(surface):
+        if surface.find_confused_action() is None:
             return surface
     raise UserError(f"--perturb random: the wordings of {spec.title} cannot be distinguished")
 
@@ -83,20 +81,3 @@ def _draw(spec: EnvSpec, random: Random) -> Perturbation:
     return replace(
         how, description=whole or how.description, actions=actions, prose=prose, reverse_actions=False, listed=listed
     )  # fmt: skip
-
-
-def _keeps_meanings(surface: PlayedSurface) -> bool:
-    """Return whether every action is read back from its wording, and not from its old wording."""
-    for name, template in surface.canonical.templates.items():
-        slots = [slot for _, slot, _, _ in Formatter().parse(template) if slot is not None]
-        meant = Action(
-            name, {slot: f"thing{letter}" for letter, slot in zip(ascii_lowercase, slots, strict=False)}
-        )
-        said, canonical = surface.perturbed.render(meant), surface.canonical.render(meant)
-        if (
-            surface.perturbed.parse(said) != meant
-            or surface.to_world(surface.action(canonical)) != canonical
-            or (name in surface.changed and surface.to_world(canonical) != UNKNOWN_WORD)
-        ):
-            return False
-    return True

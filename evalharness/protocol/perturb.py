@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from string import Formatter
+from string import Formatter, ascii_lowercase
 from typing import Any, NamedTuple
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import EnvSpec, Perturbation
 from evalharness.envs.surface import Action, ActionSurface
+from evalharness.protocol.own_perturbations import own_perturbation
 from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile
 
 UNKNOWN_WORD = "qzxvkw"
@@ -48,12 +49,13 @@ def compose(spec: EnvSpec, name: str) -> Perturbation:
     known = spec.actions.wording.perturbations
     whole = Perturbation(description="", source="")
     for part in normal_name(name).split("+"):
-        if part not in known:
+        how = known.get(part) or own_perturbation(spec, part)
+        if how is None:
             raise UserError(
                 f"--perturb {part}: {spec.title} has no such perturbation{nearest(part, list(known))} "
-                f"(see: evalharness data perturbations list {spec.family})"
+                f"(see: evalharness data perturbations list {spec.family}; your own: --perturb FILE.yaml)"
             )
-        whole = _both(whole, known[part], name)
+        whole = _both(whole, how, name)
     return whole
 
 
@@ -120,6 +122,27 @@ class PlayedSurface:
         self._joined = re.compile(rf"\b({words})(\d+)\b", re.IGNORECASE) if words else None
         self._unread_from = re.compile(self.wording.unread_from) if self.wording.unread_from else None
         self._quoted = re.compile(self.wording.quoted, re.DOTALL) if self.wording.quoted else None
+        if self.name is not None and "@" in self.name and (action := self.find_confused_action()):
+            raise UserError(
+                f"--perturb {self.name}: in {spec.title} the new wording of an action is that of another one, or the "
+                f"old wording of {action} still means an action"
+            )
+
+    def find_confused_action(self) -> str | None:
+        """Return an action that is not read back from its wording, or is still read from its old wording."""
+        for name, template in self.canonical.templates.items():
+            slots = [slot for _, slot, _, _ in Formatter().parse(template) if slot is not None]
+            meant = Action(
+                name, {slot: f"thing{letter}" for letter, slot in zip(ascii_lowercase, slots, strict=False)}
+            )
+            words, canonical = self.perturbed.render(meant), self.canonical.render(meant)
+            if (
+                self.perturbed.parse(words) != meant
+                or self.to_world(self.action(canonical)) != canonical
+                or (name in self.changed and self.to_world(canonical) != UNKNOWN_WORD)
+            ):
+                return name
+        return None
 
     def is_listing(self, observation: str) -> bool:
         """Return whether an observation lists the valid actions, which a policy may ask for: it shows no state."""

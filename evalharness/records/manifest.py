@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from evalharness.agents.registry import ChosenAgent, agent_named, agent_recorded
 from evalharness.config.values import Samples, SuiteSeed, Turns
+from evalharness.protocol.own_perturbations import OwnPerturbation, is_file, remember
 from evalharness.records.stored import SCHEMA, Count, Counts, Limit, Stored
 
 
@@ -66,7 +67,9 @@ class RunOptions(Stored):
     seed: Annotated[int, Field(ge=0)] | None = None
     """Of sampling and of random choices."""
     perturb: str | None = None
-    """The perturbation of the action surface."""
+    """The perturbation of the action surface; from a file `NAME@` and its hash."""
+    own_perturbations: dict[str, OwnPerturbation] | None = None
+    """Definitions of perturbations from files, by name."""
     action_interface: Literal["react", "tools"] | None = None
     """`tools`; not there, or `react`: actions are a line of text."""
     protocol: ProtocolIdentity | None = None
@@ -91,6 +94,13 @@ class RunOptions(Stored):
     """The system message that replaced that of the prompt files."""
     shots: int | None = None
     """Worked examples in the prompt."""
+
+    @model_validator(mode="after")
+    def _has_own_perturbations(self) -> RunOptions:
+        if any(map(is_file, (self.perturb or "").split("+"))):
+            raise ValueError("perturb: it names a file")
+        remember(self.own_perturbations or {})
+        return self
 
     @property
     def agent_name(self) -> str:

@@ -175,6 +175,7 @@ READERS: Mapping[str, Reader] = {
     "compare": _command("compare", "run", "other", files=_RUN),
     "verify": _command("verify", "run", files=f"{_RUN} run/*.parquet", slow=True),
     "verify study": _command("verify", "study", files="study/study.json study/one/*.json*", slow=True),
+    "verify archive": _command("verify", "run.zip", files="run.zip", slow=True),
     "leaderboard": _command("leaderboard", "--no-published", "run", files=_RUN),
     "paper": _command("paper", "table1", "run", "study", files=f"{_RUN} study/study.json study/one/*.json*"),
     "paper list": _command("paper", ".", files=f"{_RUN} {_JUDGED} study/study.json"),
@@ -286,6 +287,10 @@ READERS: Mapping[str, Reader] = {
     "run protocol": _command(
         "run", *_PLAYED, "--model", "random", "--protocol", "protocol.yaml", files="protocol.yaml"
     ),
+    "run perturbation": _command(
+        "run", *_PLAYED, "--model", "random", "--perturb", "polite.yaml", files="polite.yaml"
+    ),
+    "perturbation": _command("data", "perturbations", "show", "babyai", "polite.yaml", files="polite.yaml"),
     "run prompts": _command("run", *_PLAYED, "--model", "random", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "protocol": _command("data", "protocols", "show", "protocol.yaml", files="protocol.yaml"),
     "protocol import": _command("data", "protocols", "import", "verl-agent", "theirs", files="theirs/*/*/*/*"),
@@ -371,6 +376,7 @@ def _make_runs(folder: Path) -> None:
     _lines(
         folder / "trained" / "study.json", {"schema": 1, "kind": "checkpoints", "runs": {"step-5": "step-5"}}
     )
+    shutil.make_archive("run", "zip", folder / "other")
     failure = {"time": 1.0, "task_id": "pddl/open/000", "sample": 1, "attempt": 1, "kind": "K", "error": "e"}
     _lines(folder / "run" / "errors.jsonl", {**failure, "final": True})
     run = load_turns(folder / "run")
@@ -462,6 +468,9 @@ def make_data(folder: Path) -> None:
 
 
 def _make_settings(folder: Path) -> None:
+    (folder / "polite.yaml").write_text(
+        "description: d\nfamilies:\n  babyai:\n    prose: {a: b}\n    reverse_actions: true\n"
+    )
     (folder / "config.yaml").write_text(
         "model: random\nsuite: open\nmax-turns: 5\ntasks: babyai:0\nlabel: {size: '3', by: '${USER_NAME}'}\nseed: 1\n"
     )

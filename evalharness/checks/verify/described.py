@@ -26,7 +26,7 @@ from evalharness.suites.selection import Load
 
 _OF_TASKS = (
     *("tasks", "suite", "suite_seed", "questions", "limit", "draw", "subset", "samples"),
-    *("max_turns", "perturb"),
+    *("max_turns", "perturb", "own_perturbations"),
 )
 """Options that define what is played; the player's options do not matter here."""
 _RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw", "subset")

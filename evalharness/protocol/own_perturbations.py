@@ -1,0 +1,133 @@
+"""Perturbations from a user's file: data of the same kind as the environments' own.
+
+Records call that of `polite.yaml` `polite@` and 12 hexadecimal digits of its definition's hash. The run's manifest has
+the definition, so readers need no file. Because of the hash, a name cannot have two definitions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from string import Formatter
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.yaml_lines import load_model
+from evalharness.envs.base import EnvSpec, Perturbation
+
+_ENDINGS = (".yaml", ".yml", ".json")
+_Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+_Template = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+
+class _FileModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class FamilyChanges(_FileModel):
+    """The fields of `Perturbation` that a file can set."""
+
+    actions: dict[str, _Template] = Field(default={}, max_length=200)
+    """Action name -> new template, with the original's slots."""
+    prose: dict[_Text, Annotated[str, StringConstraints(max_length=2000)]] = Field(default={}, max_length=200)
+    """Text of the prompt -> its replacement."""
+    join_numbers: bool = False
+    """No space between a name and its number."""
+    upper_case: bool = False
+    """The words of actions are in capitals."""
+    reverse_actions: bool = False
+    """Actions are listed in the opposite order."""
+    reorder_instruction: bool = False
+    """The format rules come first, and bulleted rules are in the opposite order."""
+    drop_format_rules: bool = False
+    """The format rules are left out."""
+
+
+class OwnPerturbation(_FileModel):
+    """A perturbation of one or more families, from a user's file."""
+
+    description: Annotated[str, StringConstraints(max_length=200)]
+    """What changes, in one line."""
+    families: dict[str, FamilyChanges] = Field(min_length=1, max_length=100)
+    """Family -> its changes."""
+
+    @property
+    def digest(self) -> str:
+        content = json.dumps(self.model_dump(exclude_defaults=True), sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:12]
+
+
+_DEFINITIONS: dict[str, OwnPerturbation] = {}
+
+
+def is_file(part: str) -> bool:
+    return part.endswith(_ENDINGS)
+
+
+def read_files(name: str) -> tuple[str, dict[str, OwnPerturbation]]:
+    """Replace each file in `P1+polite.yaml` by its name in records. Return the new text, and name -> definition.
+
+    Raises UserError for a file that is no perturbation."""
+    definitions = {}
+    parts = []
+    for part in map(str.strip, name.split("+")):
+        recorded = part
+        if is_file(part):
+            path = Path(part).expanduser()
+            definition, _ = load_model(path, OwnPerturbation, f"--perturb {part}")
+            stem = re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem)[:40]
+            recorded = f"{stem}@{definition.digest}"
+            definitions[recorded] = definition
+        parts.append(recorded)
+    remember(definitions)
+    return "+".join(parts), definitions
+
+
+def remember(definitions: Mapping[str, OwnPerturbation]) -> None:
+    """Make definitions known by name. Raises ValueError if a name does not end with its definition's hash."""
+    for name, definition in definitions.items():
+        if name.rpartition("@")[2] != definition.digest:
+            raise ValueError(f"the perturbation {name} has the hash {definition.digest}")
+    _DEFINITIONS.update(definitions)
+
+
+def own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
+    """Return what the name means in this environment; None if no definition has that name.
+
+    Raises UserError if the definition does not fit the environment."""
+    if (definition := _DEFINITIONS.get(name)) is None:
+        return None
+    if (changes := definition.families.get(spec.family)) is None:
+        raise UserError(f"--perturb {name}: it says nothing about {spec.family}")
+    templates = spec.actions.templates
+    for action, template in changes.actions.items():
+        if action not in templates:
+            raise UserError(
+                f"--perturb {name}: {spec.title} has no action {action}{nearest(action, list(templates))}"
+            )
+        if _slots(template) != _slots(templates[action]):
+            raise UserError(
+                f"--perturb {name}: {action}: {template!r} needs the slots of {templates[action]!r}, once each, with "
+                "words between them"
+            )
+    return Perturbation(definition.description, source="the user's file", **dict(changes))
+
+
+def _slots(template: str) -> list[str] | None:
+    """Return the sorted names of a template's slots; None if it is not a template of plain, separated slots."""
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError:
+        return None
+    slots = sorted(slot for _, slot, _, _ in parts if slot is not None)
+    touching = any(
+        slot is not None and at and not before.strip() for at, (before, slot, _, _) in enumerate(parts)
+    )
+    if touching or len(set(slots)) < len(slots) or any(form or way for _, _, form, way in parts):
+        return None
+    return slots
