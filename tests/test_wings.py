@@ -18,7 +18,7 @@ import pytest
 
 from evalharness.base.paths import checkout
 
-WINGS = ("training", "rl", "judge", "paper", "protocols", "outside")
+WINGS = ("training", "rl", "judge", "paper", "protocols")
 SCRIPT = """
 import evalharness, sys
 from evalharness.cli import main, make_parser

@@ -1,1 +1,1 @@
-"""Wing: our environments for other people's trainers. `server` plays the episodes that `clients` ask for."""
+"""Wing: other people's programs play our environments. Trainers' `clients` ask the `server`; `outside` runs agents."""

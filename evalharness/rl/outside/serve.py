@@ -19,13 +19,13 @@ from evalharness.door.door import Door, is_one_of, listening
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.models.opened import Opened, Prepared, Reports
-from evalharness.outside.application import application
-from evalharness.outside.messages import Observation
-from evalharness.outside.process import TOKEN, AgentProcess, command_of
-from evalharness.outside.session import NeverAskedError, Session, Sessions
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode
 from evalharness.records.lines import LineFile, read_lines
+from evalharness.rl.outside.application import application
+from evalharness.rl.outside.messages import Observation
+from evalharness.rl.outside.process import TOKEN, AgentProcess, command_of
+from evalharness.rl.outside.session import NeverAskedError, Session, Sessions
 
 FILE = "handouts.jsonl"
 """One line each time that an episode was given to an agent."""

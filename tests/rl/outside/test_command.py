@@ -19,8 +19,8 @@ from command_line import evalharness, read_records, run_compass
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.config import make_config
-from evalharness.outside.process import AgentProcess
-from evalharness.outside.serve import prepare_outside
+from evalharness.rl.outside.process import AgentProcess
+from evalharness.rl.outside.serve import prepare_outside
 
 EXTERNAL = {"agent": "external", "agent_option": {"name": "mine"}}
 AGENT = Path(__file__).with_name("agent.py")
@@ -41,8 +41,8 @@ def play(
 async def test_a_child_that_left_and_keeps_the_output_ends_with_the_episode(
     number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalharness.outside.process._GRACE_S", 0.2)
-    monkeypatch.setattr("evalharness.outside.process._OWN_END_S", 0.5)
+    monkeypatch.setattr("evalharness.rl.outside.process._GRACE_S", 0.2)
+    monkeypatch.setattr("evalharness.rl.outside.process._OWN_END_S", 0.5)
     (tmp_path / "leaver.py").write_text(
         "import os, pathlib, signal, time\n"
         "if os.fork() == 0:\n"

@@ -19,16 +19,16 @@ from evalharness.door.door import Door, is_one_of, listening
 from evalharness.door.wire import MOST_BYTES
 from evalharness.envs.base import EnvSpec
 from evalharness.models.base import Environment, Player
-from evalharness.outside.agent import ExternalAgent, ExternalOptions
-from evalharness.outside.application import application
-from evalharness.outside.process import TOKEN, URL
-from evalharness.outside.serve import HandOuts, OutsidePolicy
-from evalharness.outside.session import MOST_REQUESTS, Sessions
 from evalharness.play import loop
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.episode import Episode
+from evalharness.rl.outside.agent import ExternalAgent, ExternalOptions
+from evalharness.rl.outside.application import application
+from evalharness.rl.outside.process import TOKEN, URL
+from evalharness.rl.outside.serve import HandOuts, OutsidePolicy
+from evalharness.rl.outside.session import MOST_REQUESTS, Sessions
 from tests.play.test_scheduler import compass
 
 __all__ = ["compass"]
@@ -91,7 +91,7 @@ Open = Callable[..., Any]
 @pytest.fixture
 def opened(compass: EnvSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Open:
     """`async with opened(turn_s=1) as run`."""
-    monkeypatch.setattr("evalharness.outside.process._OWN_END_S", 0.0)
+    monkeypatch.setattr("evalharness.rl.outside.process._OWN_END_S", 0.0)
     script = tmp_path / "stand_in.py"
     script.write_text(STAND_IN)
 

@@ -11,10 +11,10 @@ import pytest
 from evalharness.base.errors import UserError
 from evalharness.door.wire import RefusedError
 from evalharness.models.base import PolicyStoppedError
-from evalharness.outside.messages import Action, Observation
-from evalharness.outside.serve import FILE, HandOuts
-from evalharness.outside.session import Session
 from evalharness.records.lines import StoreError
+from evalharness.rl.outside.messages import Action, Observation
+from evalharness.rl.outside.serve import FILE, HandOuts
+from evalharness.rl.outside.session import Session
 
 OPENING = Observation(text="here", goal="there", turns_left=2)
 

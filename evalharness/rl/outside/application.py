@@ -8,8 +8,8 @@ from aiohttp import web
 
 from evalharness.door.door import Door, given_token
 from evalharness.door.wire import MOST_BYTES, body, guarded
-from evalharness.outside.messages import Action, Request, StepRequest
-from evalharness.outside.session import Answer, Session, Sessions
+from evalharness.rl.outside.messages import Action, Request, StepRequest
+from evalharness.rl.outside.session import Answer, Session, Sessions
 
 
 def _to_json(answer: Answer) -> dict[str, Any]:
