@@ -1,7 +1,6 @@
-"""Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
-Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2). A
-study of seeds is read as repeats. Of any other study each run is compared. Runs whose labels
-differ in training_seed alone are read as one, the mean over trainings. docs/statistics.md
+"""Test whether runs differ from the first one, paired by task: the answer, then rates, difference with a 95 % interval
+and p by family. Join repeats with commas (A1,A2). A study of seeds is read as repeats; of another study each run is
+compared. Runs whose labels differ in training_seed alone are read as one. docs/statistics.md
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import argparse
 from pathlib import Path
 
 from evalharness.cli.common import add_csv_option, add_json_option
-from evalharness.cli.output import results_console, write_csv, write_json
+from evalharness.cli.output import results_console, write_csv, write_json, write_text
 from evalharness.cli.parser import argument
 
 HELP = "test differences between runs, paired by task"
@@ -19,28 +18,46 @@ HELP = "test differences between runs, paired by task"
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "baseline RUN_A", "run folder, or repeats A1,A2,...: the baseline; or a study")
     argument(parser, "runs RUN_B", "run folders, or repeats B1,B2,..., to compare with it", nargs="*")
+    argument(
+        parser,
+        "-v --verbose",
+        "also show p over kinds of tasks, the detectable difference, and the tasks that only one run solves",
+    )
+    argument(parser, "--markdown", "print Markdown, for a pull request or an e-mail")
+    argument(
+        parser,
+        "--fail-if LIMIT",
+        "exit with status 1 if the whole 95 %% interval of a difference is beyond so many points: 'held_out < -2'; "
+        "or one end of it: 'babyai_progress.low < -5'; may be repeated. docs/ci.md",
+        action="append",
+        default=[],
+    )
     add_csv_option(parser, "a row for each difference and kind of task")
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import line
     from evalharness.results.comparison import SCHEMA, compare_runs
-    from evalharness.results.report.comparison import print_comparison, print_method, print_runs
+    from evalharness.results.limits import parse_limit
+    from evalharness.results.report.comparison import comparisons_as_markdown, print_comparisons, verdict
     from evalharness.results.trainings import join_labelled, load_joined
 
+    limits = [parse_limit(text) for text in args.fail_if]
     folders = [folder for given in (args.baseline, *args.runs) for folder in _runs_of(given)]
     comparisons = compare_runs(join_labelled([load_joined(folder) for folder in folders]))
-    console = results_console(args)
-    print_runs(console, comparisons)
-    for comparison in comparisons:
-        print_comparison(console, comparison)
-        console.print()
-    print_method(console, comparisons)
-    write_csv(
-        args.csv, [row for comparison in comparisons for row in (*comparison.rows(), *comparison.kind_rows())]
-    )
+    verdicts = [verdict(limit, comparison) for limit in limits for comparison in comparisons]
+    if args.markdown:
+        said = comparisons_as_markdown(comparisons, [text for text, _ in verdicts])
+        write_text("--markdown", "-", said)
+    else:
+        console = results_console(args)
+        print_comparisons(console, comparisons, verbose=args.verbose)
+        for text, failed in verdicts:
+            console.print(line(text, "bold red" if failed else ""))
+    write_csv(args.csv, [row for c in comparisons for row in (*c.rows(), *c.kind_rows())])
     write_json(args.json, {"schema": SCHEMA, "comparisons": [c.to_json() for c in comparisons]})
-    return 0
+    return 1 if any(failed for _, failed in verdicts) else 0
 
 
 def _runs_of(given: str) -> list[str]:

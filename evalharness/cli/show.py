@@ -1,6 +1,5 @@
-"""Print a run's scores with 95 % intervals, the floor (random valid actions) and the chance-corrected score. With
-TASK_ID print that task's trajectory. For a study print its table. Without RUN, or for a folder of runs, list the
-runs.
+"""Print a run's score in one line, then by family with 95 % intervals. With TASK_ID print that task's trajectory. For a
+study print its table. Without RUN, or for a folder of runs, list the runs.
 """
 
 from __future__ import annotations
@@ -39,7 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "-v --verbose",
-        "also show intervals by kind of task, the error between attempts, and where the time went",
+        "also show grounding, floor, ceiling, kinds of tasks, the error between attempts, and where the time went; of "
+        "a study all tests",
     )
     argument(parser, "--raw", "show a trajectory's replies unparsed, and long texts in full")
     add_csv_option(parser, "a row for each family and kind of task, or for each figure of --behaviour,")
@@ -71,7 +71,7 @@ def _holds_runs(folder: Path) -> bool:
 def _show_run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import line
     from evalharness.records.store import read_manifest
-    from evalharness.results.report.kinds import kind_rows, kinds_of, print_kinds
+    from evalharness.results.report.kinds import kind_rows
     from evalharness.results.report.table import print_summary
     from evalharness.results.summary import earlier_timing, summarize
 
@@ -83,7 +83,6 @@ def _show_run(args: argparse.Namespace) -> int:
     titles = read_manifest(args.folder).titles
     summary = summarize(args.folder, earlier_timing(args.folder))
     print_summary(console, summary, titles, verbose=args.verbose)
-    print_kinds(console, kinds_of(summary), titles)
     if not args.verbose:
         more = f"more: evalharness show {args.folder} --verbose"
         console.print(line(more, "dim"), soft_wrap=True)

@@ -319,8 +319,7 @@ def _notes_of_attempts(
     notes = []
     if once:
         notes.append(
-            f"between-run variance not measured: one attempt of each task in {' and in '.join(once)}; play the same "
-            "tasks again with another --seed (and -o), and compare A1,A2 B1,B2"
+            f"error between runs not measured: one attempt per task in {' and '.join(once)} (--samples)"
         )
     for name, one in zip(letters, (baseline, run), strict=True):
         seeds = [repeat.config["seed"] for repeat in one.repeats]

@@ -70,6 +70,18 @@ class Difference:
         return f"{100 * self.difference:+.1f} [{low:.1f}, {high:.1f}]"
 
     @property
+    def tasks_needed(self) -> int | None:
+        """About how many tasks would show this difference with 80 % power at 5 %, if it is the true one. None if tasks
+        alone do not decide it (several trainings, an estimate), or above 100,000."""
+        if not self.detectable or abs(self.difference) < SAME or self.test in ("trainings", "subset"):
+            return None
+        if self.test == "mcnemar":
+            needed = stats.tasks_needed((self.wins + self.losses) / self.n, abs(self.difference))
+        else:  # an error shrinks with the root of the number of tasks
+            needed = round(self.n * (self.detectable / self.difference) ** 2)
+        return None if needed is None or needed > stats.MOST_TASKS else needed
+
+    @property
     def tally(self) -> str:
         """Tasks won, tied, lost: `5/100/2`."""
         return f"{self.wins}/{self.ties}/{self.losses}"

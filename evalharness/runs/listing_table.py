@@ -13,13 +13,14 @@ from rich.text import Text
 
 from evalharness.base.terminal import line
 from evalharness.base.text import fold, pieces, printable
-from evalharness.results.score import ESTIMATED, HELD_OUT
+from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
 from evalharness.runs.listing import RunEntry
 
-PART, ESTIMATE = "\u2020", "\u2021"
+PART, ESTIMATE, TOGETHER = "\u2020", "\u2021", "\u00b0"
 _MARKS = {
-    PART: "of a part of the tasks; of several families pooled",
-    ESTIMATE: "the whole held-out score, estimated from a part (--subset)",
+    PART: "of a part of the tasks",
+    ESTIMATE: "the held-out score, estimated from a part of its tasks (--subset)",
+    TOGETHER: "several families pooled; not the held-out score",
 }
 _STYLES = {"complete": "", "running": "cyan", "part": "yellow", "damaged": "red"}
 
@@ -50,7 +51,7 @@ def print_runs(console: Console, entries: Sequence[RunEntry]) -> None:
         if entry.why:
             console.print(line(entry.why, "red"), soft_wrap=True)
     if any((len(entry.families) == 1 and entry.scores) or entry.runs for entry in entries):
-        note = "scores: held-out; of a run of one family that family's; of a study from the lowest to the highest"
+        note = "scores: held-out, or of the only family; study: min-max"
         console.print(Text(note, style="dim"))
     for mark, meaning in _MARKS.items():
         if any(mark in _score(entry, "success") for entry in entries):
@@ -117,6 +118,7 @@ def _mark_of(entry: RunEntry) -> str:
     if entry.runs:
         marks = {_mark_of(run) for run in entry.runs}
         return marks.pop() if len(marks) == 1 else PART
-    if HELD_OUT in entry.scores or (entry.done >= entry.episodes and not entry.part):
-        return ""
-    return ESTIMATE if entry.headline_of == ESTIMATED else PART
+    if entry.headline_of in (HELD_OUT, ESTIMATED):
+        return ESTIMATE if entry.headline_of == ESTIMATED else ""
+    pooled = TOGETHER if entry.headline_of == POOLED else ""
+    return pooled if entry.done >= entry.episodes and not entry.part else PART + pooled

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from evalharness.stats.kinds import difference_p_by_kind, score_difference_by_kind, score_mean_by_kind
     from evalharness.stats.melded import paired_interval
     from evalharness.stats.paired import holm, mcnemar_exact, mcnemar_midp, permutation_test
-    from evalharness.stats.power import detectable_by_attempts, detectable_difference, mcnemar_power
+    from evalharness.stats.power import (
+        MOST_TASKS,
+        detectable_by_attempts,
+        detectable_difference,
+        mcnemar_power,
+        tasks_needed,
+    )
     from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
     from evalharness.stats.repeats import attempts_test, standard_error, variance_components
     from evalharness.stats.score_interval import (
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from evalharness.stats.spread import spread_interval
 
 __all__ = [
+    "MOST_TASKS",
     "Z_95",
     "Interval",
     "LeadByChance",
@@ -66,6 +73,7 @@ __all__ = [
     "subset_difference",
     "subset_interval",
     "success_interval",
+    "tasks_needed",
     "variance_components",
     "wilson",
 ]

@@ -34,6 +34,25 @@ def mcnemar_power(n: int, discordant: float, difference: float, *, alpha: float 
     return float(binom.pmf(m, n, discordant) @ rejects)
 
 
+MOST_TASKS = 100_000
+
+
+def tasks_needed(discordant: float, difference: float, *, power: float = 0.8) -> int | None:
+    """Return about how many paired tasks the McNemar mid-p test needs to detect a true difference with `power` at 5 %,
+    as `mcnemar_power`; None if more than `MOST_TASKS`."""
+    enough = 1
+    while mcnemar_power(enough, discordant, difference) < power:
+        if (enough := 2 * enough) > MOST_TASKS:
+            return None
+    few = enough // 2
+    while enough - few > max(1, few // 50):
+        middle = (few + enough) // 2
+        few, enough = (
+            (few, middle) if mcnemar_power(middle, discordant, difference) >= power else (middle, enough)
+        )
+    return enough
+
+
 def detectable_difference(
     differences: Sequence[float], *, power: float = 0.8, alpha: float = 0.05
 ) -> float | None:

@@ -182,6 +182,19 @@ def test_scores_of_a_part_of_the_tasks_are_marked(results: Path, capsys: pytest.
     assert "\n\u2020 " in shown
 
 
+def test_a_pooled_score_is_marked_as_no_held_out_score(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two whole families beside a run that has the held-out score."""
+    make_run(results / "two", {"jericho": [SOLVED] * 20, "pddl": [SOLVED] * 60}, name="two")
+    assert main(["show", "results"]) == 0
+    shown = capsys.readouterr().out
+    lines = {name: next(line for line in shown.splitlines() if name in line) for name in ("whole", "two")}
+    assert "100.0\u00b0" in lines["two"]
+    assert "\u00b0" not in lines["whole"]
+    assert "\u00b0 several families pooled; not the held-out score" in shown
+
+
 def test_at_80_columns_names_are_broken_between_words_and_numbers_are_whole(
     results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -134,7 +134,7 @@ def test_the_command_prints_within_80_columns_and_writes_json_and_csv(
     full = {"alfworld": 134, **HELD_OUT}
     make_run(Path("a"), {family: [NOTHING] * n for family, n in full.items()}, name="\x1b[31mbase")
     make_run(Path("b"), {family: [SOLVED] * n for family, n in full.items()})
-    assert main(["compare", "a", "b", "--json", "out.json", "--csv", "out.csv"]) == 0
+    assert main(["compare", "a", "b", "--verbose", "--json", "out.json", "--csv", "out.csv"]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "…" not in out
@@ -150,6 +150,73 @@ def test_the_command_prints_within_80_columns_and_writes_json_and_csv(
     assert [float(row["difference"]) for row in rows] == [d["difference"] for d in comparison["differences"]]
 
 
+def test_two_full_runs_are_answered_on_one_small_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """24 lines less the prompt, seven columns, and the same table in a pipe."""
+    monkeypatch.chdir(tmp_path)
+    full = {"alfworld": 134, **HELD_OUT}
+    for name, share in (("a", 4), ("b", 2)):
+        outcomes = {f: [SOLVED] * (n // share) + [HALF] * (n - n // share) for f, n in full.items()}
+        kinds = {f: [f"kind {i % 6}" for i in range(n)] for f, n in full.items()}
+        make_run(Path(name), outcomes, name=f"lr2e-5/checkpoint-1{name}00", kinds=kinds)
+    tables = []
+    for width in (80, 10_000):
+        monkeypatch.setenv("COLUMNS", str(width))
+        assert main(["compare", "a", "b"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert "is better than" in lines[0]
+        assert len(lines) <= 23
+        tables.append(
+            [line.split() for line in lines if re.match(r"(BabyAI|held-out|success %|progress %) ", line)]
+        )
+    assert tables[0] == tables[1]
+    columns = [" ".join(line) for line in tables[0] if line[1] == "%"]
+    assert columns == [f"{measure} % n A B B - A [95 % CI] p Holm" for measure in ("success", "progress")]
+
+
+def test_markdown_has_the_answer_and_the_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    a = make_run(tmp_path / "a", {"babyai": [NOTHING] * 20}, name="[old](http://x)|*")
+    b = make_run(tmp_path / "b", {"babyai": [SOLVED] * 15 + [NOTHING] * 5}, name="new")
+    assert main(["compare", str(a), str(b), "--markdown"]) == 0
+    out = capsys.readouterr().out
+    first, *others = out.splitlines()
+    assert first.startswith(r"**new is better than \[old\](http://x)\|\*: BabyAI success +75.0 points \[")
+    assert any(line.startswith("| BabyAI | 20 | 0.0 | 75.0 | +75.0 [") for line in others)
+
+
+@pytest.mark.parametrize(
+    ("limit", "status"),
+    [
+        ("babyai < -2", 1),
+        ("babyai_success < -2", 1),
+        ("babyai < -60", 0),  # the loss is 50 points; its interval reaches down to below 60
+        ("babyai.low < -60", 1),
+        ("babyai > 0", 0),
+        ("babyai_progress < -1", 0),
+    ],
+)
+def test_a_limit_fails_where_the_interval_is_beyond_it(
+    limit: str, status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = make_run(tmp_path / "a", {"babyai": [SOLVED] * 20})
+    b = make_run(tmp_path / "b", {"babyai": [SOLVED] * 10 + [(False, 1.0)] * 10})
+    assert main(["compare", str(a), str(b), "--fail-if", limit]) == status
+    out = " ".join(capsys.readouterr().out.split())
+    assert f"B {'fails' if status else 'passes'} --fail-if {limit}: " in out
+
+
+@pytest.mark.parametrize(
+    ("limit", "why"), [("held_out < -2", "has no held_out"), ("babyai <= 1", "give a score, < or >")]
+)
+def test_a_limit_that_cannot_be_tested_is_no_pass(
+    limit: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = make_run(tmp_path / "a", {"babyai": [SOLVED]})
+    assert main(["compare", str(a), str(a), "--fail-if", limit]) == 2
+    assert why in capsys.readouterr().err
+
+
 def test_a_run_compared_with_itself_differs_in_nothing(tmp_path: Path) -> None:
     a = make_run(tmp_path / "a", {"babyai": [SOLVED, HALF, NOTHING] * 5})
     [comparison] = compared(a, a)
@@ -158,7 +225,7 @@ def test_a_run_compared_with_itself_differs_in_nothing(tmp_path: Path) -> None:
         assert d.ci95[0] < 0 < d.ci95[1]
     assert comparison.gained == comparison.lost == ()
     assert len(comparison.notes) == 1
-    assert "in A and in B" in comparison.notes[0]
+    assert "in A and B" in comparison.notes[0]
 
 
 KINDS = [f"level {i // 4}" for i in range(112)]
@@ -182,7 +249,7 @@ def test_p_over_tasks_and_p_over_kinds_stand_beside_each_other(
     assert (success.p_by_kind < 0.05) == (not success.ci95_by_kind[0] <= 0 <= success.ci95_by_kind[1])
     assert 0.02 < success.p_by_kind < 0.2
     assert success.ci95[0] > 0
-    assert main(["compare", "a", "b", "--json", "out.json", "--csv", "out.csv"]) == 0
+    assert main(["compare", "a", "b", "--verbose", "--json", "out.json", "--csv", "out.csv"]) == 0
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     [row, _] = json.loads(Path("out.json").read_text())["comparisons"][0]["differences"]
@@ -232,7 +299,7 @@ def test_repeats_joined_with_commas_are_one_run_with_the_attempts_of_all(
         turn = [SOLVED, NOTHING] if seed else [NOTHING, SOLVED]
         make_run(Path(f"a{seed}"), {"babyai": turn * 10}, seed=seed, temperature=1.0)
         make_run(Path(f"b{seed}"), {"babyai": [SOLVED] * 10 + turn * 5}, seed=seed, temperature=1.0)
-    assert main(["compare", "a0,a1", "b0,b1", "--json", "out.json"]) == 0
+    assert main(["compare", "a0,a1", "b0,b1", "--verbose", "--json", "out.json"]) == 0
     out = capsys.readouterr().out
     assert "a0, a1" in out
     assert "2 repeats" in out
@@ -259,7 +326,7 @@ def test_repeats_that_share_a_seed_are_told(tmp_path: Path, options: dict[str, A
     joined = join_repeats([load_scored_run(folder) for folder in folders[:2]])
     [comparison] = compare_runs([joined, load_scored_run(folders[2])])
     assert any("of A share" in note for note in comparison.notes)
-    assert any("in B;" in note for note in comparison.notes)
+    assert any("in B " in note for note in comparison.notes)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_success_of_each_kind_stands_in_summary_page_table_and_csv(
     runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run, _ = runs
-    assert main(["show", str(run), "--csv", str(tmp_path / "kinds.csv")]) == 0
+    assert main(["show", str(run), "--verbose", "--csv", str(tmp_path / "kinds.csv")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "ALFWorld heat 0.0 (1), put 50.0 (2)" in shown
     families = summarize(run).to_json()["families"]
@@ -52,7 +52,7 @@ def test_compare_sets_the_kinds_of_two_runs_beside_each_other_over_their_common_
     runs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table, record = tmp_path / "kinds.csv", tmp_path / "kinds.json"
-    assert main(["compare", *map(str, runs), "--csv", str(table), "--json", str(record)]) == 0
+    assert main(["compare", *map(str, runs), "--verbose", "--csv", str(table), "--json", str(record)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "task, A -> B (tasks) ALFWorld heat 0.0 -> 100.0 (1), put 50.0 -> 100.0 (2)" in shown
     with table.open() as file:

@@ -32,6 +32,14 @@ def test_the_detectable_difference_of_success_has_eighty_percent_power(n: int, c
     assert stats.mcnemar_power(n, max(changed / n, found), found) == pytest.approx(0.8, abs=0.001)
 
 
+@pytest.mark.parametrize(("discordant", "difference"), [(0.05, 0.05), (0.2, 0.04), (0.5, 0.3)])
+def test_so_many_tasks_have_eighty_percent_power(discordant: float, difference: float) -> None:
+    needed = stats.tasks_needed(discordant, difference)
+    assert needed is not None
+    assert stats.mcnemar_power(needed, discordant, difference) == pytest.approx(0.8, abs=0.03)
+    assert stats.tasks_needed(0.2, 0.001) is None
+
+
 def test_no_difference_is_detectable_with_four_tasks() -> None:
     """Four of four gained have mid-p 0.0625."""
     assert stats.detectable_difference([1.0] * 4) is None

@@ -144,7 +144,7 @@ def test_every_model_plays_the_same_tasks_and_is_compared_over_them(
     )
     assert main(["compare", *map(str, runs), "--json", str(tmp_path / "c.json")]) == 0
     out = capsys.readouterr().out
-    assert "held-out\u2021" in out
+    assert "held-out, estimated" in out
     assert "withheld" not in out
     rows = json.loads((tmp_path / "c.json").read_text())["comparisons"][0]["differences"]
     [row] = [row for row in rows if (row["family"], row["measure"]) == ("held_out_estimate", "progress")]

@@ -10,7 +10,8 @@ from evalharness.base.terminal import plain_table, remark
 from evalharness.base.text import printable
 from evalharness.results.checkpoints import Point, Training
 from evalharness.results.html.document import percent
-from evalharness.results.report.comparison import holm_line, p_value, print_head
+from evalharness.results.report.answers import p_value
+from evalharness.results.report.comparison import holm_line, print_head
 from evalharness.results.score import MEASURES
 
 

@@ -1,4 +1,4 @@
-"""Comparisons of runs, for a terminal 80 columns wide and as flat rows."""
+"""Comparisons of runs: for a terminal 80 columns wide, and as Markdown."""
 
 from __future__ import annotations
 
@@ -6,58 +6,80 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as Drawn
 from rich.text import Text
 
 from evalharness.base.grouping import group_by_key
 from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.comparison import Comparison
 from evalharness.results.difference import SIGNIFICANT, Difference, headline
+from evalharness.results.limits import Limit
+from evalharness.results.report.answers import (
+    TOTALS,
+    answer_of_comparison,
+    difference_in_words,
+    headline_of,
+    p_value,
+)
 from evalharness.results.report.kinds import print_kinds
 from evalharness.results.run_labels import labels_of
-from evalharness.results.score import ESTIMATED, HELD_OUT, MEASURES, POOLED
+from evalharness.results.score import ESTIMATED, MEASURES, POOLED
+from evalharness.results.scored_run import ScoredRun
+from evalharness.results.tabular.markup import markdown, markdown_text
+from evalharness.results.tabular.table import Cell, Column, Row, Table
+from evalharness.results.tabular.text import print_table
 
-_ESTIMATED_SAID = (
-    "\u2021 the whole held-out score, estimated from --subset; its p is what its interval leaves out. "
-)
+_ESTIMATED_SAID = "estimated: the whole held-out score, from --subset; p follows from the interval. "
 POOLED_SAID = "pooled: every task of these families once, families as strata; not the held-out score. "
 
 
-def p_value(p: float) -> str:
-    """Three decimals, in five characters."""
-    return "<.001" if p < 0.001 else f"{p:.3f}"
+def _titles(comparison: Comparison) -> dict[str, str]:
+    return {**comparison.baseline.titles, **comparison.run.titles}
 
 
 def _title(d: Difference, titles: Mapping[str, str]) -> str:
-    named = {HELD_OUT: "held-out", ESTIMATED: "held-out\u2021", POOLED: "pooled"}
-    return named.get(d.family) or titles.get(d.family, d.family)
+    return TOTALS.get(d.family) or titles.get(d.family, d.family)
 
 
-def _row(d: Difference, titles: Mapping[str, str]) -> list[str]:
-    return [
-        _title(d, titles),
-        str(d.n),
-        f"{100 * d.baseline:.1f}",
-        f"{100 * d.run:.1f}",
-        d.points,
-        p_value(d.p),
-        p_value(d.p_holm),
-        "-" if d.p_by_kind is None else p_value(d.p_by_kind),
-        "-" if d.detectable is None else f"{100 * d.detectable:.1f}",
-        d.tally,
-    ]
+def _cells(d: Difference) -> dict[str, str]:
+    return {
+        "n": str(d.n),
+        "baseline": f"{100 * d.baseline:.1f}",
+        "run": f"{100 * d.run:.1f}",
+        "difference": d.points,
+        "p": p_value(d.p),
+        "p_holm": p_value(d.p_holm),
+        "p_by_kind": "-" if d.p_by_kind is None else p_value(d.p_by_kind),
+        "detectable": "-" if d.detectable is None else f"{100 * d.detectable:.1f}",
+        "tally": d.tally,
+    }
 
 
-def _table(comparison: Comparison, titles: Mapping[str, str]) -> Table:
+def difference_tables(comparison: Comparison, *, verbose: bool = False) -> Iterator[Table]:
+    """A table for each measure, a row a family. `verbose`: also p over kinds, what is detectable, and the tally."""
     a, b = comparison.letters
-    table = plain_table("", "n", a, b, f"{b} - {a} [95 % CI]", "p", "Holm", "kinds", "MDD", "w/t/l")
+    names = {
+        "n": "n",
+        "baseline": a,
+        "run": b,
+        "difference": f"{b} - {a} [95 % CI]",
+        "p": "p",
+        "p_holm": "Holm",
+    }
+    if verbose:
+        names |= {"p_by_kind": "kinds", "detectable": "MDD", "tally": "w/t/l"}
+    columns = tuple(Column(key, name) for key, name in names.items())
     for measure in MEASURES:
-        table.add_row(Text(f"{measure} %", style="bold"))
-        for difference in comparison.differences:
-            if difference.measure == measure:
-                style = "bold" if difference.p_holm < SIGNIFICANT else None
-                table.add_row(*_row(difference, titles), style=style)
-    return table
+        rows = [
+            Row(
+                _title(d, _titles(comparison)),
+                {key: Cell(text=text) for key, text in _cells(d).items()},
+                source="run",
+            )
+            for d in comparison.differences
+            if d.measure == measure
+        ]
+        yield Table("", columns, tuple(rows), f"{measure} %")
 
 
 def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
@@ -67,7 +89,7 @@ def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
         yield f"{prefix}: {' '.join(indices)}"
 
 
-def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Table | None:
+def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Drawn | None:
     """The variance components, where some task was attempted more than once; None where none was."""
     others = (f"another run of {letter}" for letter in comparison.letters)
     table = plain_table("standard error, points", "other tasks", *others, gap=2)
@@ -88,31 +110,73 @@ def print_head(console: Console, title: str, about: str, notes: Sequence[str] = 
     console.print()
 
 
-def print_runs(console: Console, comparisons: Sequence[Comparison]) -> None:
-    """Which run each letter is."""
+def _compared_runs(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str, ScoredRun]]:
+    """(letter, label, run) of the baseline and of every run."""
     runs = [comparisons[0].baseline, *(comparison.run for comparison in comparisons)]
     letters = [comparisons[0].letters[0], *(comparison.letters[1] for comparison in comparisons)]
-    for letter, label, run in zip(letters, labels_of(runs), runs, strict=True):
+    yield from zip(letters, labels_of(runs), runs, strict=True)
+
+
+def answers(comparisons: Sequence[Comparison]) -> list[str]:
+    """A line a comparison: which run is better."""
+    first, *others = (label for _, label, _ in _compared_runs(comparisons))
+    return [
+        answer_of_comparison(each, (first, other), _titles(each), len(comparisons))
+        for each, other in zip(comparisons, others, strict=True)
+    ]
+
+
+def cautions(comparison: Comparison) -> list[str]:
+    """What a reader must know before believing the answer."""
+    d = headline_of(comparison.differences)
+    if d.p_holm < SIGNIFICANT <= (d.p_by_kind or 0.0):
+        return [
+            *comparison.notes,
+            f"p {p_value(d.p_by_kind or 0.0)} with kinds as units: it may not hold for other kinds of tasks",
+        ]
+    return list(comparison.notes)
+
+
+def print_comparisons(console: Console, comparisons: Sequence[Comparison], *, verbose: bool = False) -> None:
+    """The answers, which run each letter is, and a table for each comparison."""
+    for answer in answers(comparisons):
+        console.print(line(answer, "bold"))
+    for letter, label, run in _compared_runs(comparisons):
         parts = run.repeats or run.trainings
         folders = ", ".join(str(one.folder) for one in parts or (run,))
         what = "repeats read as one run" if run.repeats else "trainings, the mean over their seeds"
         more = f"  ({len(parts)} {what})" if parts else ""
-        console.print(line(f"{letter}  {label}  {folders}{more}", "bold"), soft_wrap=True)
-
-
-def print_comparison(console: Console, comparison: Comparison) -> None:
-    titles = {**comparison.baseline.titles, **comparison.run.titles}
-    a, b = comparison.letters
+        console.print(line(f"{letter}  {label}  {folders}{more}"), soft_wrap=True)
+    for comparison in comparisons:
+        if len(comparisons) > 1:
+            console.print()
+            console.print(line(f"{comparison.letters[1]} against {comparison.letters[0]}", "bold"))
+        for note in cautions(comparison):
+            console.print(line(note, "yellow"))
+        for table in difference_tables(comparison, verbose=verbose):
+            print_table(console, table, gap=verbose)
+        if verbose:
+            _print_details(console, comparison)
+    if verbose:
+        _print_method(console, comparisons)
+        return
+    every = [d for c in comparisons for d in c.differences]
+    run = comparisons[0].run
     remark(
         console,
-        f"{b} against {a}: suite {comparison.run.suite}, at most {comparison.run.max_turns} turns, paired by task",
+        f"suite {run.suite}, at most {run.max_turns} turns; paired by task; p: {method(every)}; Holm: p adjusted for "
+        "the number of tests",
     )
-    for note in comparison.notes:
-        console.print(line(note, "yellow"))
-    console.print()
-    console.print(_table(comparison, titles))
+    solved = "; ".join(
+        f"{c.letters[1]} solves {len(c.gained)} tasks more and {len(c.lost)} less" for c in comparisons
+    )
+    remark(console, f"{solved}; which: --verbose")
+
+
+def _print_details(console: Console, comparison: Comparison) -> None:
+    """Parts of the error, kinds of tasks, and the tasks that only one run solves."""
+    titles, (a, b) = _titles(comparison), comparison.letters
     if (parts := _parts_of_the_error(comparison, titles)) is not None:
-        console.print()
         console.print(parts)
     print_kinds(console, comparison.kinds(), titles, comparison.letters)
     console.print()
@@ -124,14 +188,34 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     if flipped:
         for run in (comparison.baseline, comparison.run):
             console.print(line(f"look: evalharness show {run.folder} {flipped[0]}", "dim"), soft_wrap=True)
+    console.print()
+
+
+def verdict(limit: Limit, comparison: Comparison) -> tuple[str, bool]:
+    """(line about a limit, whether the comparison is beyond it). Raises UserError if it has no such score."""
+    failed, d = limit.test(comparison.differences)
+    said = difference_in_words(d, _titles(comparison))
+    return f"{comparison.letters[1]} {'fails' if failed else 'passes'} --fail-if {limit.text}: {said}", failed
+
+
+def comparisons_as_markdown(comparisons: Sequence[Comparison], more: Sequence[str] = ()) -> str:
+    """For a pull request or an e-mail: the answers, then the tables. `more`: lines after the answers."""
+    parts = [*(f"**{markdown_text(answer)}**" for answer in answers(comparisons)), *map(markdown_text, more)]
+    letters = (f"{letter}: {label}" for letter, label, _ in _compared_runs(comparisons))
+    run = comparisons[0].run
+    parts.append(markdown_text(f"{'; '.join(letters)}; suite {run.suite}, at most {run.max_turns} turns"))
+    for comparison in comparisons:
+        parts += [f"- {markdown_text(note)}" for note in cautions(comparison)]
+        parts += [markdown(table).rstrip() for table in difference_tables(comparison)]
+    return "\n\n".join(parts) + "\n"
 
 
 def method(differences: Sequence[Difference]) -> str:
     """Which test p is of."""
     tests = {d.test for d in differences}
-    text = "McNemar's test for success, permutation of signs for progress, both mid-p"
+    text = "McNemar's test (success), sign flips (progress), mid-p"
     if "mcnemar" not in tests:
-        text = "permutation of signs, mid-p (success is a mean over samples)"
+        text = "sign flips, mid-p (success is a mean over samples)"
     if "trainings" in tests:
         text = "Student's t over trainings and tasks"
     if "attempts" in tests:
@@ -152,11 +236,10 @@ def tests_of_families(comparisons: Iterable[Sequence[Difference]]) -> int:
     return sum(d.family != headline(tests) for tests in comparisons for d in tests)
 
 
-def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
-    """What the columns are; below the last table."""
+def _print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """What the columns of all tables are."""
     every = [d for c in comparisons for d in c.differences]
-    bold = "; bold where below 0.05" if console.color_system else ""
-    first = next(d for d in comparisons[0].differences if d.family == headline(comparisons[0].differences))
+    first = headline_of(comparisons[0].differences)
     adjusted = holm_line(
         _title(first, comparisons[0].run.titles),
         len(comparisons),
@@ -165,26 +248,25 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
     letters = [c.letters[1] for c in comparisons]
     remark(
         console,
-        f"p: {method(every)}; the interval excludes 0 where p is below 0.05. "
-        f"{adjusted}{bold}. "
+        f"p: {method(every)}; the interval excludes 0 if p is below 0.05. {adjusted}. "
         "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
         f"{_ESTIMATED_SAID if any(d.family == ESTIMATED for d in every) else ''}"
         f"{POOLED_SAID if any(d.family == POOLED for d in every) else ''}"
         f"w/t/l: tasks won, tied, lost by {' or '.join(letters) if len(letters) < 3 else 'the later run'}.",
     )
-    said = "kinds: p where whole kinds of tasks are the evidence (Student's t): would it hold for "
-    by_kind = [d for d in every if d.p_by_kind is not None and d.kinds < d.n]
+    by_kind = [d for d in every if d.p_by_kind is not None]
     if not by_kind:
-        if any(d.p_by_kind is not None for d in every):
-            said += "other kinds of tasks? Here each task is the only one of its kind, so it is p again."
-            remark(console, said)
         return
-    titles = {family: title for c in comparisons for family, title in c.run.titles.items()}
+    if all(d.kinds == d.n for d in by_kind):
+        remark(
+            console, "kinds: p with kinds as units; each task is the only one of its kind, so it is p again"
+        )
+        return
     least = {
-        _title(d, titles): f"{d.kinds} kinds, {p_value(d.smallest_p_by_kind)}"
+        _title(d, _titles(comparisons[0])): f"{d.kinds} kinds, {p_value(d.smallest_p_by_kind)}"
         for d in by_kind
-        if d.smallest_p_by_kind is not None
+        if d.smallest_p_by_kind is not None and d.kinds < d.n
     }
     listed = "; ".join(f"{title} {text}" for title, text in least.items())
-    smallest = f" Its smallest value, if every task were won: {listed}." if least else ""
-    remark(console, f"{said}other kinds of tasks?{smallest}")
+    smallest = f"; smallest possible p: {listed}" if least else ""
+    remark(console, f"kinds: p with kinds as units (Student's t), for other kinds of tasks{smallest}")

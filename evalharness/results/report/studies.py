@@ -14,7 +14,7 @@ from evalharness.results.leaderboard.standing_rows import Benchmark, own_row
 from evalharness.results.leaderboard.standings import Leaderboard
 from evalharness.results.leaderboard.table import print_leaderboard
 from evalharness.results.repeats import join_repeats
-from evalharness.results.report.comparison import print_comparison, print_method, print_runs
+from evalharness.results.report.comparison import print_comparisons
 from evalharness.results.scored_run import ScoredRun
 
 
@@ -50,11 +50,7 @@ def _board(runs: Sequence[ScoredRun], benchmark: Benchmark) -> Leaderboard:
 
 
 def print_study_runs(console: Console, study: StudyRuns) -> None:
-    print_leaderboard(console, study.board)
     if study.comparisons:
+        print_comparisons(console, study.comparisons)
         console.print()
-        print_runs(console, study.comparisons)
-        for comparison in study.comparisons:
-            print_comparison(console, comparison)
-            console.print()
-        print_method(console, study.comparisons)
+    print_leaderboard(console, study.board)

@@ -9,7 +9,8 @@ from rich.text import Text
 from evalharness.base.terminal import plain_table, remark
 from evalharness.results.difference import Difference
 from evalharness.results.html.document import percent
-from evalharness.results.report.comparison import method, p_value, print_head
+from evalharness.results.report.answers import p_value
+from evalharness.results.report.comparison import method, print_head
 from evalharness.results.score import MEASURES
 from evalharness.results.sweep import UNPERTURBED, Sweep
 from evalharness.results.tabular.table import Column, Row, percent_cell

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table, remark
+from evalharness.base.terminal import line, plain_table, remark
 from evalharness.base.text import duration, printable
 from evalharness.records.format_trouble import cut_prompts
-from evalharness.results.report.score_table import ScoreTable, percent
+from evalharness.results.html.document import percent
+from evalharness.results.report.answers import answer_of_run
+from evalharness.results.report.kinds import kinds_of, print_kinds
+from evalharness.results.report.score_table import floor_table, score_tables
 from evalharness.results.score import halted_line
+from evalharness.results.tabular.text import print_table
 from evalharness.results.task_range import changed_families
 
 if TYPE_CHECKING:
@@ -167,7 +171,7 @@ def _figures(summary: Summary, titles: Mapping[str, str]) -> list[str]:
             continue
         figures = entry.figures or {}
         parts = [
-            f"{title} {percent(figures[name].mean, figures[name].ci95).strip()} %"
+            f"{title} {percent(figures[name].mean, figures[name].ci95)} %"
             for name, title in (names.figures or {}).items()
             if name in figures
         ]
@@ -223,7 +227,7 @@ def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         if entry.infrastructure_failures:
             found.append(
                 f"{title}: {entry.infrastructure_failures} episodes could not be played (infrastructure; see "
-                "errors.jsonl); they are in no mean, and the same command tries them again"
+                "errors.jsonl); excluded from scores; the same command tries them again"
             )
         elif entry.episodes < entry.episodes_selected:
             missing = entry.episodes_selected - entry.episodes
@@ -303,7 +307,7 @@ def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType |
     shown = [called.get(title, _USUAL) for title, *_ in rows]
     alike = shown[0] if len(set(shown)) == 1 else _USUAL
     for name in alike:
-        table.add_column(f"{name} % [95% CI]", no_wrap=True)
+        table.add_column(f"{name} % [95 % CI]", no_wrap=True)
     for (title, *cells), names in zip(rows, shown, strict=True):
         also = "" if names == alike else f" ({', '.join(names)})"
         table.add_row(title + also, *cells)
@@ -346,9 +350,11 @@ def _with_held_out(summary: Summary, titles: Mapping[str, str]) -> list[tuple[st
 def print_summary(
     console: Console, summary: Summary, titles: Mapping[str, str], *, verbose: bool = False
 ) -> None:
-    """The scores and what to know of them; `verbose`: also what they are worth for other kinds of tasks and another
-    run, where the time went, and what the server did."""
-    console.print(ScoreTable(summary, titles))
+    """The answer, the scores, and what to know of them. `verbose`: also floors and ceilings, kinds of tasks, the error
+    of another run, where the time went, and what the server did."""
+    console.print(line(answer_of_run(summary, titles), "bold"))
+    for table in score_tables(summary, titles, verbose=verbose):
+        print_table(console, table)
     performance = summary.performance
     more = performance_lines(performance) if verbose else advice_lines(performance)
     for note in (*notes(summary, titles), *token_lines(summary, titles), *more):
@@ -357,10 +363,13 @@ def print_summary(
         console.print(Text(warning, style="yellow"))
     if not verbose:
         return
+    console.print()
+    if (floors := floor_table(summary, titles)) is not None:
+        print_table(console, floors)
     if (kinds := kinds_table(summary, titles)) is not None:
-        console.print()
         console.print(kinds)
-        remark(console, "for other kinds of tasks like these: whole kinds are the evidence")
-    if (errors := errors_table(summary, titles)) is not None:
+        remark(console, "intervals with kinds of tasks as units: for other kinds of tasks like these")
         console.print()
+    if (errors := errors_table(summary, titles)) is not None:
         console.print(errors)
+    print_kinds(console, kinds_of(summary), titles)

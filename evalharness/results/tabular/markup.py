@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from evalharness.base.grouping import group_by_key
 from evalharness.base.text import printable
 from evalharness.results.tabular.table import Column, Row, Table
@@ -29,7 +31,12 @@ def markdown_text(text: str) -> str:
     safe_text = (
         printable(text, single_line=True).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     )
-    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+!|~" else c for c in safe_text)
+    special = "\\`*_{}#|~" + ("[]" if _LINK.search(safe_text) else "")
+    return "".join(f"\\{c}" if c in special else c for c in safe_text)
+
+
+_LINK = re.compile(r"\][(\[:]")
+"""Brackets are text without one of these behind them."""
 
 
 def _markdown_row(*cells: str) -> str:
@@ -45,7 +52,7 @@ def _with_interval(row: Row, column: Column) -> str:
 
 
 def markdown(table: Table) -> str:
-    """Our rows in bold, with their intervals."""
+    """With the intervals of our rows; these are bold beside others."""
     headings = [f"{column.group} {column.name}".strip() for column in table.columns]
     has_groups = any(row.group for row in table.rows)
     first = ["series", table.first or "model"] if has_groups else [table.first or " "]
@@ -53,9 +60,10 @@ def markdown(table: Table) -> str:
         _markdown_row(*first, *map(markdown_text, headings)),
         "|" + "---|" * len(first) + "---:|" * len(headings),
     ]
+    all_ours = all(row.ours for row in table.rows)
     for row in table.rows:
         name = markdown_text(row.name + row.marks)
-        name = f"**{name}**" if row.ours else name
+        name = f"**{name}**" if row.ours and not all_ours else name
         cells = (markdown_text(_with_interval(row, column)) for column in table.columns)
         lines.append(_markdown_row(*([markdown_text(row.group)] if has_groups else []), name, *cells))
     lines += ["", *(f"{markdown_text(note)}  " for note in table.notes)]

@@ -63,7 +63,7 @@ def _texts(table: Table, mode: Mode) -> list[list[str]]:
 
 def _longest(table: Table) -> int:
     """What the longest name takes, with what stands around it."""
-    around = 2 * any(row.group for row in table.rows) + 3
+    around = 2 * any(row.group for row in table.rows) + (1 if all(row.ours for row in table.rows) else 3)
     return max((len(row.name + row.marks) + around for row in table.rows), default=around)
 
 
@@ -89,7 +89,9 @@ def _drawn(table: Table, mode: Mode) -> Drawn:
         for row in rows:
             mark = f" {OURS}" if row.ours and not all_ours else ""
             name = ("  " if group else "") + row.name + row.marks + mark
-            drawn.add_row(line(name), *map(Text, cells[id(row)]), style="bold" if row.ours else None)
+            drawn.add_row(
+                line(name), *map(Text, cells[id(row)]), style="bold" if row.ours and not all_ours else None
+            )
     return drawn
 
 
@@ -115,9 +117,9 @@ def _interval_tables(table: Table) -> Iterator[Drawn]:
         yield drawn
 
 
-def print_table(console: Console, table: Table, *, explain: bool = True) -> None:
-    """As one where the console is wide enough, else a table for each measure; into a pipe always as one. `explain`:
-    say what marks our rows."""
+def print_table(console: Console, table: Table, *, explain: bool = True, gap: bool = True) -> None:
+    """Print one table if the console is wide enough, else one for each measure; into a pipe always one. `explain`: say
+    what marks our rows; `gap`: leave a line free below it."""
     table = table.without_empty()
     if table.title:
         console.print(line(table.title, "bold"), soft_wrap=True)
@@ -131,7 +133,8 @@ def print_table(console: Console, table: Table, *, explain: bool = True) -> None
         drawn = [*([] if turned else drawn), *_interval_tables(table)]
     for each in drawn:
         console.print(each)
-        console.print()
+        if gap:
+            console.print()
     if explain and any(row.ours for row in table.rows) and not all(row.ours for row in table.rows):
         remark(console, f"{OURS} ours")
     for note in table.notes:

@@ -40,8 +40,8 @@ def test_tables_say_em_and_f1(
     capsys.readouterr()
     assert main([*RUN, "--data", str(data), "-o", str(run_folder)]) == 0
     shown = capsys.readouterr().out
-    assert "EM % [95% CI]" in shown
-    assert "F1 % [95% CI]" in shown
+    assert "EM % [95 % CI]" in shown
+    assert "F1 % [95 % CI]" in shown
     assert "success %" not in shown
     assert "at most 7 turns" in shown
     assert "HotpotQA: 300 tasks" in shown
@@ -79,7 +79,7 @@ def test_kinds_of_families_with_other_names_say_which_are_which() -> None:
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(kinds_table(summary, {"babyai": "BabyAI", "hotpotqa": "HotpotQA"}))
     header, *rows = console.export_text().splitlines()
-    assert "success % [95% CI]" in header
+    assert "success % [95 % CI]" in header
     assert [row.split("  ")[0].strip() for row in rows] == ["BabyAI", "HotpotQA (EM, F1)"]
 
 

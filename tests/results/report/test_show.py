@@ -14,7 +14,6 @@ from rich.console import Console
 from evalharness.cli import main
 from evalharness.records.store import RunStore, read_episodes
 from evalharness.records.summary import Reference, Summary
-from evalharness.results.report.score_table import ScoreTable
 from evalharness.results.report.table import print_summary
 from evalharness.results.report.trajectory import FOLDED_LINES, trajectory
 from evalharness.results.summary import summarize
@@ -23,6 +22,7 @@ from evalharness.results.viewer import records
 
 SOLVED, HALF = (True, 1.0), (False, 0.5)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
+SUCCESS, PROGRESS = ([measure, "%", "[95", "%", "CI]"] for measure in ("success", "progress"))
 TITLES = {"alfworld": "ALFWorld", "babyai": "BabyAI", "sciworld": "ScienceWorld", "pddl": "PDDL"}
 
 
@@ -55,30 +55,28 @@ def test_five_families_are_one_table_on_a_small_terminal(whole: Summary) -> None
     lines = console.export_text().splitlines()
     assert len(lines) < 23  # the prompt stands below
     assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("held-out success 100.0 % [")
+    assert lines[0].rstrip().endswith(", 282 tasks")
     [heading] = [line for line in lines if line.startswith("family")]
-    assert heading.split() == [
-        "family",
-        "tasks",
-        "success",
-        "%",
-        "floor",
-        "corr.",
-        "progress",
-        "%",
-        "floor",
-        "corr.",
-    ]
+    assert heading.split() == ["family", "tasks", *SUCCESS, *PROGRESS]
     [row] = [line for line in lines if line.startswith("ScienceWorld")]
-    rates = ["100.0", "[96,100]", "12.5", "-25.0"]
-    assert row.split() == ["ScienceWorld", "90", *rates, *rates]
+    assert row.split() == ["ScienceWorld", "90", "100.0", "[95.9,", "100.0]", "100.0", "[95.9,", "100.0]"]
     assert not any("…" in line for line in lines)
 
 
-def test_a_wide_terminal_has_grounding_and_ceilings_too(whole: Summary) -> None:
-    heading, first, *_ = shown(ScoreTable(whole, TITLES), 200)
-    for name in ("ceiling", "grounding", "corrected [95% CI]"):
-        assert name in heading
-    assert "100.0 [97.2,100.0]" in first
+@pytest.mark.parametrize("width", [80, 10_000])
+def test_grounding_floor_and_ceiling_are_shown_when_asked_for_at_any_width(
+    whole: Summary, width: int
+) -> None:
+    texts = {}
+    for verbose in (False, True):
+        console = Console(width=width, file=io.StringIO(), record=True)
+        print_summary(console, whole, TITLES, verbose=verbose)
+        texts[verbose] = console.export_text()
+    for name in ("grounding", "floor", "ceiling", "corrected"):
+        assert (name in texts[False], name in texts[True]) == (False, True)
+    [row] = [line.split() for line in texts[True].splitlines() if line.startswith("  PDDL")][:1]
+    assert row == ["PDDL", "12.5", "100.0", "-25.0", "[-100.0,", "100.0]"]
 
 
 def test_format_errors_are_counted_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
