@@ -41,6 +41,6 @@ SPEC = EnvSpec(
         few_tasks=FEW_VARIATIONS,
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
-    worker=WorkerNeeds(envs_per_worker=24, cost=6.0),
+    worker=WorkerNeeds(envs_per_worker=64, cost=6.0),
     place=place,
 )

@@ -16,37 +16,63 @@ from weakref import WeakKeyDictionary
 
 from evalharness.envs.sciworld.handles import Handle, Handles
 from evalharness.envs.sciworld.jvm import Jvm
+from evalharness.envs.sciworld.registry import IDS, LCG_MULTIPLIER, before_class
 
 _SERVER = "scienceworld.runtime.pythonapi.PythonInterface"
 _INTERFACE = "scienceworld.runtime.AgentInterface"
+_MAKER = "scienceworld.environments.EnvironmentMaker"
 _PARSER = "scienceworld.input.InputParser"
 _PAIR, _TRIPLE = "scala.Tuple2", "scala.Tuple3"
 _LONG, _LONGS = "java.util.concurrent.atomic.AtomicLong", "java.util.concurrent.atomic.AtomicLongArray"
+_REFERENCE = "java.util.concurrent.atomic.AtomicReference"
 _OBJECT, _STRING = "java.lang.Object", "java.lang.String"
 _IDS = "util.UniqueIdentifier"
-
-_LCG_MULTIPLIER = 0x5DEECE66D
-"""`java.util.Random.setSeed(s)` stores `s ^ multiplier` (documented there)."""
 
 REFUSED = "!"
 """Marks the parser's answer to a refused text. The answer to an accepted text is a tuple, which begins with `(`."""
 
 
 class JavaWorld:
-    """The world loaded in a server (a `PythonInterface`): its turns, and its values of the singletons."""
+    """One world: its turns, and its values of the singletons."""
 
-    def __init__(self, functions: Functions, server: Any) -> None:
+    def __init__(self, functions: Functions) -> None:
         self._functions = functions
         handles, process = functions.handles, functions.process
-        values = process.type(_LONGS)(2)
-        self._restore = handles.function(functions.restore, values)
-        self._keep = handles.function(functions.keep, values)
-        self._turn = handles.function(functions.turn, values, server)
-        process.forget(values)
+        self._values = process.type(_LONGS)(2)
+        self._interface = process.type(_REFERENCE)()
+        """Holds the `AgentInterface` of the loaded task."""
+        self._for_server: list[Any] = []
+        """The interface and the agent, as the server holds them."""
+        self._restore = handles.function(functions.restore, self._values)
+        self._keep = handles.function(functions.keep, self._values)
+        self._turn = handles.function(functions.turn, self._values, self._interface)
+
+    def load(self, task: str, variation: int, simplifications: str) -> None:
+        """Make the world of a task. Raises ValueError if the simulator does not have it."""
+        self._set(*self._functions.make_world(task, variation, simplifications))
+
+    def load_as_stock(self, task: str, variation: int, simplifications: str, *, gold: bool) -> list[str]:
+        """Make the same world by the simulator's own `load`; with `gold` return its solution of the task."""
+        server = self._functions.server
+        complaint = server.load(task, variation, simplifications, gold)
+        if complaint:
+            getattr(server, "errorStr_$eq")("")  # otherwise every world would get it as its observation
+            raise ValueError(complaint)
+        self._set(server.agentInterface(), server.agent())
+        with self._functions.process.borrowing() as borrow:
+            return [str(action) for action in borrow(server.getGoldActionSequence())]
+
+    def _set(self, interface: Any, agent: Any) -> None:
+        self._release()
+        self._for_server = [interface, agent]
+        with self._functions.process.borrowing() as borrow:
+            self._interface.set(borrow(interface.get()))
 
     def restore(self) -> None:
-        """Write the world's values into the singletons."""
+        """Write the world's values into the singletons, and the world into the server."""
         self._functions.handles.call(self._restore)
+        for field, value in zip(("agentInterface", "agent"), self._for_server, strict=True):
+            getattr(self._functions.server, f"{field}_$eq")(value)
 
     def keep(self) -> None:
         """Read the world's values from the singletons."""
@@ -58,14 +84,24 @@ class JavaWorld:
 
     def forget(self) -> None:
         """Let Java free the world."""
-        for function in (self._restore, self._keep, self._turn):
-            self._functions.process.forget(function)
+        self._release()
+        for held in (self._restore, self._keep, self._turn, self._values, self._interface):
+            self._functions.process.forget(held)
+
+    def _release(self) -> None:
+        for held in self._for_server:
+            self._functions.process.forget(held)
+        self._for_server = []
 
 
 class Functions:
     def __init__(self, process: Jvm) -> None:
         self.process = process
         self.handles = Handles(process)
+        self.server = process.type(_SERVER)()
+        """Answers for the world that was restored last."""
+        self._task_classes: dict[str, Any] = {}
+        """By name of the task."""
         self._random = getattr(process.type("scala.util.Random$"), "MODULE$").self()
         self._simplifier = process.type("main.scala.scienceworld.runtime.SimplifierProcessor")
         self._simplifications: str | None = None
@@ -90,16 +126,50 @@ class Functions:
 
     def restart_random(self) -> None:
         """Set the random stream to the state 0."""
-        self._random.setSeed(_LCG_MULTIPLIER)
+        self._random.setSeed(LCG_MULTIPLIER)
+
+    def make_world(self, task: str, variation: int, simplifications: str) -> tuple[Any, Any]:
+        """Return a new interface and its agent, as `PythonInterface.load` makes them, each in a `scala.Some`.
+
+        Raises ValueError if the simulator does not have the task."""
+        process, maker = self.process, self.server.taskMaker()
+        ids, some = process.type(_IDS), process.type("scala.Some")
+        with process.borrowing() as borrow:
+            borrow(maker)
+            if task not in self._task_classes:
+                registered = borrow(maker.getTask(task))
+                if registered.isEmpty():
+                    raise ValueError(f"unknown task {task}")
+                name = str(borrow(borrow(registered.get()).getClass()).getName())
+                self._task_classes[task] = process.type(name)
+            task_class = self._task_classes[task]
+            first_id, random_state = before_class(task_class._fqn.rpartition(".")[2], variation)
+            getattr(ids, "count_$eq")(first_id)
+            self._random.setSeed(random_state ^ LCG_MULTIPLIER)
+            task_class.registerTasks(maker)
+            getattr(ids, "count_$eq")(IDS)
+            self._random.setSeed(variation)
+            pair = borrow(process.type(_MAKER).mkKitchenEnvironment(variation))
+            universe, agent = borrow(pair._1()), borrow(pair._2())
+            made = borrow(maker.doTaskSetup(task, variation, universe, agent))
+            goals = borrow(made._1())
+            if goals.isEmpty():
+                raise ValueError(str(made._2()))
+            interface = process.type(_INTERFACE)(universe, agent, borrow(goals.get()), simplifications)
+            return some(borrow(interface)), some(agent)
+
+    def clear_history(self) -> None:
+        """Drop the server's record of the stock steps so far."""
+        history = self.process.type("scienceworld.goldagent.RunHistory")("", -1, -1, "", "", "")
+        getattr(self.server, "currentHistory_$eq")(history)
+        self.process.forget(history)
 
     def _get_loaded(self) -> Handle:
-        """(server): the interface to the loaded world."""
+        """(reference): the interface to the loaded world."""
         make = self.handles
-        option = make.virtual(_SERVER, "agentInterface", "()Lscala/Option;")
-        get = make.virtual("scala.Option", "get", "()Ljava/lang/Object;")
         return make.as_type(
-            make.then(option, get),
-            "(Lscienceworld/runtime/pythonapi/PythonInterface;)Lscienceworld/runtime/AgentInterface;",
+            make.virtual(_REFERENCE, "get", "()Ljava/lang/Object;"),
+            "(Ljava/util/concurrent/atomic/AtomicReference;)Lscienceworld/runtime/AgentInterface;",
         )
 
     def _restoring(self) -> Handle:

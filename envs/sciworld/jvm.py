@@ -118,7 +118,7 @@ class Jvm:
         """Yield `borrow`: `borrow(object)` returns the Java object, and lets Java free it at the end of the block.
 
         A Java object that Python has called is part of a reference cycle, so it lives until the cyclic garbage
-        collector runs, and keeps a whole world of 12 MB in Java.
+        collector runs, and keeps a whole world of 0.5 MB in Java.
         """
         borrowed: list[Any] = []
 

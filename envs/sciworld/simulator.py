@@ -33,13 +33,13 @@ class Simulator:
 
     def __init__(self) -> None:
         self._jvm: jvm.Jvm | None = None
-        self._server: Any = None
         self._world: JavaWorld | None = None
         self._simplifications = ""
+        self._gold_path: list[str] = []
         self._verdict: tuple[float, bool] | None = None
 
     def start(self) -> None:
-        """Get a server in the Java process for new episodes; the first call starts that process."""
+        """Get a world in the Java process for new episodes; the first call starts that process."""
         current = jvm.acquire()
         if self._jvm is current:
             jvm.release(current)  # already counted
@@ -47,8 +47,7 @@ class Simulator:
         self.close()
         self._jvm = current
         with self._hold() as shared:
-            self._server = current.type("scienceworld.runtime.pythonapi.PythonInterface")()
-            self._world = JavaWorld(shared, self._server)
+            self._world = JavaWorld(shared)
 
     def load(self, task: str, variation: int, simplifications: str, *, gold: bool = False) -> None:
         """Start `task` afresh. With `gold` the simulator also plans its gold path, which can take seconds.
@@ -59,10 +58,13 @@ class Simulator:
         self._simplifications = simplifications
         self._verdict = None
         with self._call(fresh=True) as shared:
+            assert self._world is not None
             shared.note_simplifications(None)
-            complaint = self._server.load(task, variation, simplifications, gold)
-            if complaint:
-                raise ValueError(complaint)
+            shared.clear_history()
+            if gold:
+                self._gold_path = self._world.load_as_stock(task, variation, simplifications, gold=True)
+            else:
+                self._world.load(task, variation, simplifications)
             shared.note_simplifications(simplifications)
 
     def begin(self, task: Task, *, gold: bool = False) -> None:
@@ -91,19 +93,19 @@ class Simulator:
         return observation or _NO_ANSWER
 
     def inventory(self) -> str:
-        with self._call():
-            return str(self._server.freeActionInventory())
+        with self._call() as shared:
+            return str(shared.server.freeActionInventory())
 
     def task_description(self) -> str:
-        with self._call():
-            return str(self._server.getTaskDescription())
+        with self._call() as shared:
+            return str(shared.server.getTaskDescription())
 
     def verdict(self) -> tuple[float, bool]:
         """Return (score, completed): score in 0..1, or -1 after a mistake that fails the task."""
         if self._verdict is not None:
             return self._verdict
-        with self._hold():
-            return self._stock_verdict()
+        with self._hold() as shared:
+            return _stock_verdict(shared)
 
     def templates(self) -> list[str]:
         """Return the abstract actions, such as `go OBJ`, in the simulator's order (sorted)."""
@@ -120,20 +122,20 @@ class Simulator:
         # make the same state give the same list.
         with self._call(keep=False) as shared:
             shared.restart_random()
-            actions = json.loads(self._server.getValidActionObjectCombinationsJSON())["validActions"]
-            reachable = self._reachable_objects()
+            actions = json.loads(shared.server.getValidActionObjectCombinationsJSON())["validActions"]
+            reachable = self._reachable_objects(shared.server)
         return [
             text
             for action in actions
             if _possible(text := str(action["action"]), action["obj_ids"], reachable)
         ]
 
-    def _reachable_objects(self) -> set[int]:
+    def _reachable_objects(self, server: Any) -> set[int]:
         """Return the ids of the objects that the simulator's parser knows by name: in the room, and on the agent."""
         assert self._jvm is not None
         ids: set[int] = set()
         with self._jvm.borrowing() as borrow:
-            interface = borrow(borrow(self._server.agentInterface()).get())
+            interface = borrow(borrow(server.agentInterface()).get())
             parser, agent = borrow(interface.inputParser()), borrow(interface.agent())
             room = borrow(borrow(agent.getContainer()).get())
             for root in (room, agent):
@@ -143,13 +145,13 @@ class Simulator:
 
     def gold_path(self) -> list[str]:
         """Return the simulator's own solution, after `load(..., gold=True)`."""
-        return self._texts("getGoldActionSequence")
+        return self._gold_path
 
     def variations(self, task: str) -> int:
         """Return the number of variations of `task`."""
         self.start()
-        with self._hold():
-            return int(self._server.getTaskMaxVariations(task))
+        with self._hold() as shared:
+            return int(shared.server.getTaskMaxVariations(task))
 
     def close(self) -> None:
         """Release the Java process; the last simulator to close ends it."""
@@ -157,28 +159,24 @@ class Simulator:
             return
         if self._world is not None:
             self._world.forget()
-        released, server = self._jvm, self._server
-        self._jvm = self._server = self._world = None
-        released.forget(server)
+        released, self._jvm, self._world = self._jvm, None, None
         jvm.release(released)
 
     def _stock_step(self, text: str) -> str:
-        with self._call():
+        with self._call() as shared:
+            server = shared.server
             if self._verdict is not None:
-                getattr(self._server, "score_$eq")(self._verdict[0])
-                getattr(self._server, "isComplete_$eq")(self._verdict[1])
-            answer = str(self._server.step(text))
+                getattr(server, "score_$eq")(self._verdict[0])
+                getattr(server, "isComplete_$eq")(self._verdict[1])
+            answer = str(server.step(text))
             if not _is_stock_word(text):
-                self._verdict = self._stock_verdict()
+                self._verdict = _stock_verdict(shared)
         return answer
-
-    def _stock_verdict(self) -> tuple[float, bool]:
-        return float(self._server.getScore()), bool(self._server.getCompleted())
 
     def _texts(self, method: str) -> list[str]:
         assert self._jvm is not None
-        with self._call(), self._jvm.borrowing() as borrow:
-            return [str(text) for text in borrow(getattr(self._server, method)())]
+        with self._call() as shared, self._jvm.borrowing() as borrow:
+            return [str(text) for text in borrow(getattr(shared.server, method)())]
 
     def _can_teleport(self) -> bool:
         """Return whether the world has the action for which the parser needs what a turn omits."""
@@ -211,6 +209,10 @@ class Simulator:
                 yield functions(self._jvm)
             except Py4JJavaError as error:
                 raise SimulatorFault(str(error.java_exception)) from error
+
+
+def _stock_verdict(shared: Functions) -> tuple[float, bool]:
+    return float(shared.server.getScore()), bool(shared.server.getCompleted())
 
 
 def _is_stock_word(text: str) -> bool:

@@ -21,6 +21,8 @@ def test_the_table_of_variations_is_the_simulators() -> None:
         found = {}
         for kind in VARIATIONS:
             simulator.load(kind, 0, "")
+            with simulator._hold() as shared:
+                getattr(shared.server, "taskStr_$eq")(kind)
             found[kind] = (simulator.variations(kind), int(simulator._texts("getVariationsTest")[0]))
     finally:
         simulator.close()
