@@ -130,7 +130,7 @@ def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
 
 
 def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:
-    """Print the first run's estimate, the folders of the others and what they have left, and the estimate of all."""
+    """Print the first run's estimate, what the others have left, and the estimate of all."""
     from evalharness.runs.dry_run import dry_run, estimate_line, folder_line, print_estimate
 
     require_writable("--json", args.json)
@@ -142,13 +142,15 @@ def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespa
         )
         for name, config in runs.items()
     }
-    first, *others = estimates.values()
-    print_estimate(out, first, titles())
-    out.print(f"\nthat was {next(iter(estimates))}, the first of {len(estimates)} runs in {folder}; the others:",
-        soft_wrap=True)  # fmt: skip
-    for each in others:
-        out.print(folder_line(each), soft_wrap=True)
-    out.print(f"all {len(estimates)} runs: {estimate_line(*estimates.values())}", soft_wrap=True)
+    (first, estimate), *others = estimates.items()
+    print_estimate(out, estimate, titles())
+    left = [f"{name} ({sum(family.left for family in each.families)} to play)" for name, each in others]
+    lines = [
+        f"that was {first}, the first of {len(estimates)} runs in {folder}; the others: {', '.join(left)}"
+    ]
+    lines += [folder_line(each) for _, each in others if each.refused]
+    for line in (*lines, f"all {len(estimates)} runs: {estimate_line(*estimates.values())}"):
+        out.print(line, soft_wrap=True)
     write_json(
         args.json, {"folder": str(folder), "runs": {name: each.to_json() for name, each in estimates.items()}}
     )

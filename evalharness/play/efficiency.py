@@ -10,9 +10,10 @@ Efficiency = bound / wall. The bound is the largest of three times, none of whic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evalharness.base.timing import FamilyTimes
+from evalharness.play.sizing import WORKERS_PER_CORE
 from evalharness.records.summary import Bound, Concurrency, Event, Performance, Server
 
 GOOD = 0.8
@@ -40,6 +41,8 @@ class Measured:
     """Episodes in flight allowed at the end."""
     highest_concurrency: int
     pinned: bool
+    given_workers: Mapping[str, int] = field(default_factory=dict)
+    """`--workers`."""
     down_s: float = 0.0
     """The model's server was being started again."""
     server: Server | None = None
@@ -152,5 +155,7 @@ def _low_advice(run: Measured, bounds: Mapping[Bound, float], titles: Mapping[st
     slow = max(run.families, key=lambda f: (run.families[f].worker_s + run.families[f].environment_s, f))
     own = run.families[slow]
     share = (own.worker_s + own.environment_s) / max(sum(t.wall_s for t in run.families.values()), 1e-9)
-    more = max(2 * run.workers.get(slow, 1), 2)
-    return f"waiting {share:.0%} on {titles.get(slow, slow)} workers: raise --workers {slow}={more}"
+    given, most = run.given_workers.get(slow), WORKERS_PER_CORE * run.cores
+    if given is None or given >= most:
+        return None  # there were as many as idle cores could use
+    return f"waiting {share:.0%} on {titles.get(slow, slow)} workers: leave out --workers {slow}={given} (up to {most})"

@@ -15,7 +15,7 @@ from evalharness.play.cluster import WorkerSite
 from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.workers.pool import EnvironmentPool
 
-_WORKERS_PER_CORE = 2
+WORKERS_PER_CORE = 2
 """At most, of a family, while cores are idle: workers wait for the model. With one a core, two cores held 48 worlds of
 the 90 that ScienceWorld plays: two rounds, where a model that takes a second a turn plays all in one (66 s, now 42)."""
 _FEW_ENVIRONMENTS = 8
@@ -58,7 +58,7 @@ def make_pools(
         spec = specs[family]
         pinned = workers.get(family)
         per_worker = 1 if scripted else spec.worker.envs_per_worker
-        most = min(pinned or _WORKERS_PER_CORE * cores, -(-count[family] // per_worker))
+        most = min(pinned or WORKERS_PER_CORE * cores, -(-count[family] // per_worker))
         pools[family] = EnvironmentPool(
             spec,
             data,

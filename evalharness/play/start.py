@@ -149,6 +149,7 @@ class RunSession:
             concurrency=self.slots.limit,
             highest_concurrency=self.slots.most,
             pinned=self.slots.pinned,
+            given_workers=work.execution.workers,
             down_s=down_s,
             server=insight.summary(wall_s),
             recycled_workers=sum(pool.recycled for pool in pools.values()),

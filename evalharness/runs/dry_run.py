@@ -128,7 +128,8 @@ def print_estimate(console: Console, run: RunEstimate, titles: Mapping[str, str]
         counts = map(str, (family.tasks, family.episodes, family.left))
         table.add_row(titles.get(family.family, family.family), *counts)
     console.print(table)
-    for line in (f"server: {run.server}", folder_line(run), estimate_line(run)):
+    prompts = f"prompts: evalharness data prompts show {run.families[0].family}"
+    for line in (f"server: {run.server}", folder_line(run), prompts, estimate_line(run)):
         console.print(line, soft_wrap=True)
 
 

@@ -48,23 +48,34 @@ def test_the_servers_own_clock_counts_where_it_is_known() -> None:
     assert report(measured(server=server()), TITLES).efficiency == pytest.approx(3100 / 3200)
 
 
-def test_slow_workers_are_named_with_what_to_raise() -> None:
+def test_too_few_workers_by_the_users_order_are_named() -> None:
     slow = {
         "sciworld": FamilyTimes(90, 2700, 3000.0, 700.0, 0.0, 300.0, 1950.0),
         "babyai": FamilyTimes(112, 3000, 200.0, 190.0, 0.0, 5.0, 1.0),
     }
-    told = report(measured(times=slow), TITLES)
+    told = report(measured(times=slow, given_workers={"sciworld": 2}), TITLES)
     assert told.efficiency is not None
     assert told.efficiency < 0.5
-    assert told.advice == "waiting 70% on ScienceWorld workers: raise --workers sciworld=4"
+    assert told.advice == "waiting 70% on ScienceWorld workers: leave out --workers sciworld=2 (up to 16)"
 
 
-def test_more_workers_are_not_advised_where_all_cores_are_busy() -> None:
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"workers": {"sciworld": 16}},
+        {"given_workers": {"sciworld": 4}, "cores": 2, "environment_cpu_s": {"sciworld": 40.0}},
+        {
+            "given_workers": {"sciworld": 2},
+            "cores": 2,
+            "environment_cpu_s": {"sciworld": 140.0},
+            "client_cpu_s": 40.0,
+        },
+    ],
+    ids=["the run chose their number itself", "as many as two cores can use", "all cores are busy"],
+)
+def test_more_workers_are_not_advised_if_they_would_not_help(changes: dict[str, Any]) -> None:
     slow = {"sciworld": FamilyTimes(90, 2700, 3000.0, 700.0, 0.0, 300.0, 1950.0)}
-    told = report(
-        measured(times=slow, cores=2, environment_cpu_s={"sciworld": 140.0}, client_cpu_s=40.0), TITLES
-    )
-    assert told.advice is None
+    assert report(measured(times=slow, **changes), TITLES).advice is None
 
 
 def test_a_pinned_concurrency_that_is_too_low_is_said() -> None:

@@ -54,6 +54,7 @@ def keys(family: str, lengths: Sequence[int]) -> dict[tuple[str, int], int]:
 CASES = {
     "one long episode at the end": Simulation(keys("pddl", [30] + [3] * 19), slots=20, turn_s=5.0),
     "two families, one quick": Simulation(keys("babyai", [4] * 8) | keys("sciworld", [30, 30]), slots=10, turn_s=5.0),
+    "the last ones begin together": Simulation(keys("sciworld", [30] * 90), slots=64, turn_s=3.0),
     "many at few slots": Simulation(keys("pddl", [30] * 40), slots=4, turn_s=1.0),
     "half as long as the limit": Simulation(keys("pddl", [15] * 60), slots=6, turn_s=1.0),
     "five families, two slots": Simulation(
@@ -63,15 +64,15 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_time_left_never_grows_and_is_not_far_too_short(name: str) -> None:
-    """What was shown once stood at "about 9 s left" after 14 s of 150."""
+def test_the_time_left_never_grows_and_is_never_exceeded(name: str) -> None:
+    """It is "at most" so much as long as turns take as long as they did."""
     run = CASES[name]
     whole = run.play()
     shown = [(at, left) for at, left in run.seen if left is not None]
     assert shown
     assert [left for _, left in shown] == sorted((left for _, left in shown), reverse=True)
     for at, left in shown:
-        assert left > 0.4 * (whole - at), f"{left:.0f} s left was said at {at:.0f} s of {whole:.0f} s"
+        assert left > 0.99 * (whole - at), f"{left:.0f} s left was said at {at:.0f} s of {whole:.0f} s"
 
 
 def test_nothing_is_said_before_there_are_turns_and_after_the_last_episode() -> None:
