@@ -225,6 +225,7 @@ async def test_a_long_list_is_read_whole(
         assert await run(tmp_path / "run", server) == 0
         assert read_manifest(tmp_path / "run").identity.model["served"]["root"] == "/ckpt/a"
         server.list_fault = many(pieces=pieces, entry=B)
+        capsys.readouterr()
         assert await run(tmp_path / "run", server) == 2
     told = capsys.readouterr()
     assert "another model" in told.err
@@ -300,6 +301,7 @@ def test_a_replay_of_changed_actions_is_another_policy(
     assert main(replay) == 0
     capsys.readouterr()
     assert main(replay) == 0
+    assert "2 of 2 episodes" in capsys.readouterr().out
     lines = (tmp_path / "source" / "episodes.jsonl").read_text().splitlines()
     changed = [json.loads(line) for line in lines]
     changed[0]["turns"][0]["reply"] = "Thought: t\nAction: drop"
