@@ -1,16 +1,22 @@
 """Test whether runs differ from the first one, paired by task: the answer, then rates, difference with a 95 % interval
-and p by family. Join repeats with commas (A1,A2). A study of seeds is read as repeats; of another study each run is
-compared. Runs whose labels differ in training_seed alone are read as one. docs/statistics.md
+and p by family. Join repeats with commas (A1,A2). A study of seeds is read as repeats. Two sweeps: does one model lose
+less under perturbation? Of another study each run is compared. Runs whose labels differ in training_seed alone are
+read as one. docs/statistics.md
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, add_json_option
 from evalharness.cli.output import results_console, write_csv, write_json, write_text
 from evalharness.cli.parser import argument
+
+if TYPE_CHECKING:
+    from evalharness.results.scored_run import ScoredRun
 
 HELP = "test differences between runs, paired by task"
 
@@ -40,12 +46,17 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import line
     from evalharness.results.comparison import SCHEMA, compare_runs
     from evalharness.results.limits import parse_limit
+    from evalharness.results.losses import compare_losses
     from evalharness.results.report.comparison import comparisons_as_markdown, print_comparisons, verdict
     from evalharness.results.trainings import join_labelled, load_joined
 
     limits = [parse_limit(text) for text in args.fail_if]
-    folders = [folder for given in (args.baseline, *args.runs) for folder in _runs_of(given)]
-    comparisons = compare_runs(join_labelled([load_joined(folder) for folder in folders]))
+    given = (args.baseline, *args.runs)
+    if (sweeps := _sweeps(given)) is not None:
+        comparisons = compare_losses(sweeps)
+    else:
+        folders = [folder for one in given for folder in _runs_of(one)]
+        comparisons = compare_runs(join_labelled([load_joined(folder) for folder in folders]))
     verdicts = [verdict(limit, comparison) for limit in limits for comparison in comparisons]
     if args.markdown:
         said = comparisons_as_markdown(comparisons, [text for text, _ in verdicts])
@@ -58,6 +69,19 @@ def run(args: argparse.Namespace) -> int:
     write_csv(args.csv, [row for c in comparisons for row in (*c.rows(), *c.kind_rows())])
     write_json(args.json, {"schema": SCHEMA, "comparisons": [c.to_json() for c in comparisons]})
     return 1 if any(failed for _, failed in verdicts) else 0
+
+
+def _sweeps(given: Sequence[str]) -> list[tuple[Path, Mapping[str, ScoredRun]]] | None:
+    """The runs of each; None unless several are given and all are sweeps over perturbations."""
+    from evalharness.runs.study import read_study
+    from evalharness.runs.study_results import load_played_runs
+
+    folders = [Path(one) for one in given]
+    if len(folders) < 2 or any(
+        (study := read_study(folder)) is None or study[0] != "sweep" for folder in folders
+    ):
+        return None
+    return [(folder, load_played_runs(folder)) for folder in folders]
 
 
 def _runs_of(given: str) -> list[str]:

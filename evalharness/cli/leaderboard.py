@@ -36,6 +36,14 @@ def add_options(parser: CommandParser) -> None:
         "--table FAMILY",
         "show the published results of this family instead of the main table",
     )
+    argument(
+        parser,
+        "--rows NAME",
+        "show only the rows whose name or series matches: mine, 'AgentRefine', 'LLaMA-3-8*'; may be repeated",
+        action="append",
+        default=[],
+    )
+    argument(parser, "-v --verbose", "show progress, too, and the intervals of every row")
     argument(parser, "--no-published", "only your runs (all of one suite and turn limit)")
     argument(
         parser,
@@ -64,18 +72,19 @@ def run(args: argparse.Namespace) -> int:
     import json
 
     from evalharness.results.leaderboard import table as report
+    from evalharness.results.leaderboard.leaderboards import choose_rows
     from evalharness.results.tabular.markup import latex, markdown
 
     if args.table is not None and args.verify:
         raise UserError("--verify is for the main table; leave --table out")
-    board = _make_board(args)
+    board = choose_rows(_make_board(args), args.rows)
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
-        report.print_leaderboard(results_console(args), board)
+        report.print_leaderboard(results_console(args), board, verbose=args.verbose)
         return 0
     writers: dict[str, Callable[[Leaderboard], str]] = {
-        "text": report.text_leaderboard,
+        "text": lambda board: report.text_leaderboard(board, verbose=args.verbose),
         "md": lambda board: markdown(report.flat_table(board)),
         "latex": lambda board: latex(report.flat_table(board)),
         "csv": lambda board: csv_text(board.rows()),

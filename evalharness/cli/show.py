@@ -103,7 +103,7 @@ def _study(args: argparse.Namespace, console: Console) -> int:
             f"{args.folder} is a study; give one of its runs: evalharness show {first} {args.task}"
         )
     runs = run_folders([args.folder])
-    result = print_study(console, args.folder)
+    result = print_study(console, args.folder, verbose=args.verbose)
     console.print(line(f"its runs: {', '.join(map(str, runs)) or 'none'}", "dim"), soft_wrap=True)
     write_json(args.json, result.to_json() if result else None)
     return 0

@@ -57,7 +57,7 @@ def _fill(given: Given) -> Filled:
     for row in load_table("best_of_n"):
         printed = row_of(board, published_row(row, benchmark))  # the mean of differences is one as well
         rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
-    notes, problems = ["delta is paired by task; its interval has a width even where no task differs"], []
+    notes, problems = ["delta is paired by task; never zero-width"], []
     for label, (greedy, samples) in pairs(given).items():
         if greedy is None or samples is None:
             continue

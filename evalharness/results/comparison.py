@@ -42,6 +42,8 @@ class Comparison:
     notes: tuple[str, ...]
     letters: tuple[str, str] = ("A", "B")
     """Of the baseline and the run: the same in every comparison that was made with it."""
+    of_losses: bool = False
+    """The rates are changes from the unperturbed run, of two sweeps (`evalharness.results.losses`)."""
 
     def __repr__(self) -> str:
         """One line; the records of both runs are hundreds of thousands of characters."""
@@ -67,7 +69,7 @@ class Comparison:
         several kinds."""
         both = set(common_tasks(self.baseline, self.run))
         found = {}
-        for family in self.baseline.by_family:
+        for family in () if self.of_losses else self.baseline.by_family:
             one, other = (
                 kind_scores(score for score in run.by_family.get(family, ()) if score.task_id in both)
                 for run in (self.baseline, self.run)

@@ -16,6 +16,7 @@ from evalharness.envs.base import EnvSpec, Perturbation
 from evalharness.results.comparison import compare_runs
 from evalharness.results.curves import UNPERTURBED
 from evalharness.results.difference import Difference, columns_of
+from evalharness.results.losses import mean_change
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.trainings import average_interval, interval_of
@@ -78,6 +79,8 @@ class Sweep:
     std_sample: Mapping[str, float | None]
     """The same divided by their number less one; None for a single column."""
     notes: tuple[str, ...]
+    change: Difference | None = None
+    """Success: the mean of the perturbed columns against the unperturbed one, paired by task."""
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **asdict(self)}
@@ -150,6 +153,7 @@ def sweep_of(
         std_ci95={m: _std_interval(list(runs.values()), m, sorted(shared)) for m in MEASURES},
         std_sample={m: stdev(values) if len(values) > 1 else None for m, values in rates.items()},
         notes=(*first.limited, *recalled_notes(runs, recalled), *_notes(columns)),
+        change=mean_change(runs),
     )
 
 

@@ -42,8 +42,9 @@ def load_played_runs(folder: Path) -> Runs:
     return runs
 
 
-def print_study(console: Console, folder: Path) -> Result | None:
-    """Print a study's own table. Print a line and return None if its runs were not played. Raises UserError."""
+def print_study(console: Console, folder: Path, *, verbose: bool = False) -> Result | None:
+    """Print a study's own table, `verbose` with every test. Print a line and return None if its runs were not played.
+    Raises UserError."""
     study = read_study(folder)
     assert study is not None
     kind, named = study
@@ -52,7 +53,7 @@ def print_study(console: Console, folder: Path) -> Result | None:
     if kind in _SHOWN and runs:
         make, show = _SHOWN[kind]
         if (result := make(folder, runs)) is not None:
-            show(console, result)
+            show(console, result, verbose=verbose)
     if result is None:
         console.print(
             f"{folder}: a {kind} study; played so far: {', '.join(runs) or 'nothing'}", soft_wrap=True
@@ -100,11 +101,8 @@ def training_result(
 
 
 Make = Callable[[Path, Runs], Any]
-_SHOWN: Mapping[str, tuple[Make, Callable[[Console, Any], None]]] = {
-    "sweep": (
-        lambda folder, runs: sweep_result(runs) if UNPERTURBED in runs else None,
-        print_sweep,
-    ),
+_SHOWN: Mapping[str, tuple[Make, Callable[..., None]]] = {
+    "sweep": (lambda folder, runs: sweep_result(runs) if UNPERTURBED in runs else None, print_sweep),
     BEST_OF_N: (lambda folder, runs: best_of_n_result(folder), print_best_of_n),
     "seeds": (
         lambda folder, runs: put_seeds_together(list(runs.values()), Benchmark.of(specs())),

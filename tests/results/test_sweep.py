@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import pstdev, stdev
 
 import pytest
-from made_runs import make_run
+from made_runs import made_study, make_run
 from rich.console import Console
 
 from evalharness import stats
@@ -108,7 +108,7 @@ def test_the_tables_fit_80_columns(family: str, tmp_path: Path) -> None:
             make_run(tmp_path / str(name), outcomes, name="m", perturb=name)
         )
     console = Console(width=80, record=True, file=StringIO())
-    print_sweep(console, sweep_of(runs))
+    print_sweep(console, sweep_of(runs), verbose=True)
     text = console.export_text()
     assert all(len(line.rstrip()) <= 80 for line in text.splitlines())
     assert "…" not in text
@@ -116,6 +116,72 @@ def test_the_tables_fit_80_columns(family: str, tmp_path: Path) -> None:
         assert f"  {name} " in text
     assert "Average" in text
     assert "standard deviation" in text
+
+
+def stored_sweep(folder: Path, outcomes: dict[str | None, list[tuple[bool, float]]]) -> Path:
+    names = []
+    for perturb, listed in outcomes.items():
+        names.append(perturb or "unperturbed")
+        make_run(folder / names[-1], {"alfworld": listed}, name=folder.name, perturb=perturb)
+    return made_study(folder, "sweep", names)
+
+
+def solved(n: int) -> list[tuple[bool, float]]:
+    return [SOLVED] * n + [NOTHING] * (40 - n)
+
+
+def test_two_sweeps_are_compared_by_what_they_lose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """alpha loses 25 and 15 of 40 tasks, gamma 5 and 5; both lose the tasks that they solved last."""
+    alpha = stored_sweep(tmp_path / "alpha", {None: solved(30), "P1": solved(5), "P2": solved(15)})
+    gamma = stored_sweep(
+        tmp_path / "gamma", {None: solved(20), "P1": solved(15), "P2": solved(15), "P3": solved(1)}
+    )
+    target = tmp_path / "out.json"
+    assert main(["compare", str(alpha), str(gamma), "--json", str(target)]) == 0
+    first = " ".join(capsys.readouterr().out.split())
+    assert first.startswith(
+        "gamma loses less under perturbation than alpha: success -12.5 against -50.0 points, difference +37.5 ["
+    )
+    [found] = json.loads(target.read_text())["comparisons"]
+    rows = {d["family"]: d for d in found["differences"] if d["measure"] == "success"}
+    assert list(rows) == ["all perturbations", "P1", "P2"]  # alpha has no P3
+    changes = [0.0] * 5 + [-0.5] * 10 + [-1.0] * 15 + [0.0] * 10, [0.0] * 15 + [-1.0] * 5 + [0.0] * 20
+    halves = [(b - a) / 2 for a, b in zip(*changes, strict=True)]
+    every = rows["all perturbations"]
+    assert (every["baseline"], every["run"]) == (-0.5, -0.125)
+    assert every["p"] == stats.permutation_test(halves)
+    assert every["ci95"] == pytest.approx([2 * end for end in stats.paired_interval([halves], every["p"])])
+    assert main(["compare", str(alpha), str(alpha)]) == 0
+    assert "lose alike under perturbation" in " ".join(capsys.readouterr().out.split())
+
+
+def test_sweeps_without_a_common_perturbation_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = stored_sweep(tmp_path / "one", {None: solved(3), "P1": solved(2)})
+    other = stored_sweep(tmp_path / "other", {None: solved(3), "P2": solved(2)})
+    assert main(["compare", str(one), str(other)]) == 2
+    assert "no perturbation in common" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("width", ["80", "10000"])
+def test_a_sweep_is_one_answer_and_one_table(
+    width: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    study = stored_sweep(tmp_path / "alpha", {None: solved(30), "P1": solved(5), "P2": solved(30)})
+    assert main(["show", str(study)]) == 0
+    out = capsys.readouterr().out
+    assert " ".join(out.split()).startswith(
+        "alpha loses under perturbation: success 75.0 -> 43.8 %, -31.2 points ["
+    )
+    lines = [line.split() for line in out.splitlines()]
+    assert ["unperturbed", "75.0", "-", "75.0", "-"] in lines
+    [p1] = [line for line in lines if line and line[0] == "P1"]
+    assert p1[1] == "12.5"
+    assert p1[4].endswith("*")
 
 
 def test_the_published_perturbations_are_the_columns_where_there_are_any() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
@@ -68,6 +69,24 @@ def make_leaderboard(
         notes=(*((own.note,) if own and own.note and published else ()), *notes),
     )
     return _sorted(board, sort) if sort else board
+
+
+def choose_rows(board: Leaderboard, patterns: Sequence[str]) -> Leaderboard:
+    """The rows whose name or series matches a pattern, all without patterns. Raises UserError for one without a row."""
+    chosen: set[int] = set()
+    for pattern in patterns:
+        rows = {
+            i
+            for i, s in enumerate(board.standings)
+            if any(fnmatchcase(t, pattern) for t in (s.name, s.series))
+        }
+        if not rows:
+            raise UserError(
+                f"--rows {pattern}: no such row{nearest(pattern, [s.name for s in board.standings])}"
+            )
+        chosen |= rows
+    kept = tuple(s for i, s in enumerate(board.standings) if not patterns or i in chosen)
+    return replace(board, standings=kept)
 
 
 def _verified(run: ScoredRun, verification: Mapping[Path, Verification]) -> Verification | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from evalharness.base.terminal import remark
+from evalharness.base.terminal import line, remark
 from evalharness.base.text import printable
 from evalharness.results.html.document import percent
 from evalharness.results.leaderboard.marked_rows import (
@@ -32,22 +32,23 @@ _DEVIATES_NOTE = (
     f"{DIFFERS} not by the protocol of the other rows: prompts, token limits or sampling as named below"
 )
 _VERIFIED_NOTE = (
-    "verified: every action was replayed here, and the numbers follow from the actions; not verified: nobody has done "
-    "that here"
+    "verified: every action was replayed here, and the numbers follow from the actions; not verified: "
+    "not replayed here"
 )
 _STATED_NOTE = (
-    f"{STATED_MARK} only stated, no replay shows it: {', '.join(STATED)}; a row without {DIFFERS} states the "
-    "harness's own"
+    f"{STATED_MARK} only stated, no replay shows it: {', '.join(STATED)}; no {DIFFERS}: default settings, "
+    "self-reported"
 )
 _DERIVED_NOTE = f"{DERIVED_MARK} derived from the printed rates and the number of tasks, not from episodes"
 
 
-def footnotes(board: Leaderboard) -> list[str]:
+def footnotes(board: Leaderboard, *, verbose: bool = True) -> list[str]:
     """What the marks mean, and what each of our runs is."""
     rows = board.standings
     verified = any(s.verification for s in rows)
     legend = {
-        _DERIVED_NOTE: any(not s.ours and s.values.get(f"{HELD_OUT}_success") is not None for s in rows),
+        _DERIVED_NOTE: verbose
+        and any(not s.ours and s.values.get(f"{HELD_OUT}_success") is not None for s in rows),
         MARKS["*"]: any(s.held_in for s in rows),
         MARKS[OWN_LABELS]: any(s.has_own_labels(column) for s in rows for column in board.columns),
         _PART_NOTE: any(s.incomplete for s in rows),
@@ -105,21 +106,63 @@ def _tables(board: Leaderboard) -> Iterator[Table]:
     yield _held_out(whole, board)
 
 
-def print_leaderboard(console: Console, board: Leaderboard) -> None:
-    for table in _tables(board):
+def answers(board: Leaderboard) -> list[str]:
+    """A line for each run of ours: its held-out success, and how many published rows are above it."""
+    key, lines = f"{HELD_OUT}_success", []
+    published = [v for s in board.standings if not s.ours and (v := s.values.get(key)) is not None]
+    for s in board.standings:
+        if not s.ours:
+            continue
+        if (value := s.values.get(key)) is None:
+            lines.append(f"{s.name}: no held-out score")
+            continue
+        rate, _, limits = percent(value, s.ci95.get(key)).partition(" ")
+        above = sum(other > value for other in published)
+        among = f"; {above} of {len(published)} published rows are higher" if published else ""
+        estimated = " (estimated)" if s.estimated else ""
+        lines.append(f"{s.name}: held-out success{estimated} {rate} % {limits}{among}")
+    return lines
+
+
+MOST_COLUMNS = 6
+"""Of numbers, beside the names."""
+
+
+def _brief(board: Leaderboard) -> Table:
+    """One measure of every group, or all measures of few; the intervals stand in the answers."""
+    table = replace(_with_verification(table_of(board), board), notes=())
+    rows = (
+        replace(row, cells={key: replace(cell, ci95=None) for key, cell in row.cells.items()})
+        for row in table.rows
+    )
+    table = replace(table, rows=tuple(rows)).without_empty()
+    if len(table.columns) <= MOST_COLUMNS:
+        return table
+    measures = {part.first: part for part in table.by_name()}
+    sorted_by = (board.sorted_by or "").rpartition("_")[2]
+    return measures.get(board.measures.get(sorted_by, ""), next(iter(measures.values())))
+
+
+def print_leaderboard(console: Console, board: Leaderboard, *, verbose: bool = False) -> None:
+    """`verbose`: all measures, and intervals of every row."""
+    for answer in answers(board) if board.held_out else ():
+        console.print(line(answer, "bold"))
+    for table in _tables(board) if verbose else [_brief(board)]:
         if table.rows:
             # The mark of our rows is explained once, below all tables.
-            print_table(console, table, explain=False)
-    notes = footnotes(board)
+            print_table(console, table, explain=False, gap=verbose)
+    notes = footnotes(board, verbose=verbose)
     if {standing.ours for standing in board.standings} == {True, False}:
-        notes.insert(0, f"{OURS} a run of ours")
+        notes.insert(
+            0, f"{OURS} a run of ours" + ("" if verbose else "; intervals and all measures: --verbose")
+        )
     for note in notes:
         remark(console, note)
 
 
-def text_leaderboard(board: Leaderboard) -> str:
+def text_leaderboard(board: Leaderboard, *, verbose: bool = False) -> str:
     """As `print_leaderboard` shows it, 80 columns wide."""
-    return text_of(lambda console: print_leaderboard(console, board))
+    return text_of(lambda console: print_leaderboard(console, board, verbose=verbose))
 
 
 def flat_table(board: Leaderboard) -> Table:

@@ -13,6 +13,7 @@ from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
 if TYPE_CHECKING:
     from evalharness.records.summary import Estimate, Scores, Summary
     from evalharness.results.comparison import Comparison
+    from evalharness.results.sweep import Sweep
 
 TOTALS = {HELD_OUT: "held-out", ESTIMATED: "held-out, estimated", POOLED: "pooled"}
 """The scores over several families, as tables and sentences call them."""
@@ -89,10 +90,40 @@ def answer_of_comparison(
 ) -> str:
     """Which of two runs is better. `labels`: of the baseline and the run; `comparisons`: made at once."""
     d = headline_of(comparison.differences)
+    if comparison.of_losses:
+        return _answer_of_losses(d, labels, comparisons)
     said = difference_in_words(d, titles)
     if d.p_holm >= SIGNIFICANT:
         missing = what_would_show(d, comparisons)
         return f"no difference between {labels[1]} and {labels[0]} can be seen: {said}; {missing}"
     verdict = "better" if d.difference > 0 else "worse"
-    among = f" (Holm, {comparisons} comparisons)" if comparisons > 1 else ""
-    return f"{labels[1]} is {verdict} than {labels[0]}: {said}, p {p_value(d.p_holm)}{among}"
+    return f"{labels[1]} is {verdict} than {labels[0]}: {said}, {_p_in_words(d, comparisons)}"
+
+
+def _p_in_words(d: Difference, comparisons: int) -> str:
+    return f"p {p_value(d.p_holm)}" + (f" (Holm, {comparisons} comparisons)" if comparisons > 1 else "")
+
+
+def _answer_of_losses(d: Difference, labels: tuple[str, str], comparisons: int) -> str:
+    """Which of two models loses less under perturbation."""
+    change, _, limits = d.points.partition(" ")
+    said = (
+        f"{d.measure} {100 * d.run:+.1f} against {100 * d.baseline:+.1f} points, difference {change} {limits}"
+    )
+    if d.p_holm >= SIGNIFICANT:
+        missing = what_would_show(d, comparisons)
+        return f"{labels[1]} and {labels[0]} lose alike under perturbation, as far as can be seen: {said}; {missing}"
+    verdict = "less" if d.difference > 0 else "more"
+    return f"{labels[1]} loses {verdict} under perturbation than {labels[0]}: {said}, {_p_in_words(d, comparisons)}"
+
+
+def answer_of_sweep(sweep: Sweep) -> str:
+    """What a model loses under perturbation."""
+    if (d := sweep.change) is None:
+        return f"{sweep.model} on {sweep.title}: no perturbation is played yet"
+    change, _, limits = d.points.partition(" ")
+    said = f"success {100 * d.baseline:.1f} -> {100 * d.run:.1f} %, {change} points {limits}"
+    if d.p >= SIGNIFICANT:
+        return f"no effect of perturbation on {sweep.model} can be seen: {said}; {what_would_show(d)}"
+    verb = "loses" if d.difference < 0 else "gains"
+    return f"{sweep.model} {verb} under perturbation: {said}, p {p_value(d.p)}"

@@ -8,10 +8,9 @@ from rich.console import Console
 from rich.table import Table as Drawn
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table, remark
+from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.best_of_n import BestOfN
 from evalharness.results.html.document import percent
-from evalharness.results.report.comparison import print_head
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.tabular.table import Column, Row, Table, percent_cell
 from evalharness.results.tabular.text import print_table
@@ -83,16 +82,34 @@ def curves_table(study: BestOfN) -> Drawn:
     return table
 
 
-def print_best_of_n(console: Console, study: BestOfN) -> None:
+def answer(study: BestOfN) -> str:
+    """What sampling gains over one greedy attempt, on what counts most."""
+    total = next((f for f in study.families if f.family == HELD_OUT), study.families[0])
+    low, high = (100 * end for end in total.delta_ci95["success"])
+    greedy, best = percent(total.greedy["success"]), percent(total.best["success"])
+    return (
+        f"best of {study.samples} solves {best} % instead of {greedy} % (greedy): "
+        f"{_called(study, total.family)} success "
+        f"{100 * total.delta['success']:+.1f} points [{low:.1f}, {high:.1f}], {total.n} tasks"
+    )
+
+
+def print_best_of_n(console: Console, study: BestOfN, *, verbose: bool = False) -> None:
+    """`verbose` changes nothing: every number is shown."""
     about = f"suite {study.suite}, at most {study.max_turns} turns, temperature {temperature_text(study)}"
     if study.perturbation:
         about += f", perturbation {study.perturbation}"
-    print_head(console, f"{study.model}, best of {study.samples}", about, study.notes)
+    if study.families:
+        console.print(line(answer(study), "bold"))
+    remark(console, f"{study.model}, best of {study.samples}; {about}")
+    for note in study.notes:
+        console.print(line(note, "yellow"))
+    console.print()
     if study.families:
         counts = ", ".join(f"{_called(study, family.family)} {family.n}" for family in study.families)
         print_table(console, best_table(study))
         remark(console, f"tasks: {counts}")
-        remark(console, "delta: paired by task; its interval has a width even where no task differs")
+        remark(console, "delta: paired by task; never zero-width")
         console.print()
     console.print(Text("k of the samples, every choice of k counted alike (%)", style="bold"))
     console.print(curves_table(study))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table, remark
+from evalharness.base.terminal import line, plain_table, remark
 from evalharness.base.text import printable
 from evalharness.results.checkpoints import Point, Training
 from evalharness.results.html.document import percent
 from evalharness.results.report.answers import p_value
-from evalharness.results.report.comparison import holm_line, print_head
+from evalharness.results.report.comparison import holm_line
 from evalharness.results.score import MEASURES
 
 
@@ -47,10 +49,10 @@ def families_table(training: Training) -> Table:
     return table
 
 
-def tests_table(training: Training) -> Table:
+def tests_table(training: Training, measures: Sequence[str]) -> Table:
     """Every checkpoint against the first; without rows if there is one checkpoint."""
     table = plain_table("", "n", "against the first [95 % CI]", "p", "Holm", "w/t/l")
-    for measure in MEASURES:
+    for measure in measures:
         found = [
             (point, test)
             for point in training.points
@@ -67,44 +69,51 @@ def tests_table(training: Training) -> Table:
 
 def winner_lines(training: Training) -> list[str]:
     """Which one is best, and what its lead is worth."""
-    winner, chance = training.winner, training.chance
-    shown = _with_interval(winner, training.score, training.by).strip()
-    where = "" if training.selected_on == training.suite else f", chosen on suite {training.selected_on}"
-    lines = [f"best by {training.by}: {printable(winner.name, single_line=True)}, {shown} %{where}"]
+    winner, chance, k = training.winner, training.chance, training.chosen_among
+    column = training.titles.get(training.score, training.score)
+    rate, _, limits = _with_interval(winner, training.score, training.by).strip().partition(" ")
+    lead = (
+        ""
+        if chance is None
+        else (f"; it leads the mean of all {k} by {100 * chance.lead:.1f} points, p {p_value(chance.p)}")
+    )
+    lines = [
+        f"best by {training.by}: {_name(winner)}, {column} {training.by} {rate} % {limits}{lead}",
+    ]
     if chance is not None:
-        k = training.chosen_among
         lines.append(
-            f"it leads the mean of all {k} by {100 * chance.lead:.1f} points; the best of {k} equally good ones would "
-            f"lead by {100 * chance.expected:.1f} by chance alone (up to {100 * chance.high:.1f} in 95 of 100 cases; "
-            f"p {p_value(chance.p)})"
+            f"the best of {k} equally good checkpoints would lead by {100 * chance.expected:.1f} points by chance "
+            f"(up to {100 * chance.high:.1f} in 95 of 100 cases)"
         )
-    if training.selected_on == training.suite and len(training.points) > 1:
+    if training.selected_on != training.suite:
+        lines.append(f"selected on suite {training.selected_on}")
+    elif len(training.points) > 1:
         lines.append(
-            "chosen by the same scores that are shown: its score is biased upwards, and so are tests against it; "
-            "--select-on open:SEED chooses on other tasks"
+            "selected on these tasks: its score is biased upwards; --select-on open:SEED selects on others"
         )
     return lines
 
 
-def print_training(console: Console, training: Training) -> None:
-    column = training.titles.get(training.score, training.score)
+def print_training(console: Console, training: Training, *, verbose: bool = False) -> None:
+    """`verbose`: the tests of both measures, not only of the one that selects."""
+    answer, *others = winner_lines(training)
     count = len(training.points)
     many = "1 checkpoint" if count == 1 else f"{count} checkpoints"
-    about = f"suite {training.suite}, at most {training.max_turns} turns"
-    print_head(console, f"{training.model}: {many}, {column}", about, training.notes)
+    console.print(line(answer, "bold"))
+    remark(console, f"{training.model}: {many}; suite {training.suite}, at most {training.max_turns} turns")
+    for note in training.notes:
+        console.print(line(note, "yellow"))
+    for other in others:
+        remark(console, other)
     console.print(scores_table(training))
     if len(training.points[0].rates) > 2:
-        console.print()
         console.print(families_table(training))
-    if len(training.points) > 1:
-        console.print()
-        console.print(tests_table(training))
-    console.print()
-    for line in winner_lines(training):
-        console.print(Text(line))
-    if len(training.points) > 1:
-        remark(
-            console,
-            f"Tests are paired by task. {holm_line(column, len(training.points) - 1, 0)}; bold where below 0.05. "
-            "w/t/l: tasks won, tied, lost.",
-        )
+    if count < 2:
+        return
+    console.print(tests_table(training, MEASURES if verbose else (training.by,)))
+    column = training.titles.get(training.score, training.score)
+    remark(
+        console,
+        f"Tests are paired by task. {holm_line(column, count - 1, 0)}; bold if below 0.05. "
+        "w/t/l: tasks won, tied, lost." + ("" if verbose else " More: --verbose"),
+    )

@@ -101,20 +101,15 @@ def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Dr
     return table if table.row_count else None
 
 
-def print_head(console: Console, title: str, about: str, notes: Sequence[str] = ()) -> None:
-    """What a study is of, and what to know of it."""
-    console.print(line(title, "bold"), soft_wrap=True)
-    remark(console, about)
-    for note in notes:
-        console.print(line(note, "yellow"))
-    console.print()
-
-
 def _compared_runs(comparisons: Sequence[Comparison]) -> Iterator[tuple[str, str, ScoredRun]]:
     """(letter, label, run) of the baseline and of every run."""
     runs = [comparisons[0].baseline, *(comparison.run for comparison in comparisons)]
     letters = [comparisons[0].letters[0], *(comparison.letters[1] for comparison in comparisons)]
     yield from zip(letters, labels_of(runs), runs, strict=True)
+
+
+def letters_of(comparisons: Sequence[Comparison]) -> list[str]:
+    return [letter for letter, _, _ in _compared_runs(comparisons)]
 
 
 def answers(comparisons: Sequence[Comparison]) -> list[str]:
@@ -170,7 +165,13 @@ def print_comparisons(console: Console, comparisons: Sequence[Comparison], *, ve
     solved = "; ".join(
         f"{c.letters[1]} solves {len(c.gained)} tasks more and {len(c.lost)} less" for c in comparisons
     )
-    remark(console, f"{solved}; which: --verbose")
+    if comparisons[0].of_losses:
+        remark(
+            console,
+            f"{', '.join(letters_of(comparisons))}: points gained or lost against the unperturbed run",
+        )
+    else:
+        remark(console, f"{solved}; which: --verbose")
 
 
 def _print_details(console: Console, comparison: Comparison) -> None:
@@ -179,6 +180,8 @@ def _print_details(console: Console, comparison: Comparison) -> None:
     if (parts := _parts_of_the_error(comparison, titles)) is not None:
         console.print(parts)
     print_kinds(console, comparison.kinds(), titles, comparison.letters)
+    if comparison.of_losses:
+        return
     console.print()
     for word, ids in ((f"solved more by {b}", comparison.gained), (f"solved more by {a}", comparison.lost)):
         console.print(Text(f"{word}: {len(ids)}", style="bold"))

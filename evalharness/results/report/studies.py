@@ -34,10 +34,10 @@ class StudyRuns:
 
 
 def put_seeds_together(runs: Sequence[ScoredRun], benchmark: Benchmark) -> StudyRuns:
-    """A row for each seed, and one for their mean. Raises UserError if the runs differ in more than their seed."""
+    """A row for the mean, and one for each seed. Raises UserError if the runs differ in more than their seed."""
     mean = own_row(join_repeats(runs), f"mean of {len(runs)} seeds", benchmark.prompts, ())
     board = _board(runs, benchmark)
-    return StudyRuns(replace(board, standings=(*board.standings, mean)))
+    return StudyRuns(replace(board, standings=(mean, *board.standings)))
 
 
 def put_agents_together(runs: Sequence[ScoredRun], benchmark: Benchmark) -> StudyRuns:
@@ -49,8 +49,9 @@ def _board(runs: Sequence[ScoredRun], benchmark: Benchmark) -> Leaderboard:
     return make_leaderboard(runs, replace(benchmark, apart=frozenset()), published=False)
 
 
-def print_study_runs(console: Console, study: StudyRuns) -> None:
+def print_study_runs(console: Console, study: StudyRuns, *, verbose: bool = False) -> None:
+    """The answers of comparisons if there are some, else those of the rows."""
     if study.comparisons:
-        print_comparisons(console, study.comparisons)
+        print_comparisons(console, study.comparisons, verbose=verbose)
         console.print()
-    print_leaderboard(console, study.board)
+    print_leaderboard(console, study.board, verbose=verbose)

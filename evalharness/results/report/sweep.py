@@ -6,14 +6,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.terminal import plain_table, remark
-from evalharness.results.difference import Difference
+from evalharness.base.terminal import line, plain_table, remark
+from evalharness.results.difference import SIGNIFICANT, Difference
 from evalharness.results.html.document import percent
-from evalharness.results.report.answers import p_value
-from evalharness.results.report.comparison import method, print_head
+from evalharness.results.report.answers import answer_of_sweep, p_value
+from evalharness.results.report.comparison import method
 from evalharness.results.score import MEASURES
 from evalharness.results.sweep import UNPERTURBED, Sweep
-from evalharness.results.tabular.table import Column, Row, percent_cell
+from evalharness.results.tabular.table import Cell, Column, Row, percent_cell
 from evalharness.results.tabular.table import Table as Cells
 from evalharness.results.tabular.text import print_table
 
@@ -57,21 +57,42 @@ def _cells(d: Difference, tests: tuple[str, str], kept: float | None) -> list[st
     return [str(d.n), percent(d.run), d.points, *tests, percent(kept), d.tally]
 
 
-def print_sweep(console: Console, sweep: Sweep) -> None:
+def changes_table(sweep: Sweep) -> Cells:
+    """A row a run: rates, and changes from the unperturbed run."""
+    columns, rows = [], []
+    for m in MEASURES:
+        columns += [Column(m, f"{m} %"), Column(f"{m}_change", "change [95 % CI]")]
+    for each in sweep.columns:
+        cells = {m: percent_cell(each.rates[m]) for m in MEASURES}
+        for m, d in each.differences.items():
+            cells[f"{m}_change"] = Cell(text=d.points, marks="*" if d.p_holm < SIGNIFICANT else "")
+        rows.append(Row(each.name, cells, source="run"))
+    for name, values in (("Average", sweep.average), ("Std", sweep.std_population)):
+        rows.append(Row(name, {m: percent_cell(values[m]) for m in MEASURES}, source="run"))
+    return Cells("", tuple(columns), tuple(rows))
+
+
+def print_sweep(console: Console, sweep: Sweep, *, verbose: bool = False) -> None:
+    """`verbose`: also the paper's table with its intervals, and every test."""
     attempts = f", {sweep.samples} samples of each" if sweep.samples > 1 else ""
     title = f"{sweep.model} on {sweep.title}, {sweep.columns[0].n} tasks{attempts}"
-    about = f"suite {sweep.suite}, at most {sweep.max_turns} turns"
-    print_head(console, title, about, sweep.notes)
+    console.print(line(answer_of_sweep(sweep), "bold"))
+    remark(console, f"{title}; suite {sweep.suite}, at most {sweep.max_turns} turns")
+    for note in sweep.notes:
+        console.print(line(note, "yellow"))
+    print_table(console, changes_table(sweep), gap=False)
+    std = f"Std: population standard deviation over the {len(sweep.columns)} columns"
+    if not verbose:
+        remark(console, f"change: paired by task; * p below 0.05 by Holm; more: --verbose. {std}")
+        return
+    console.print()
     print_table(console, sweep_table(sweep))
     if first := first_average_line(sweep):
         remark(console, first)
-    others = [sweep.std_sample[measure] for measure in MEASURES]
-    sample = " and ".join(f"{100 * value:.2f}" for value in others if value is not None)
-    remark(
-        console,
-        f"Std: population standard deviation over the {len(sweep.columns)} columns"
-        + (f" (of a sample: {sample})" if sample else ""),
+    sample = " and ".join(
+        f"{100 * value:.2f}" for m in MEASURES if (value := sweep.std_sample[m]) is not None
     )
+    remark(console, std + (f" (of a sample: {sample})" if sample else ""))
     if len(sweep.columns) < 2:
         return
     console.print()
@@ -80,6 +101,6 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     found = [d for column in sweep.columns for d in column.differences.values()]
     remark(
         console,
-        f"p: {method(found)}. Holm: adjusted over the {len(found)} tests shown; bold where below 0.05. "
+        f"p: {method(found)}. Holm: adjusted over the {len(found)} tests shown; bold if below 0.05. "
         "kept: perturbed / unperturbed. w/t/l: tasks won, tied, lost under the perturbation.",
     )

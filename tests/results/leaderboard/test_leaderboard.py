@@ -135,6 +135,35 @@ def test_the_terminal_table_keeps_to_80_columns(
     assert Path("board.txt").read_text().split() == out.split()
 
 
+def test_one_run_among_the_published_rows_fits_thirty_lines_and_verbose_has_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven columns at any width; the first line says where the run stands."""
+    folder = complete_run(tmp_path / "run")
+    for width in ("80", "10000"):
+        monkeypatch.setenv("COLUMNS", width)
+        lines = text_board(folder, capsys=capsys).splitlines()
+        assert len(lines) <= 30
+        assert " ".join(lines[:2]).startswith(
+            "mine: held-out success 50.0 % [44.2, 55.8]; 0 of 13 published rows"
+        )
+        [heading] = [line.split() for line in lines if "held-out" in line and "BabyAI" in line]
+        assert heading == ["success", "ALFWorld", "BabyAI", "ScienceWorld", "PDDL", "Jericho", "held-out"]
+        assert not any("progress" in line for line in lines)
+    every = text_board(folder, "--verbose", capsys=capsys)
+    assert "progress" in every
+    assert "45.7 [40.2, 51.4]~" in every
+
+
+def test_rows_are_chosen_by_name_and_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = complete_run(tmp_path / "run")
+    rows = board(folder, "--rows", "mine", "--rows", "LLaMA-3-8B*", capsys=capsys)
+    assert {row["series"] for row in rows} == {"our runs", "LLaMA-3-8B"}
+    assert [row["name"] for row in board("--rows", "AgentR*", capsys=capsys)] == ["AgentRefine"] * 3
+    assert main(["leaderboard", "--rows", "AgentRefin"]) == 2
+    assert "did you mean 'AgentRefine'" in capsys.readouterr().err
+
+
 def test_an_unknown_column_names_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["leaderboard", "--sort", "heldout_success"]) == 2
     assert "'held_out_success'" in capsys.readouterr().err
