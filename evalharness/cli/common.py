@@ -120,8 +120,6 @@ def saying_what_is_kept(args: argparse.Namespace) -> Iterator[list[Path]]:
 
 def how_to_go_on(stopped: str) -> str:
     """What follows for a person, where the reason why it stopped does not say it."""
-    if "--cost-limit" in stopped:
-        return ""
     if "stop_on_format_errors" in stopped:
         return "; the same command would stop again: with another option it is another run; without this one it goes on"
     return "; the same command continues"

@@ -20,7 +20,7 @@ from evalharness.config.protocol import read_protocol_options
 
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
-SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "prices", "attempts")
+SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "attempts")
 """What a command has of a served model that it asks outside any environment."""
 _METAVARS = {int: "N", float: "X", Path: "DIR", dict: "NAME=VALUE"}
 

@@ -126,7 +126,7 @@ def end_study(out: Console, folder: Path, played: StudyOutcome) -> int:
 
 
 def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
-    argument(parser, "--dry-run", "show the tasks, and estimate tokens, time and cost; play nothing")
+    argument(parser, "--dry-run", "show the tasks, and estimate tokens and time; play nothing")
 
 
 def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:

@@ -13,10 +13,6 @@ from evalharness.config.option import ConfigPart, Option
 class LimitsConfig(ConfigPart):
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
     """maximum number of tries if infrastructure fails"""
-    cost_limit: Annotated[float | None, Option("X", operational=True)] = Field(
-        default=None, gt=0, allow_inf_nan=False
-    )
-    """stop when the run has cost X, by --prices; the same command with a higher limit continues"""
     time_limit: Annotated[float | None, Option("S|2h30m", operational=True, text=True)] = Field(
         default=None, gt=0, allow_inf_nan=False
     )

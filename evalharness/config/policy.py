@@ -113,8 +113,6 @@ class PolicyConfig(ConfigPart):
     """a header of every request to the endpoint, such as 'api-key: KEY'; its value is never written; may be repeated"""
     timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
     """seconds for one reply"""
-    prices: Annotated[Path | None, Option("FILE", operational=True)] = None
-    """prices as JSON or YAML: input, output, input_cache_read per million tokens, or these for each model by name"""
 
     @model_validator(mode="before")
     @classmethod

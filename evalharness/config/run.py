@@ -70,13 +70,6 @@ class RunConfig:
             raise UserError("--chat-template cannot be given with --cluster: its nodes may not have the file")
         if self.execution.engine == "stock" and self.execution.cluster is not None:
             raise UserError("--engine stock cannot be given with --cluster: its nodes play on our engines")
-        if self.limits.cost_limit is not None and self.policy.is_external:
-            raise UserError(
-                "--cost-limit cannot hold for --agent external, whose calls of a model are its own; limit it by "
-                "--time-limit"
-            )
-        if self.limits.cost_limit is not None and self.policy.prices is None:
-            raise UserError("--cost-limit needs --prices FILE, which says what tokens cost")
 
     @classmethod
     def of(cls, **options: Any) -> RunConfig:

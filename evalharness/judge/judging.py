@@ -28,7 +28,6 @@ from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
 from evalharness.models.work import Watch
 from evalharness.records.answers import AnswerFolder, make_manifest
-from evalharness.records.cost import Prices, Tokens, prices_of
 from evalharness.records.files import ERRORS, MANIFEST, SUMMARY
 from evalharness.records.identity import digest
 from evalharness.records.lines import read_lines
@@ -143,7 +142,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
     refuse_scripted(what.judge, "--judge")
     run = load_turns(what.run)
     drawn = run.draw_turns(what.turns, what.draw_seed)
-    prompt, prices = load_turn_prompt(what.prompts), prices_of(what.judge)
+    prompt = load_turn_prompt(what.prompts)
     progress = JudgeProgress("judgements", len(drawn))
     with watch(progress):
         prepared = prepare(what.judge, {}, progress.set_status)
@@ -171,7 +170,7 @@ def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:
             if left or not (folder / MANIFEST).exists():
                 run_to_end(_ask(what, prepared, store, prompt, left, progress))
             progress.status = "writing the table"
-            return AskingResult(folder, _write(folder, run, drawn, prices), progress.stopped)
+            return AskingResult(folder, _write(folder, run, drawn), progress.stopped)
 
 
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
@@ -202,7 +201,7 @@ async def _ask(
         await model.run({key: partial(one, key, turn) for key, turn in keys.items()})
 
 
-def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Prices | None) -> dict[str, Any]:
+def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn]) -> dict[str, Any]:
     """Rewrite `judgements.parquet` and `summary.json` from the lines."""
     lines = list(judgement_lines(folder))
     judged = {key for key, _, _, _ in lines}
@@ -220,7 +219,6 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Pri
         "unread_because": dict(sorted(unread.items())),
         "kinds": dict(sorted(Counter(v.kind or "not said" for v in verdicts if v.wrong).items())),
         "tokens": {"prompt": prompt_tokens, "completion": completion_tokens},
-        "cost": prices.of(Tokens(prompt_tokens, completion=completion_tokens)) if prices else None,
     }
     _write_table(folder / "judgements.parquet", [line for _, _, _, line in lines])
     write_atomically(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")

@@ -30,7 +30,6 @@ from evalharness.models.resolve import prepare
 from evalharness.models.work import Watch
 from evalharness.protocol.prompt import Message
 from evalharness.records.answers import AnswerFolder, make_manifest
-from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.files import ERRORS, SUMMARY
 from evalharness.records.identity import digest
 from evalharness.records.lines import read_lines
@@ -126,7 +125,6 @@ def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
     refuse_scripted(what.model, "--model")
     refuse_scripted(what.judge, "--judge")
     prompt = _prompt(what)
-    prices_of(what.judge)  # report a wrong file before any question is asked
     progress = JudgeProgress("answers and grades", 4 * len(what.questions.questions))
     with watch(progress):
         model, judge = (prepare(one, {}, progress.set_status) for one in (what.model, what.judge))
@@ -254,8 +252,6 @@ def _write(what: Mtbench, store: MtbenchFolder, rows: Sequence[Score]) -> dict[s
         who: {part: store.tokens[f"{name} {part}_tokens"] for part in ("prompt", "completion")}
         for who, name in (("model", ANSWERS), ("judge", GRADES))
     }
-    judge = Tokens(tokens["judge"]["prompt"], completion=tokens["judge"]["completion"])
-    prices = prices_of(what.judge)
     summary = {
         "model": what.model.display_name,
         "judge": what.judge.display_name,
@@ -265,7 +261,6 @@ def _write(what: Mtbench, store: MtbenchFolder, rows: Sequence[Score]) -> dict[s
         "unread": unread.total(),
         "unread_because": dict(sorted(unread.items())),
         "tokens": tokens,
-        "judge_cost": prices.of(judge) if prices else None,
         "graded_by": "FastChat's prompts" if what.judge_prompts else "the harness's own prompt",
         "published": [{"method": method, "mt_bench": value} for method, value in published_scores()],
     }

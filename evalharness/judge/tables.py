@@ -27,7 +27,7 @@ def _share(share: Share) -> str:
 
 
 def judgement_table(summary: Mapping[str, Any]) -> RenderableType:
-    """Show the numbers of right, wrong and unreadable judgements, and the cost."""
+    """Show the numbers of right, wrong and unreadable judgements."""
     n = summary["judged"]
     lines = [
         f"{n} turns judged: {summary['right']} right, {summary['wrong']} wrong, {summary['unread']} no verdict"
@@ -39,8 +39,7 @@ def judgement_table(summary: Mapping[str, Any]) -> RenderableType:
     if summary["kinds"]:
         lines.append("kinds of error: " + ", ".join(f"{kind} {n}" for kind, n in summary["kinds"].items()))
     tokens = summary["tokens"]
-    cost = "" if summary["cost"] is None else f", cost {summary['cost']:.4g}"
-    lines.append(f"tokens: {tokens['prompt']:,} in, {tokens['completion']:,} out{cost}")
+    lines.append(f"tokens: {tokens['prompt']:,} in, {tokens['completion']:,} out")
     return Group(*map(line, lines))
 
 
@@ -101,8 +100,6 @@ def mtbench_table(scores: Sequence[Score], summary: Mapping[str, Any]) -> Render
     if summary["unread"]:
         parts.append(line(f"{summary['unread']} answers without a grade:", "yellow"))
         parts += [line(f"  {count} because: {why}") for why, count in summary["unread_because"].items()]
-    if summary["judge_cost"] is not None:
-        parts.append(line(f"the judge cost {summary['judge_cost']:.4g}"))
     listed = ", ".join(f"{row['method']} {row['mt_bench']}" for row in summary["published"])
     parts.append(line(f"published (MT-bench's own questions, judge gpt-4o-2024-05-13): {listed}", "dim"))
     return Group(*parts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,9 +15,9 @@ from evalharness.models.opened import Opened
 from evalharness.models.slots import Slots
 from evalharness.models.tries import AbortedError
 from evalharness.play import loop
-from evalharness.play.budget import NO_LIMIT, Budget, TimeLimit
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import PendingEpisode
+from evalharness.play.time_limit import NO_LIMIT, TimeLimit
 from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
@@ -35,7 +34,6 @@ class SlotPlayer(Player):
     times: FamilyTimes
     latencies: Latencies
     job: PendingEpisode
-    budget: Budget | None = None
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         began = time.perf_counter()
@@ -44,16 +42,13 @@ class SlotPlayer(Player):
             family, key = self.job.task.family, self.job.key
             await self.slots.take(family, self.job.expected_turns - turn, key)
             try:
-                async with self.budget.asking() if self.budget else nullcontext():
-                    asked = time.perf_counter()
-                    reply = await self.player.reply(messages, turn=turn, form=form)
-                    seconds = time.perf_counter() - asked
-                    if reply.prompt_tokens is not None:
-                        self.slots.room.answered(
-                            key, family, reply.prompt_tokens + (reply.completion_tokens or 0)
-                        )
-                    if self.budget:
-                        self.budget.count(self.job.key, reply)
+                asked = time.perf_counter()
+                reply = await self.player.reply(messages, turn=turn, form=form)
+                seconds = time.perf_counter() - asked
+                if reply.prompt_tokens is not None:
+                    self.slots.room.answered(
+                        key, family, reply.prompt_tokens + (reply.completion_tokens or 0)
+                    )
             finally:
                 self.slots.leave()
         finally:  # what a failed request waited for was time all the same
@@ -80,7 +75,6 @@ class Work:
     surfaces: Mapping[str, PlayedSurface]
     data: Path | None
     jobs: Sequence[PendingEpisode]
-    budget: Budget | None = None
     clock: TimeLimit = NO_LIMIT
 
 
@@ -119,14 +113,14 @@ class Episodes:
 
     async def play(self, job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
         """Infrastructure errors pass through."""
-        task, times, work, budget = job.task, environment.times, self.work, self.work.budget
+        task, times, work = job.task, environment.times, self.work
 
         def player(world: Environment) -> Player:
             own = self.opened.policy.player(task, job.sample, world)
             players.append(own)
             if self._scripted:
                 return own
-            return SlotPlayer(own, self.slots, times, self._latencies, job, budget)
+            return SlotPlayer(own, self.slots, times, self._latencies, job)
 
         players: list[Player] = []
         key, whole = job.key, False
@@ -138,8 +132,6 @@ class Episodes:
                 self.on_notice(f"{task.id}: {cut_prompts(1, turn.turn)}")
             self._look_at_form(turn)
 
-        if budget:
-            budget.begin(key)
         self.progress.begin_episode(task.family, key)
         began = time.perf_counter()
         try:
@@ -165,8 +157,6 @@ class Episodes:
                 for own in players:
                     own.void()
             self.slots.end_conversation(key)
-            if budget:
-                budget.end(key, whole=whole)
             self.progress.end_episode(task.family)
             times.wall_s += time.perf_counter() - began
         times.episodes += 1

@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.machine import usable_cores
@@ -119,7 +118,7 @@ class RunSession:
             attempts=work.limits.attempts,
             cores=self.cores,
             policy_alive=opened.failure,
-            halted=self._halted,
+            halted=work.clock.reached,
             over=work.clock.reached,
         )
         progress.started, allowed_before = time.monotonic(), self.slots.allowed_slot_s()
@@ -157,11 +156,6 @@ class RunSession:
             overloads=self.slots.overloads,
             events=self.events,
         )
-
-    def _halted(self) -> str | None:
-        """Why no further episode begins."""
-        spent = self.work.budget.nearly_reached() if self.work.budget else None
-        return spent or self.work.clock.reached()
 
     def _keep(self, episode: Episode) -> None:
         self.store.append(episode)
@@ -209,12 +203,9 @@ class RunSession:
     def _timing(self, measured: Measured, sessions: int) -> Timing:
         titles = {family: spec.title for family, spec in self.work.specs.items()}
         performance = report(measured, titles)
-        budget = self.work.budget
-        unfinished: dict[str, Any] = {"unfinished_tokens": budget.unfinished} if budget else {}
         return Timing(
             wall_s=measured.wall_s,
             sessions=sessions,
             efficiency=performance.efficiency,
             performance=performance,
-            **unfinished,
         )

@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from evalharness.records.cost import Cost, Prices, Tokens
 from evalharness.records.manifest import Draw, FamilyScoreNames
 from evalharness.records.stored import Count, Interval, Limit, Rate, Stored
 
@@ -403,25 +402,18 @@ class Timing(Stored):
     """As in `performance`."""
     performance: Performance | None = None
     """Where its time went."""
-    prices: Prices | None = None
-    """Per million tokens, where the user gave them."""
-    unfinished_tokens: Tokens | None = None
-    """Of turns whose episodes were not finished."""
     stopped: str | None = None
     """Why the run ended before every episode was tried."""
 
-    def with_end(self, prices: Prices | None, stopped: str | None) -> Timing:
-        """Add this start's prices, and the reason why it ended early."""
-        now = {"prices": prices, "stopped": stopped}
+    def with_end(self, stopped: str | None) -> Timing:
+        """Add the reason why this start ended early."""
         kept = {name: value for name, value in self.given_fields().items() if name != "stopped"}
-        return Timing(**kept | {name: value for name, value in now.items() if value is not None})
+        return Timing(**kept | ({} if stopped is None else {"stopped": stopped}))
 
 
 class Summary(Timing, RunScores):
     """`summary.json`."""
 
-    cost: Cost | None = None
-    """Where prices were given."""
     format_trouble: ReplyTrouble | None = None
     """Where nearly every reply is a format error."""
     refused_actions: ReplyTrouble | None = None

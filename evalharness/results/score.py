@@ -67,8 +67,6 @@ class EpisodeScore:
     """The first turn whose prompt had lost its beginning at the server; 0: none."""
     halted: bool = False
     """Its last action halted the simulator."""
-    cached_tokens: int = 0
-    uncounted: int = 0
     """Turns without token counts."""
     trials: int = 1
     """Played at the task, one after the other; the scores are those of the last."""
@@ -103,9 +101,7 @@ class EpisodeScore:
             content_filter=episode.ended_by == "content_filter",
             cut_from=next((turn.turn for turn in episode.all_turns if turn.prompt_cut), 0),
             halted=episode.ended_by == "simulator_halted",
-            cached_tokens=episode.cached_tokens,
             trials=1 + len(episode.earlier),
-            uncounted=sum(turn.prompt_tokens is None for turn in episode.turns),
             format_error_kinds=Counter(
                 str(kind) for turn in episode.turns for kind in set(turn.format_errors)
             ),

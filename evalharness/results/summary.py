@@ -16,7 +16,6 @@ from evalharness.base.errors import DamageWarning
 from evalharness.base.grouping import group_by_key
 from evalharness.base.reading import read_bytes, read_object, sha256_of
 from evalharness.envs.base import MAX_TURNS
-from evalharness.records.cost import Cost, CostPart, Prices, Tokens
 from evalharness.records.episode import Episode
 from evalharness.records.format_trouble import Replies
 from evalharness.records.manifest import Manifest, ProtocolIdentity
@@ -163,7 +162,6 @@ def summary_of(
         "cut_from": min((s.cut_from for s in scores if s.cut_from), default=None),
         "simulator_halted_episodes": sum(s.halted for s in scores),
         "pooled": pooled_score(usual) if whole and held_out is None and len(usual) > 1 else None,
-        "cost": timing.prices and cost_of(groups, timing.prices, timing.unfinished_tokens or Tokens()),
     }
     drawn: dict[str, Any] = (
         {"sample": config.sample, "sample_seed": config.suite_seed} if config.sample else {}
@@ -198,36 +196,6 @@ def summary_of(
         **{key: value for key, value in some.items() if value},
         **drawn,
         **timing.given_fields(),
-    )
-
-
-def cost_of(groups: Mapping[str, Sequence[EpisodeScore]], prices: Prices, unfinished: Tokens) -> Cost:
-    """Of the whole, each family, each success. `unfinished`: tokens of turns whose episodes were not finished; in the
-    total alone."""
-    everything = [score for scores in groups.values() for score in scores]
-    whole, lost = _cost_part(everything, prices), prices.of(unfinished)
-    return Cost(
-        total=whole.total + lost,
-        per_episode=whole.per_episode,
-        per_success=whole.per_success,
-        tokens=whole.tokens,
-        prices=prices,
-        unfinished=lost,
-        uncounted_turns=sum(score.uncounted for score in everything),
-        families={family: _cost_part(scores, prices) for family, scores in groups.items()},
-    )
-
-
-def _cost_part(scores: Sequence[EpisodeScore], prices: Prices) -> CostPart:
-    tokens = sum(
-        (Tokens(s.prompt_tokens, s.cached_tokens, s.completion_tokens) for s in scores), start=Tokens()
-    )
-    total, successes = prices.of(tokens), sum(score.success for score in scores)
-    return CostPart(
-        total=total,
-        per_episode=total / len(scores) if scores else None,
-        per_success=total / successes if successes else None,
-        tokens=tokens,
     )
 
 

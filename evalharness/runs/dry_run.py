@@ -14,7 +14,6 @@ from evalharness.config import RunConfig
 from evalharness.models.resolve import prepare
 from evalharness.models.served import NoAnswerError
 from evalharness.models.serving.find import ServerNotFound
-from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.identity import changes
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
@@ -48,8 +47,6 @@ class RunEstimate:
     refused: bool
     server: str
     """The command line of the vLLM that would be started, or the server that is asked."""
-    cost: float | None = None
-    """Cost of the remaining episodes in the currency of `--prices`, without a cache; None without prices."""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -85,7 +82,7 @@ def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], 
         state = f"continued; {_count(families)}"
         if refused:
             state = "holds another run, and this one would be refused:\n  " + "\n  ".join(differing)
-    return RunEstimate(families, str(folder), state, refused, server, _cost(config, families))
+    return RunEstimate(families, str(folder), state, refused, server)
 
 
 def _estimate(config: RunConfig, chosen: RunTasks, family: str, done: set[tuple[str, int]]) -> FamilyEstimate:
@@ -116,12 +113,6 @@ def _count(families: Sequence[FamilyEstimate]) -> str:
     return f"{episodes - left} of {episodes} episodes finished, {left} to play"
 
 
-def _cost(config: RunConfig, families: Sequence[FamilyEstimate]) -> float | None:
-    prices = prices_of(config.policy)
-    prompt, completion = (round(_sum(families, name)) for name in ("prompt_tokens", "completion_tokens"))
-    return prices.of(Tokens(prompt, 0, completion)) if prices else None
-
-
 def print_estimate(console: Console, run: RunEstimate, titles: Mapping[str, str]) -> None:
     table = plain_table("family", "tasks", "episodes", "to play", gap=2)
     for family in run.families:
@@ -146,9 +137,7 @@ def estimate_line(*runs: RunEstimate) -> str:
         return "nothing is left to play"
     if not prompt:
         return f"estimate: at most {turns:,.0f} turns; no tokens"
-    costs = [run.cost for run in runs if run.cost is not None]
-    cost = f", cost {sum(costs):.4g}" if costs else ""
     return (
         f"estimate (every episode to its turn limit, 4 characters a token): {turns:,.0f} turns, "
-        f"{prompt / 1e6:.2f} M prompt and {completion / 1e6:.2f} M new tokens{cost}"
+        f"{prompt / 1e6:.2f} M prompt and {completion / 1e6:.2f} M new tokens"
     )

@@ -16,14 +16,13 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Policy
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.serving.model_server import SharedServers
-from evalharness.play.budget import Budget, TimeLimit
 from evalharness.play.cluster import worker_site
 from evalharness.play.episodes import Work
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.start import RunSession
+from evalharness.play.time_limit import TimeLimit
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
-from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import MANIFEST, RunStore, read_episodes
 from evalharness.records.summary import Summary
@@ -128,7 +127,7 @@ def evaluate(
     infrastructure failures are recorded and reported in the outcome.
     """
     clock = TimeLimit(config.limits.time_limit, began=time.monotonic() if began is None else began)
-    samples, prices = config.selection.samples, prices_of(config.policy)
+    samples = config.selection.samples
     chosen = choose(config, data)
     progress = Progress(
         {f: FamilyProgress(sum(t.family == f for t in chosen.tasks) * samples) for f in chosen.prompts}
@@ -150,16 +149,14 @@ def evaluate(
             if not is_new:
                 on_folder(folder)
             timing = earlier_timing(folder)
-            lost = timing.unfinished_tokens or Tokens()
-            budget = Budget(prices, config.limits.cost_limit, unfinished=lost) if prices else None
-            finished = _count_stored(folder, progress, budget)
+            finished = _count_stored(folder, progress)
             jobs = jobs_left(chosen.tasks, samples, chosen.turn_limits, store.done)
             if prepared.missing and jobs:
                 raise prepared.missing
             if prepared.missing:
                 name = manifest.model_name
                 _LOG.warning(f"no answer from {config.policy.model}: these are the stored results of {name}")
-            stopped = (budget and budget.nearly_reached()) or clock.reached() if jobs else None
+            stopped = clock.reached() if jobs else None
             if is_new or (jobs and stopped is None):
                 with worker_site(
                     config.execution.cluster,
@@ -169,7 +166,7 @@ def evaluate(
                     work = Work(
                         config.policy, config.agent, config.limits, config.execution,
                         config.to_yaml(), chosen.specs, chosen.prompts, chosen.surfaces,
-                        data, jobs, budget, clock,
+                        data, jobs, clock,
                     )  # fmt: skip
                     start = RunSession(work, store, progress, site)
                     result = run_to_end(start.play(prepared, manifest, on_folder))
@@ -179,16 +176,14 @@ def evaluate(
                 store.note_labels(config.execution.label)
             progress.status = "writing the tables"
             write_parquet(folder)
-            summary = write_summary(folder, timing.with_end(prices, stopped))
+            summary = write_summary(folder, timing.with_end(stopped))
             return RunOutcome(folder, summary, stopped, None if is_new or jobs else finished)
 
 
-def _count_stored(folder: Path, progress: Progress, budget: Budget | None) -> float | None:
+def _count_stored(folder: Path, progress: Progress) -> float | None:
     """Count the episodes of earlier starts; return the end of the last one (Unix time)."""
     ends = []
     for episode in read_episodes(folder):
-        if budget:
-            budget.count_stored(episode)
         progress.count_episode(episode.family, episode.success, episode.progress)
         ends.append(episode.started + episode.wall_s)
     return max(ends, default=None)

@@ -96,11 +96,6 @@ def test_the_same_arguments_are_the_same_run_however_they_are_written() -> None:
         ({"model": "oracle", "output": " "}, "--output"),
         ({"model": "oracle", "questions": "0"}, "above 0, or all"),
         ({"model": "oracle", "stop_on_format_errors": 1}, "--stop-on-format-errors"),
-        ({"model": "oracle", "cost_limit": 0}, "--cost-limit"),
-        (
-            {"agent": "external", "agent_option": {"name": "mine"}, "cost_limit": 1},
-            "--agent external",
-        ),
         ({"model": "oracle", "max_turns": 10**7}, "--max-turns"),
         ({"model": "oracle", "suite": "opne"}, "'open'"),
         ({"model": "oracle", "suite_seed": -1}, "--suite-seed"),

@@ -246,7 +246,7 @@ READERS: Mapping[str, Reader] = {
     "refine correct": _command("refine", "correct", "run", "-o", "out.jsonl", files=_RUN),
     "refine trajectories": _command(
         "refine", "trajectories", "--scripts", "scripts", "--model", NOBODY, "--model-name", "x", "-o", "new",
-        "--prices", "prices.yaml", files="scripts/*.json* prices.yaml",
+        files="scripts/*.json*",
     ),
     "refine continued": _command(
         "refine", "scripts", "--model", NOBODY, "--model-name", "x", "-n", "1", "-o", "scripts", files="scripts/*.json*"
@@ -301,9 +301,6 @@ READERS: Mapping[str, Reader] = {
     "sampling": _command(
         "run", *_PLAYED, "--model", NOBODY, "--model-name", "x", "--sampling", "generation_config.json",
         files="generation_config.json",
-    ),
-    "prices": _command(
-        "run", *_PLAYED, "--model", NOBODY, "--model-name", "x", "--prices", "prices.yaml", files="prices.yaml"
     ),
     "task list": _command(
         "run", "--suite", "open", "--dry-run", "--model", "random", "--tasks", "@tasks.txt", files="tasks.txt"
@@ -414,7 +411,7 @@ def make_finished(folder: Path) -> None:
         with RunStore(folder / name) as store:
             store.begin(make_manifest(config, chosen.tasks, chosen.specs, prompts, identity).to_json())
             store.append(made_episode(chosen.tasks[0]))
-        write_summary(folder / name, Timing(wall_s=3.0, sessions=1, prices=None))
+        write_summary(folder / name, Timing(wall_s=3.0, sessions=1))
     typed = [{"task": "babyai/open/000", "action": action} for action in ("turn left", "give up")]
     _lines(folder / "played" / "typed.jsonl", *typed)
     task = make_task("babyai", 0, suite="open")
@@ -449,7 +446,7 @@ def make_data(folder: Path) -> None:
     _lines(folder / "references.jsonl", {"question_id": 81, "choices": [{"turns": ["c", "d"]}]})
     manifest = {
         "schema": 1, "digest": "d", "identity": {"kind": "scripts", "model": {}}, "model_name": "toy",
-        "sessions": [{"wanted": 1, "prices": [None, None]}],
+        "sessions": [{"wanted": 1}],
     }  # fmt: skip
     _lines(folder / "scripts" / "manifest.json", manifest)
     record = {
@@ -476,7 +473,6 @@ def _make_settings(folder: Path) -> None:
     )
     shutil.copy(prompts_folder() / "protocols" / "verl-agent.yaml", folder / "protocol.yaml")
     import_texts("verl-agent", verl_checkout(folder / "theirs"))
-    (folder / "prices.yaml").write_text("input: 1.5\noutput: 2\ninput_cache_read: 0.1\n")
     _lines(
         folder / "generation_config.json", {"temperature": 0.6, "top_p": 0.9, "transformers_version": "4.0"}
     )

@@ -50,9 +50,7 @@ async def test_every_drawn_turn_is_judged_once_and_more_may_join(
 ) -> None:
     run = make_judged_run(tmp_path / "run")
     async with ChatServer(answer=judge(lambda turn: turn["observation"] == REFUSED)).running() as server:
-        (tmp_path / "prices.yaml").write_text("input: 2\noutput: 10\n")
-        prices = ("--prices", tmp_path / "prices.yaml")
-        status, said, summary = await judged(environment, server, run, "--turns", 30, *prices)
+        status, said, summary = await judged(environment, server, run, "--turns", 30)
         assert status == 0, said
         assert "30 turns judged" in said
         asked = len(server.requests)
@@ -61,7 +59,7 @@ async def test_every_drawn_turn_is_judged_once_and_more_may_join(
     assert len(server.requests) - asked == 20 + 2  # and two probes
     assert summary["judged"] == 30
     assert summary["unread"] == 0
-    assert summary["cost"] == pytest.approx((30 * 11 * 2 + 30 * 7 * 10) / 1e6)
+    assert summary["tokens"] == {"prompt": 30 * 11, "completion": 30 * 7}
     table = pd.read_parquet(run / "judgements" / "toy" / "judgements.parquet")
     assert len(table) == 50 == more["judged"]
     assert not table.duplicated(["task_id", "sample", "turn"]).any()
@@ -236,7 +234,6 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
         ([run, "--judge", "random"], "writes no text"),
         ([run, "--judge", "http://127.0.0.1:9/v1"], "--judge-name NAME"),
         ([run, "--judge", "demo", "--turns", "0"], "--turns is at least 1"),
-        ([run, "--judge", "demo", "--prices", tmp_path / "none"], "no such file"),
         ([run, "--judge", "demo", "--prompts", tmp_path / "none"], "no such folder"),
     ):
         assert main(["judge", *map(str, words)]) == 2

@@ -76,8 +76,7 @@ async def mtbench(
 async def test_our_questions_are_answered_and_graded(environment: dict[str, str], tmp_path: Path) -> None:
     out = tmp_path / "out"
     async with ChatServer(answer=answer).running() as server:
-        (tmp_path / "prices.yaml").write_text("input: 1\noutput: 1\n")
-        status, said = await mtbench(environment, server, out, "--prices", tmp_path / "prices.yaml")
+        status, said = await mtbench(environment, server, out)
         assert status == 0, said
         requests = list(server.requests)
         status, again = await mtbench(environment, server, out)

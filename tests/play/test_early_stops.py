@@ -12,7 +12,7 @@ from command_line import evalharness, run_compass
 
 from evalharness.base.errors import UserError
 from evalharness.config import make_config
-from evalharness.play.budget import TimeLimit
+from evalharness.play.time_limit import TimeLimit
 
 JSON_REPLY = '{"thought": "I turn", "action": "turn left"}'
 

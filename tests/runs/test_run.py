@@ -33,7 +33,7 @@ def test_the_oracle_solves_every_task_and_the_table_says_so(
     done = run_compass(environment, tmp_path / "run", "--model", "oracle", "--json", tmp_path / "out.json")
     assert done.returncode == 0, done.stderr
     assert "Compass" in done.stdout
-    assert "100.0 [84,100]" in done.stdout
+    assert "100.0 % [83.9, 100.0]" in done.stdout
     assert str(tmp_path / "run") in done.stdout
     summary = summary_of(tmp_path / "run")
     del summary["made_from"]  # of the file alone: what it was made from

@@ -143,13 +143,12 @@ def format_error_lines(summary: Summary) -> list[str]:
 
 
 def token_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """Tokens, and what they cost where prices were given."""
     tokens = summary.tokens
     if not tokens.completion:
-        return cost_lines(summary, titles)
+        return []
     reasoning = f" (reasoning: {tokens.reasoning:,})" if tokens.reasoning else ""
     line = f"tokens: {tokens.prompt:,} prompt, {tokens.completion:,} completion" + reasoning
-    return [line, *cost_lines(summary, titles)]
+    return [line]
 
 
 def _trials(summary: Summary, titles: Mapping[str, str]) -> list[str]:
@@ -188,27 +187,6 @@ def _at_most(summary: Summary) -> str:
     limits = summary.turn_limits or {}
     less = [f"{family} {limit}" for family, limit in limits.items() if limit != summary.max_turns]
     return f"at most {summary.max_turns} turns" + (f" ({', '.join(less)})" if less else "")
-
-
-def cost_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
-    """What the tokens cost, where prices were given; in the currency of the prices."""
-    cost = summary.cost
-    if cost is None:
-        return []
-    line = f"cost {cost.total:.4g}"
-    if cost.per_success is not None:
-        line += f" · {cost.per_success:.4g} for each success"
-    if cost.tokens.cached:
-        line += f" · {cost.tokens.cached:,} prompt tokens from the cache"
-    if cost.unfinished:
-        line += f" · {cost.unfinished:.4g} of it for episodes that were not finished"
-    lines = [line]
-    if len(cost.families) > 1:
-        parts = (f"{titles.get(family, family)} {part.total:.4g}" for family, part in cost.families.items())
-        lines.append(f"cost by family: {', '.join(parts)}")
-    if cost.uncounted_turns:
-        lines.append(f"{cost.uncounted_turns} turns have no token counts: the cost is higher than that")
-    return lines
 
 
 def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:

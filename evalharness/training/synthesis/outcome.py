@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.records.cost import Prices
 from evalharness.records.store import SUMMARY, write_atomically
 from evalharness.records.stored import SCHEMA
 from evalharness.training.datasets.conversation import Conversation, read_manifest, write_data
@@ -49,8 +48,8 @@ def count_finished(folder: Path) -> Tally:
     return counted
 
 
-def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
-    """The summary as of now, also while the folder is being filled. `prices` replace those given when it was made."""
+def summarize(folder: Path) -> dict[str, Any]:
+    """The summary as of now, also while the folder is being filled."""
     manifest = read_synthesis_manifest(folder)
     counted = count_finished(folder)
     last = manifest["sessions"][-1]
@@ -61,7 +60,7 @@ def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
         "model": manifest["model_name"],
         "wanted": max(wanted, counted.finished),
         "left": max(wanted - counted.finished, 0),
-        **counted.to_json(prices or _stated(last["prices"])),
+        **counted.to_json(),
         "wall_s": round(sum(start.get("wall_s", 0.0) for start in manifest["sessions"]), 1),
         "structured_output": last.get("structured_output"),
     }
@@ -70,20 +69,13 @@ def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
     return summary
 
 
-def _stated(prices: Any) -> Prices | None:
-    """Of a start: as it was given, or a pair (input, output) as version 0.2 kept it."""
-    if isinstance(prices, list):
-        prices = dict(zip(("input", "output"), prices, strict=True)) if None not in prices else None
-    return Prices.model_validate(prices) if prices else None
-
-
-def write_outcome(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
+def write_outcome(folder: Path) -> dict[str, Any]:
     """`summary.json`, and of trajectories the training data. Returns the summary."""
     manifest = read_synthesis_manifest(folder)
     if manifest["identity"]["kind"] == "trajectories":
         made = {"command": "refine trajectories", "digest": manifest["digest"], **manifest["identity"]}
         write_data(folder / DATA, _conversations(folder), made)
-    summary = summarize(folder, prices)
+    summary = summarize(folder)
     write_atomically(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
 

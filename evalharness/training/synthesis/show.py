@@ -48,8 +48,6 @@ def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
     spent = (
         f"{summary['calls']} calls, {tokens['prompt']:,} prompt + {tokens['completion']:,} completion tokens"
     )
-    if summary["cost"] is not None:
-        spent += f", cost {summary['cost']:.2f}"
     if summary["wall_s"]:
         spent += f", {duration(summary['wall_s'])}"
     yield spent

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from evalharness.records.cost import Prices, Tokens
-
 
 class Signal(StrEnum):
     """The paper's signals (algorithm 1, appendix J), the verification of a script among them, and four of ours."""
@@ -99,7 +97,7 @@ class Tally:
         self.prompt_tokens += record["prompt_tokens"]
         self.completion_tokens += record["completion_tokens"]
 
-    def to_json(self, prices: Prices | None = None) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """For `summary.json`."""
         tokens = {"prompt": self.prompt_tokens, "completion": self.completion_tokens}
         return {
@@ -113,7 +111,4 @@ class Tally:
             },
             "calls": self.calls,
             "tokens": tokens,
-            "cost": prices.of(Tokens(self.prompt_tokens, completion=self.completion_tokens))
-            if prices
-            else None,
         }

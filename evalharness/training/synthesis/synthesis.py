@@ -21,7 +21,6 @@ from evalharness.models.resolve import prepare
 from evalharness.models.slots import MOST
 from evalharness.models.work import Watch, WorkProgress
 from evalharness.records.answers import make_manifest
-from evalharness.records.cost import prices_of
 from evalharness.records.files import MANIFEST
 from evalharness.training.synthesis import schemas
 from evalharness.training.synthesis.dialogue import MOST_CALLS, Dialogue, ScriptDialogue, TrajectoryDialogue
@@ -203,11 +202,10 @@ def _synthesise(
 ) -> AskingResult:
     config = what.model
     refuse_scripted(config, "--model")
-    prices = prices_of(config)
     progress = SynthesisProgress(kind, len(jobs))
     with SynthesisStore(what.output) as store, watch(progress):
         prepared = prepare(_with_context(config), {}, progress.set_status)
-        facts = {**facts, "wanted": len(jobs), "prices": prices.model_dump() if prices else None}
+        facts = {**facts, "wanted": len(jobs)}
         identity |= {"model": dict(prepared.identity)}
         store.resume(make_manifest(identity, config.display_name, operation=_operation(what), **facts))
         left = [job for job in jobs if job.key not in store.done]
@@ -217,7 +215,7 @@ def _synthesise(
         if left or not (what.output / MANIFEST).exists():
             run_to_end(_ask_all(what, kind, prepared, store, left, progress))
         progress.status = "writing the summary"
-        return AskingResult(what.output, write_outcome(what.output, prices), progress.stopped)
+        return AskingResult(what.output, write_outcome(what.output), progress.stopped)
 
 
 def _with_context(config: PolicyConfig) -> PolicyConfig:

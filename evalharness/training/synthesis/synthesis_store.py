@@ -24,7 +24,6 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import open_file, parse_json, read_json, read_object
 from evalharness.models.asking import Answer, Refusal
 from evalharness.records.answers import AnswerFolder
-from evalharness.records.cost import Prices
 from evalharness.records.files import ERRORS, MANIFEST
 from evalharness.records.lines import located_lines, read_lines
 from evalharness.records.stored import Count, Stored, refuse_later
@@ -52,8 +51,6 @@ class _Identity(Stored):
 
 class _Start(Stored):
     wanted: Count
-    prices: Prices | Annotated[list[float | None], Field(min_length=2, max_length=2)] | None
-    """A list, (input, output), as version 0.2 kept them."""
     wall_s: float = 0.0
     structured_output: bool | None = None
 

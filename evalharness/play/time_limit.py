@@ -1,0 +1,28 @@
+"""`--time-limit`: until when a run plays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    seconds: float | None
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds; None without a limit."""
+        return None if self.seconds is None else max(0.0, self.began + self.seconds - self.clock())
+
+    def reached(self) -> str | None:
+        """Return why nothing more is played; None while time is left."""
+        if self.left is None or self.left > 0:
+            return None
+        return f"the time limit of {self.seconds:g} s (--time-limit) is reached"
+
+
+NO_LIMIT = TimeLimit(None)
