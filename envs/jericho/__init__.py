@@ -24,6 +24,6 @@ SPEC = EnvSpec(
         open_version=2,
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
-    worker=WorkerNeeds(envs_per_worker=8, cost=0.5),
+    worker=WorkerNeeds(envs_per_worker=10, cost=0.5),
     room=attrgetter("room"),
 )

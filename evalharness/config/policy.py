@@ -104,7 +104,7 @@ class PolicyConfig(ConfigPart):
     replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
     """vLLM servers for the model, each on its own GPUs"""
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
-    """maximum number of requests in flight (default: 256 for each server, less if the server refuses)"""
+    """maximum number of requests in flight (default: 512 for each server, less if the server refuses)"""
     session_header: Annotated[str, Option(no_flag=True, operational=True)] = "X-Session-ID"
     """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None

@@ -1,7 +1,8 @@
 """How many requests are at the model at once: a fixed number, less while the server says that it is too much.
 
-More requests than the server works on at once wait in its queue, which costs nothing. More conversations than its
-key-value cache holds cost much: these wait here (`cache_room`).
+More requests than the server works on at once wait in its queue, which costs nothing: with all episodes in flight, all
+advance alike and end at nearly the same time. More conversations than its key-value cache holds cost much: these wait
+here (`cache_room`).
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Hashable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from evalharness.models.cache_room import CacheRoom
 
-MOST = 256
-"""For each server: vLLM runs 256 sequences at once by default (1,024 on the largest GPUs) and queues the rest."""
+MOST = 512
+"""For each server: all 416 tasks of a suite at once. vLLM runs 256 sequences by default and queues the rest."""
 _BACK_OFF = 0.7
 _REFUSED_AGAIN_S = 1.0
 """Seconds until another refusal counts: those of a burst have one cause."""
@@ -29,20 +30,11 @@ class _Waiting:
     """A request that waits for its slot."""
 
     turn: asyncio.Future[None]
-    family: str
-    turns_left: float
-    """Of its episode, expected."""
     conversation: Hashable | None
 
 
-def most_slots(servers: int, max_num_seqs: int | None, episodes: int) -> int:
-    """`max_num_seqs`: sequences that a server runs at once, if that is known."""
-    return max(1, min(servers * (max_num_seqs or MOST), episodes))
-
-
 class Slots:
-    """The slots at the model: who waits longest is served first, but see `wanting`. `limit` also bounds the episodes in
-    flight."""
+    """The slots at the model: who waits longest is served first. `limit` also bounds the episodes in flight."""
 
     def __init__(
         self, most: int, *, pinned: bool = False, clock: Callable[[], float] = time.monotonic
@@ -55,10 +47,6 @@ class Slots:
         """Requests at the model now."""
         self.episodes = 0
         """In flight now."""
-        self.wanting: Mapping[str, float] | None = {}
-        """Families whose further episodes wait for an environment to come free, with the turns of that wait: who has
-        the longest is served first. None where no episode waits to begin: who has most turns left is served first, so
-        that all end together and no slot is empty before."""
         self.room = CacheRoom()
         self.replies = 0
         """So far."""
@@ -108,13 +96,11 @@ class Slots:
         self._allowed_since = now
         self._allowed_now = min(self.limit, self.room.going_on) if self.room.is_full else self.limit
 
-    async def take(
-        self, family: str = "", turns_left: float = 0.0, conversation: Hashable | None = None
-    ) -> None:
+    async def take(self, conversation: Hashable | None = None) -> None:
         """Wait for a slot for one request; `leave` once it is answered, or has failed. `conversation`: what it goes on
         with, where the server's cache is to hold it."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(turn, family, turns_left, conversation)
+        waiting = _Waiting(turn, conversation)
         self._waiting.append(waiting)
         self._admit()
         try:
@@ -152,12 +138,9 @@ class Slots:
     def _admit(self) -> None:
         while self._waiting and self.busy < self.limit:
             spare = self.room.spare()
-            may = [
-                w for w in self._waiting if w.conversation is None or self.room.needs(w.conversation) <= spare
-            ]
-            if not may:
+            waiting = next((w for w in self._waiting if self._fits(w.conversation, spare)), None)
+            if waiting is None:
                 break
-            waiting = max(may, key=self._urgency)  # the first of equals
             self._waiting.remove(waiting)
             if not waiting.turn.done():
                 self.busy += 1
@@ -166,8 +149,8 @@ class Slots:
                 waiting.turn.set_result(None)
         self._count_allowed()
 
-    def _urgency(self, waiting: _Waiting) -> float:
-        return waiting.turns_left if self.wanting is None else self.wanting.get(waiting.family, 0.0)
+    def _fits(self, conversation: Hashable | None, spare: float) -> bool:
+        return conversation is None or self.room.needs(conversation) <= spare
 
     def count_reply(self) -> None:
         """A reply came. As many as there are slots without trouble are worth one slot more."""

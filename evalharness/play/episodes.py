@@ -40,7 +40,7 @@ class SlotPlayer(Player):
         asked: float | None = None
         try:
             family, key = self.job.task.family, self.job.key
-            await self.slots.take(family, self.job.expected_turns - turn, key)
+            await self.slots.take(key)
             try:
                 asked = time.perf_counter()
                 reply = await self.player.reply(messages, turn=turn, form=form)

@@ -96,7 +96,6 @@ class Scheduler:
                     self._grow_what_ends_last()
                     while (family := self._next_family()) is not None:
                         self._start(family, group)
-                    self.slots.wanting = self._wanting()
                     in_flight = any(queue.in_flight for queue in self._queues.values())
                     if not in_flight and (reason := self.halted()) is not None:
                         raise AbortedError(reason)
@@ -118,17 +117,6 @@ class Scheduler:
         return min(
             filter(None, ready), key=lambda f: (waiting[f].held, -waiting[f].turns_left, f), default=None
         )
-
-    def _wanting(self) -> dict[str, float] | None:
-        """What `Slots.wanting` says."""
-        waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
-        if not waiting:
-            return None
-        return {
-            family: sum(job.expected_turns for job in queue.jobs) / self.pools[family].capacity
-            for family, queue in waiting.items()
-            if queue.in_flight >= self.pools[family].capacity
-        }
 
     def _grow_what_ends_last(self) -> None:
         """More workers for families whose episodes, in as many rounds as their environments need, would take more than

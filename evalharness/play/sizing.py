@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evalharness.config import PolicyConfig
 from evalharness.envs.base import EnvSpec
-from evalharness.models.serving.arguments import option_value
-from evalharness.models.slots import Slots, most_slots
+from evalharness.models.slots import MOST, Slots
 from evalharness.play.cluster import WorkerSite
 from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.workers.pool import EnvironmentPool
 
 WORKERS_PER_CORE = 2
-"""At most, of a family, while cores are idle: workers wait for the model. With one a core, two cores held 48 worlds of
-the 90 that ScienceWorld plays: two rounds, where a model that takes a second a turn plays all in one (66 s, now 42)."""
+"""At most, of a family, while cores are idle: workers wait for the model. If the environments of a family do not fit
+into one worker a core, its episodes take two rounds: 66 s instead of 42 with a model that takes a second a turn."""
 _FEW_ENVIRONMENTS = 8
 """A worker that holds fewer has to wait for the model most of the time, so it may have as many on busy cores, too."""
 
@@ -28,9 +26,8 @@ def request_slots(policy: PolicyConfig, workers: int, jobs: int, cores: int) -> 
     if policy.is_scripted:
         # Nothing waits for a model: as many episodes as processes can be at work.
         return Slots(max(2 * cores, workers), pinned=True)
-    at_once = option_value(shlex.split(policy.vllm_args), "max-num-seqs")
     servers = max(policy.replicas, len(policy.endpoints))
-    return Slots(most_slots(servers, int(at_once) if at_once and at_once.isdecimal() else None, jobs))
+    return Slots(max(1, min(servers * MOST, jobs)))
 
 
 def make_pools(

@@ -84,7 +84,7 @@ async def computed(holds: int | None) -> int:
     async def talk(key: int) -> None:
         nonlocal total
         for turn in range(8):
-            await slots.take("a", 8 - turn, key)
+            await slots.take(key)
             own = 100 * (turn + 1)
             total += own - cache.pop(key, 0)
             cache[key] = own
@@ -110,7 +110,7 @@ async def test_slots_that_a_full_cache_leaves_empty_were_not_to_be_had() -> None
     slots = Slots(8, pinned=True, clock=lambda: now)
     slots.set_cache(1000)
     for key, tokens in enumerate((100, 500)):
-        await slots.take("a", 1, key)
+        await slots.take(key)
         slots.room.answered(key, "a", tokens)
         slots.leave()
     now += 10

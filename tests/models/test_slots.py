@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from evalharness.models.slots import Slots, most_slots
+from evalharness.models.slots import Slots
 
 
 async def test_a_pinned_number_of_requests_is_never_exceeded_and_all_are_served_in_turn() -> None:
@@ -78,37 +78,6 @@ async def test_of_a_burst_of_refusals_one_counts() -> None:
     assert slots.overloads == 11
 
 
-async def order_of_slots(slots: Slots, asked: list[tuple[str, float]]) -> list[int]:
-    """Which of those who ask while the only slot is taken gets it when."""
-    order: list[int] = []
-
-    async def ask(number: int, family: str, turns_left: float) -> None:
-        await slots.take(family, turns_left)
-        order.append(number)
-        slots.leave()
-
-    await slots.take()
-    asking = [asyncio.create_task(ask(number, *what)) for number, what in enumerate(asked)]
-    await asyncio.sleep(0)
-    slots.leave()
-    await asyncio.gather(*asking)
-    return order
-
-
-ASKED = [("a", 3.0), ("b", 9.0), ("a", 20.0), ("b", 1.0), ("a", 20.0)]
-
-
-async def test_families_that_wait_for_environments_are_served_first_and_the_longest_at_the_end() -> None:
-    slots = Slots(1, pinned=True)
-    assert await order_of_slots(slots, ASKED) == [0, 1, 2, 3, 4]
-    slots.wanting = {"b": 12.5}
-    assert await order_of_slots(slots, ASKED) == [1, 3, 0, 2, 4]
-    slots.wanting = {"b": 12.5, "a": 13.0}
-    assert await order_of_slots(slots, ASKED) == [0, 2, 4, 1, 3]
-    slots.wanting = None
-    assert await order_of_slots(slots, ASKED) == [2, 4, 1, 0, 3]
-
-
 def test_preemptions_take_it_back_once_for_those_that_were_there_before() -> None:
     clock = 100.0
     slots = Slots(32, clock=lambda: clock)
@@ -149,11 +118,3 @@ def test_replies_without_trouble_bring_the_slots_back_one_by_one() -> None:
     for _ in range(100):
         slots.count_reply()
     assert slots.limit == 10
-
-
-def test_every_server_counts_and_what_each_runs_at_once() -> None:
-    assert most_slots(1, None, 10_000) == 256
-    assert most_slots(4, None, 10_000) == 1024
-    assert most_slots(4, 64, 10_000) == 256
-    assert most_slots(4, None, 416) == 416
-    assert most_slots(1, None, 0) == 1

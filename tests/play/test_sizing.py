@@ -16,6 +16,8 @@ from evalharness.play.sizing import make_pools
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import WorkerProcess
 
+TWENTY_FOUR = replace(SPEC, worker=replace(SPEC.worker, envs_per_worker=24))
+
 
 def pool_of(spec: EnvSpec, episodes: int, **options: Any) -> EnvironmentPool:
     """On two cores."""
@@ -33,7 +35,7 @@ def pool_of(spec: EnvSpec, episodes: int, **options: Any) -> EnvironmentPool:
 
 def test_idle_cores_may_hold_all_of_a_family() -> None:
     """Two processes a core: each waits for the model most of the time."""
-    pool = pool_of(SPEC, 90)
+    pool = pool_of(TWENTY_FOUR, 90)
     assert pool.size == 2
     assert not pool.grow()
     assert pool.grow(cores_idle=True)
@@ -54,7 +56,7 @@ def test_idle_cores_may_hold_all_of_a_family() -> None:
 def test_no_more_workers_than_have_work_or_were_asked_for(
     episodes: int, options: dict[str, Any], workers: int
 ) -> None:
-    pool = pool_of(replace(SPEC, worker=replace(SPEC.worker, envs_per_worker=24)), episodes, **options)
+    pool = pool_of(TWENTY_FOUR, episodes, **options)
     while pool.grow(cores_idle=True):
         pass
     assert pool.size == workers
