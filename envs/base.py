@@ -266,12 +266,6 @@ class EnvSpec:
     place: Callable[[str, str], str | None] | None = None
     """(valid action in lower case, '' for the start; its observation) -> the agent's place, None if unknown. Only for
     the analysis of behaviour; without it the family has no figures about places."""
-    picture: Callable[[TextEnv], str] | None = None
-    """(environment after a reset or a step) -> its world as an SVG document (`evalharness.envs.picture`), for the
-    report. Without it the report draws a map from `room` or `place`."""
-    room: Callable[[TextEnv], str] | None = None
-    """(environment after a reset or a step) -> the agent's place, empty if unknown: for the map, if `place` cannot
-    read it from texts."""
     own: OwnBenchmark = field(default_factory=OwnBenchmark)
     stock: StockEngine | None = None
     """None: the family's simulator is already the stock one."""

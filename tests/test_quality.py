@@ -69,7 +69,7 @@ def test_the_contracts_about_environments_name_every_room_and_every_environment(
     assert set(by_name["source_modules"]) == rooms - {"evalharness.envs"}
     assert set(by_name["forbidden_modules"]) == families
     few = contracts["What the harness knows of environments is in few modules"]
-    known = {"__init__", "base", "task", "surface", "picture"}
+    known = {"__init__", "base", "task", "surface"}
     beside = {path.stem for path in (ROOT / "envs").glob("*.py")} - known
     assert set(few["source_modules"]) == set(by_name["source_modules"]) - {"evalharness.paper"}
     assert set(few["forbidden_modules"]) == {f"evalharness.envs.{name}" for name in beside}

@@ -26,5 +26,4 @@ SPEC = EnvSpec(
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=64, step_timeout=20.0, reset_timeout=60.0, cost=0.5),
-    picture=lazily(f"{__name__}.picture:picture"),
 )

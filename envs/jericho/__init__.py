@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
-
 from evalharness.envs.base import Actions, EnvSpec, OwnBenchmark, TaskSuites, WorkerNeeds, lazily
 from evalharness.envs.jericho.actions import ACTIONS
 from evalharness.envs.jericho.perturbations import WORDING
@@ -25,5 +23,4 @@ SPEC = EnvSpec(
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=10, cost=0.5),
-    room=attrgetter("room"),
 )

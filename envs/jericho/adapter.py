@@ -16,7 +16,6 @@ from evalharness.envs.jericho.observation import (
     is_refused,
     is_understood,
     letters,
-    room_titles,
 )
 from evalharness.envs.jericho.open.generator import RANDOM_SEED, story_of
 from evalharness.envs.jericho.tasks import UNWRAPPED, game_labels, published_story
@@ -82,8 +81,6 @@ class JerichoEnv(TextEnv):
         self._progress = LabelProgress(())
         self._own_score: OwnScore | None = None
         self._observation = ""
-        self.room = ""
-        """Title of the room printed last."""
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -96,7 +93,6 @@ class JerichoEnv(TextEnv):
         self._task = task
         self._progress = LabelProgress(task.subgoals)
         self._own_score = OwnScore() if task.suite == UNWRAPPED else None
-        self.room = (room_titles(self._interpreter.opening) or [""])[-1]  # the first title is the game's own
         if self._own_score is not None:
             return self._interpreter.opening, self._own_info(self._own_score, valid=True)
         # As published: the label file's opening text replaces the game's own.
@@ -115,7 +111,6 @@ class JerichoEnv(TextEnv):
             return observation, 0.0, self._over, False, self._info(valid=True)
         asked = self._game.awaits_key  # in a menu or a pause a line is a key, not a command
         said = self._game.send(command)
-        self.room = (room_titles(said) or [self.room])[-1]
         observation = clean(said)
         completed = self._progress.update(observation)
         self._observation = observation
@@ -137,7 +132,6 @@ class JerichoEnv(TextEnv):
         if game.over and not own.complete:
             self._interpreter = Interpreter(published_story(self.playing(self._task), self.data))
             observation = f"{observation}\n\n-= Restarting =-\n{self._interpreter.opening}"
-        self.room = (room_titles(observation) or [self.room])[-1]
         return observation, own.rate - before, own.complete, False, self._own_info(own, valid=valid)
 
     def _own_info(self, own: OwnScore, *, valid: bool) -> dict[str, Any]:

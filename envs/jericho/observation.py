@@ -17,15 +17,6 @@ def clean(text: str) -> str:
     return _SCORE.sub("", _SPACES.sub(" ", text.replace("\n", " ")))
 
 
-_ROOM_TITLE: Final = re.compile(r"(?:\A|\n)\n+(?P<title>[A-Z][^\n.!?:]{0,39})\n(?=[^\s>])")
-"""A separate line followed by a description: the title of a room in most games."""
-
-
-def room_titles(text: str) -> list[str]:
-    """Return the titles in the game's own text, before `clean` makes one line of it."""
-    return [match["title"].strip() for match in _ROOM_TITLE.finditer(text)]
-
-
 def letters(text: str) -> str:
     """Return only letters, digits and white space, which the published rule compares."""
     return _OTHERS.sub("", text)

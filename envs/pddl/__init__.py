@@ -23,7 +23,6 @@ SPEC = EnvSpec(
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=32, cost=0.1),
-    picture=lazily(f"{__name__}.picture:picture"),
     stock=StockEngine(
         lazily(f"{__name__}.stock:make"), ("pddlgym",), WorkerNeeds(envs_per_worker=4, cost=10.0)
     ),

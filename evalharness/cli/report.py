@@ -5,25 +5,18 @@ trajectory turn by turn, two runs side by side. The run may be in progress. docs
 from __future__ import annotations
 
 import argparse
-from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.common import add_data_option
 from evalharness.cli.output import note, say
 from evalharness.cli.parser import argument
 from evalharness.cli.report_figures import add_figure_options, draw_figures
-
-if TYPE_CHECKING:
-    from evalharness.records.manifest import Manifest
-    from evalharness.results.viewer.bundle import PicturesOf
 
 HELP = "write runs as one HTML page"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "-o --output FILE", "file to write", default=Path("report.html"))
-    argument(parser, "--no-pictures", "do not draw the world beside each turn (smaller and faster)")
     add_figure_options(parser)
     add_data_option(parser)
     argument(parser, "runs RUN", "run folders or studies, of one suite", nargs="+")
@@ -41,28 +34,15 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.records.data_set import open_as_runs
     from evalharness.results.viewer.bundle import load_bundle
     from evalharness.results.viewer.page import write_page
-    from evalharness.runs.pictures import Pictures
     from evalharness.runs.study import some_run_folders
 
     broken: list[str] = []
-    drawn: list[Pictures] = []
-    runs = some_run_folders(args.runs)
-    with open_as_runs(runs, broken) as folders, ExitStack() as stack:
-
-        def pictures(manifest: Manifest) -> PicturesOf:
-            if args.no_pictures:
-                return lambda episode: ()
-            drawn.append(stack.enter_context(Pictures(manifest, data_folder(args))))
-            return drawn[-1].of
-
+    with open_as_runs(some_run_folders(args.runs), broken) as folders:
         bundle = load_bundle(
             folders,
             prompts=args.prompts,
             judgements=find_hook("judgements") or (lambda folder: {}),
-            pictures=pictures,
         )
-    if differing := sum(each.differing for each in drawn):
-        note(f"{differing} episodes have no pictures: their actions give other observations here")
     for line in broken:
         note(line)
     size = write_page(args.output, bundle)

@@ -52,7 +52,7 @@ def test_show_says_what_the_command_said(
 def test_every_table_and_page_takes_a_study(name: str, studies: dict[str, Path], tmp_path: Path) -> None:
     study = str(studies[name])
     assert main(["show", "--behaviour", study]) == 0
-    assert main(["report", study, "--no-pictures", "-o", str(tmp_path / "page.html")]) == 0
+    assert main(["report", study, "-o", str(tmp_path / "page.html")]) == 0
     assert main(["verify", study]) == 0
 
 

@@ -40,7 +40,7 @@ def test_a_run_is_played_verified_repeated_and_reported_without_its_file(
     assert main(["run", "--config", str(run / "config.yaml"), "-o", str(tmp_path / "again")]) == 0
     assert read_manifest(tmp_path / "again").digest == manifest.digest
     capsys.readouterr()
-    assert main(["report", str(run), "--no-pictures", "-o", str(tmp_path / "page.html")]) == 0
+    assert main(["report", str(run), "-o", str(tmp_path / "page.html")]) == 0
     assert main(["compare", str(run), str(tmp_path / "again")]) == 0
 
 

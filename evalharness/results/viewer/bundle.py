@@ -36,8 +36,6 @@ BehaviourRow = tuple[str, str, float, float, float]
 EpisodeJudgements = Mapping[EpisodeKey, Judgements]
 JudgementsOf = Callable[[Path], EpisodeJudgements]
 """Run folder -> what judges said of its turns."""
-PicturesOf = Callable[[Episode], Sequence[str]]
-"""Episode -> SVG documents of the start and of every turn; none where it is not drawn."""
 
 
 def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
@@ -91,7 +89,6 @@ class RunRecords:
     prompts: Prompts
     manifest: Manifest
     judged: EpisodeJudgements = field(default_factory=dict)
-    pictures: PicturesOf = lambda episode: ()
     rows: list[tuple[float, ...]] = field(default_factory=list)
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
@@ -110,7 +107,6 @@ class RunRecords:
             episode,
             self.prompts.of(episode, self._protocol),
             self.judged.get((episode.task_id, episode.sample)),
-            self.pictures(episode),
             self.prompts.sent(episode, self._protocol),
         )
         self._open.append(json.dumps(record, separators=(",", ":")))
@@ -256,11 +252,8 @@ def load_bundle(
     *,
     prompts: Path | None = None,
     judgements: JudgementsOf = lambda folder: {},
-    pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
 ) -> Bundle:
-    """`pictures`: how the episodes of a run are drawn.
-
-    Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
+    """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
     read = read_comparable(folders)
     runs = [each.scored for each in read]
     tasks, worded = TaskTable(), Prompts(prompts)
@@ -268,8 +261,7 @@ def load_bundle(
     titles: dict[str, str] = {}
     for run, each in zip(runs, read, strict=True):
         titles |= dict(run.titles)
-        said, drawn = judgements(run.folder), pictures(run.manifest)
-        record = RunRecords(tasks, worded, run.manifest, said, drawn)
+        record = RunRecords(tasks, worded, run.manifest, judgements(run.folder))
         for episode in episodes_at(run.folder, each.offsets):
             record.add(episode)
         records.append(record)

@@ -112,15 +112,12 @@ def trajectory(
     episode: Episode,
     prompt: int | None,
     judged: Judgements | None = None,
-    pictures: Sequence[str] = (),
     sent: Sequence[Sequence[Any]] = (),
 ) -> dict[str, Any]:
-    """The whole episode. `prompt`: position of its fixed part in the bundle's prompts; `pictures`: SVG documents of the
-    start and of every turn; `sent`: of every turn the messages, where they are not the conversation so far."""
+    """The whole episode. `prompt`: position of its fixed part in the bundle's prompts; `sent`: of every turn the
+    messages, where they are not the conversation so far."""
     said = judged or {}
-    drawn = list(dict.fromkeys(pictures))
-    shown = {"pictures": drawn, "picture_at": [drawn.index(each) for each in pictures]} if drawn else {}
-    return shown | {
+    return {
         "task_id": episode.task_id,
         "sample": episode.sample,
         "labels": episode.labels,

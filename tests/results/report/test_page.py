@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pytest
 from browser import visit
@@ -130,42 +129,6 @@ def test_a_trajectory_shows_every_turn_with_reply_prompt_and_subgoal(
     user = page.locator(".message pre").nth(1).inner_text()
     assert user.endswith(f"Goal: face east\nObservation: {episode['first_observation']}")
     assert "- turn {direction}" in user
-
-
-def test_the_picture_follows_slider_and_turns_and_names_a_loop(
-    tmp_path: Path, look: Callable[..., Page]
-) -> None:
-    """From bed to desk and back: the map marks where one is, and each coming back is named."""
-    folder = make_run(tmp_path / "run", {"alfworld": [NOTHING]})
-
-    def walk(episode: dict[str, Any]) -> None:
-        turn = episode["turns"][0]
-        actions = ["go to bed 1", "go to desk 1", "go to bed 1", "look", "go to desk 1"]
-        episode["turns"] = [{**turn, "turn": i + 1, "action": action} for i, action in enumerate(actions)]
-
-    edit_episodes(folder, walk)
-    page = look(report(folder, tmp_path / "r.html"), "#task=alfworld/agentboard/000")
-    caption, slider = page.locator(".world figcaption"), page.locator(".world input")
-    expect(caption).to_have_text("the world at the start")
-    slider.focus()
-    said = []
-    for _ in range(5):
-        page.keyboard.press("ArrowRight")
-        said.append(caption.inner_text())
-    assert said == [
-        "the world after turn 1",
-        "the world after turn 2",
-        "the world after turn 3: as after turn 1",
-        "the world after turn 4: unchanged",
-        "the world after turn 5: as after turn 2",
-    ]
-    expect(slider).to_be_focused()
-    expect(page.locator(".turn.current .turn-number")).to_have_text("Turn 5")
-    assert page.locator(".step.again").all_inner_texts() == ["3\n↺", "5\n↺"]
-    page.locator(".step").nth(1).click()
-    expect(caption).to_have_text("the world after turn 2")
-    drawn = unquote(page.locator(".world img").get_attribute("src") or "")
-    assert "desk 1 ×2" in drawn
 
 
 def test_everything_can_be_done_with_the_keyboard(compass: dict[str, Any], look: Callable[..., Page]) -> None:

@@ -87,7 +87,6 @@ class Trajectory {
     this.app.lastEpisode = this.episode;
     const record = this.record = await this.run.trajectory(this.episode);
     this.steps = steps(record);
-    this.world = record.pictures && new World(record, turn => this.select(turn, false));
     const task = this.run.task(this.episode);
     replace(this.element, this.top(task), this.strips(task),
       h('div.columns', {}, this.rail(), h('div.turns', {},
@@ -98,10 +97,9 @@ class Trajectory {
           h('div.part.observation', {}, h('span.label', {}, 'Start'), longText(record.first_observation))),
         this.trials(),
         this.steps.map(step => turnCard(step, `turn-${step.number}`)),
-        this.ending()), this.world && this.world.element));
+        this.ending())));
     if (this.values.turn) this.select(Number(this.values.turn));
     else scrollTo(0, 0);
-    this.follow();
   }
 
   top(task) {
@@ -180,12 +178,11 @@ class Trajectory {
     this.marks = this.steps.map(step => {
       const fill = h('span.fill', {});
       fill.style.setProperty('--share', `${100 * step.progress}%`);
-      const back = this.world && this.world.earlier(step.number).length > 0;
-      const said = [`turn ${step.number}`, `progress ${percent(step.progress, 0)} %`, step.bad && 'error', step.done.length && 'subgoal completed', back && 'back to an earlier picture'];
-      return h('a.step', { class: `step${step.bad ? ' bad' : ''}${step.done.length ? ' goal' : ''}${back ? ' again' : ''}`, href: this.run.address(this.episode, { turn: step.number }),
+      const said = [`turn ${step.number}`, `progress ${percent(step.progress, 0)} %`, step.bad && 'error', step.done.length && 'subgoal completed'];
+      return h('a.step', { class: `step${step.bad ? ' bad' : ''}${step.done.length ? ' goal' : ''}`, href: this.run.address(this.episode, { turn: step.number }),
         title: said.filter(Boolean).join(', '), 'aria-label': said.filter(Boolean).join(', '),
         onclick: event => { event.preventDefault(); this.select(step.number); } },
-      h('span.no', {}, step.number), h('span.track', {}, fill), h('span.sign', {}, step.done.length ? '★' : step.bad ? '✕' : back ? '↺' : ''));
+      h('span.no', {}, step.number), h('span.track', {}, fill), h('span.sign', {}, step.done.length ? '★' : step.bad ? '✕' : ''));
     });
     return h('nav.rail', { 'aria-label': 'turns' }, this.marks);
   }
@@ -195,30 +192,17 @@ class Trajectory {
     return h('p.ending', { class: `ending ${outcome}` }, mark(outcome), ` ${ENDS[record.ended_by]} after ${plural(this.steps.length, 'turn')}, progress ${percent(record.progress, 0)} %`);
   }
 
-  // `focus`: not from the slider, which keeps it.
-  select(number, focus = true) {
+  select(number) {
     if (!this.steps || !this.steps.length) return;
     this.turn = Math.max(1, Math.min(this.steps.length, number));
     this.marks.forEach((mark, i) => mark.setAttribute('aria-current', i + 1 === this.turn ? 'step' : 'false'));
-    this.world?.draw(this.turn);
     const card = document.getElementById(`turn-${this.turn}`);
     this.element.querySelectorAll('.turn.current').forEach(other => other.classList.remove('current'));
     card.classList.add('current');
     card.scrollIntoView({ block: 'start' });
-    if (focus) card.focus({ preventScroll: true });
+    card.focus({ preventScroll: true });
     this.marks[this.turn - 1].scrollIntoView({ block: 'nearest', inline: 'nearest' });
     history.replaceState(null, '', this.run.address(this.episode, { turn: this.turn }));
-  }
-
-  // The picture is that of the chosen turn, or where that has been scrolled away of the first turn in view.
-  follow() {
-    const cards = [...this.element.querySelectorAll('article.turn')];
-    const inView = card => card.getBoundingClientRect().bottom > 120 && card.getBoundingClientRect().top < innerHeight;
-    const scrolled = () => {
-      if (!this.element.isConnected) removeEventListener('scroll', scrolled);
-      else if (!this.turn || !inView(cards[this.turn - 1])) this.world.draw(scrollY < 60 ? 0 : cards.findIndex(inView) + 1);
-    };
-    if (this.world) addEventListener('scroll', scrolled, { passive: true });
   }
 
   // The neighbour in the list that this episode was opened from.
