@@ -28,7 +28,7 @@ def add_options(parser: CommandParser) -> None:
     listing = subcommand(actions, "list", run_list, "list the perturbations")
     argument(listing, "family FAMILY", "only this family", nargs="?")
     add_json_option(listing)
-    show = subcommand(actions, "show", run_show, "prompt and actions, before and after, side by side")
+    show = subcommand(actions, "show", run_show, "actions and prompt before and after, as a diff")
     argument(show, "family FAMILY", "alfworld, babyai, ...")
     argument(show, "name NAME[+NAME]|FILE.yaml", "a name from `list`, or your file; join several with +")
     argument(show, "--kind KIND", "show the prompt of this kind of task, such as a PDDL domain")
