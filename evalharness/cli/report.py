@@ -8,7 +8,7 @@ import argparse
 from pathlib import Path
 
 from evalharness.cli.common import add_data_option
-from evalharness.cli.output import note, say
+from evalharness.cli.output import note, say, write_text
 from evalharness.cli.parser import argument
 from evalharness.cli.report_figures import add_figure_options, draw_figures
 
@@ -17,6 +17,9 @@ HELP = "write runs as one HTML page"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "-o --output FILE", "file to write", default=Path("report.html"))
+    argument(
+        parser, "--short", "print the answer and the scores as Markdown, for an e-mail or a pull request"
+    )
     add_figure_options(parser)
     add_data_option(parser)
     argument(parser, "runs RUN", "run folders or studies, of one suite", nargs="+")
@@ -30,6 +33,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     if args.figures is not None:
         return draw_figures(args)
+    if args.short:
+        return _print_short(args)
     from evalharness.base.extensions import find_hook
     from evalharness.records.data_set import open_as_runs
     from evalharness.results.viewer.bundle import load_bundle
@@ -47,4 +52,27 @@ def run(args: argparse.Namespace) -> int:
         note(line)
     size = write_page(args.output, bundle)
     say(f"wrote {args.output} ({size / 1e6:.1f} MB)")
+    return 0
+
+
+def _print_short(args: argparse.Namespace) -> int:
+    """Several comparable runs as `compare --markdown` shows them, else each run's scores."""
+    from evalharness.records.store import read_manifest
+    from evalharness.results.comparison import comparable_groups, compare_runs
+    from evalharness.results.report.comparison import comparisons_as_markdown
+    from evalharness.results.report.table import summary_as_markdown
+    from evalharness.results.scored_run import load_scored_run
+    from evalharness.results.summary import summarize
+    from evalharness.runs.study import some_run_folders
+
+    folders = some_run_folders(args.runs)
+    runs = [load_scored_run(folder) for folder in folders]
+    groups, _ = comparable_groups(runs)
+    parts = [
+        comparisons_as_markdown(compare_runs([runs[i] for i in group], group))
+        if len(group) > 1
+        else summary_as_markdown(summarize(folders[group[0]]), read_manifest(folders[group[0]]))
+        for group in groups
+    ]
+    write_text("--short", "-", "\n".join(parts))
     return 0

@@ -9,6 +9,9 @@ from pydantic import Field, PositiveInt, field_validator
 
 from evalharness.config.option import ConfigPart, Option
 
+RUN_NAME = "run_name"
+"""Key of the label that holds `--name`."""
+
 
 class ExecutionConfig(ConfigPart):
     output: Annotated[Path | None, Option(short="-o", operational=True)] = None
@@ -21,6 +24,16 @@ class ExecutionConfig(ConfigPart):
     """run the environments on a Ray cluster: ray://host:10001, host:6379, auto (this machine's), or local (our own)"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = Field(default={})
     """a label for tables and plots, such as data_size=8000 (`paper figure5 --x data_size`); may be repeated"""
+
+    name: Annotated[str | None, Option("NAME", operational=True)] = Field(
+        default=None, min_length=1, max_length=80
+    )
+    """the run's name in tables and pages (default: its model's); the same command with another name renames it"""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the labels that the manifest stores, the name among them."""
+        return {**self.label, **({RUN_NAME: self.name} if self.name else {})}
 
     @field_validator("label", mode="before")
     @classmethod

@@ -131,7 +131,7 @@ def make_manifest(
                         "replicas": config.policy.replicas,
                         "cluster": config.execution.cluster,
                     },
-                    "label": dict(config.execution.label),
+                    "label": config.execution.labels,
                 }
             ],
         }

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from evalharness.agents.registry import ChosenAgent, agent_named, agent_recorded
+from evalharness.config.execution import RUN_NAME
 from evalharness.config.values import Samples, SuiteSeed, Turns
 from evalharness.protocol.own_perturbations import OwnPerturbation, is_file, remember
 from evalharness.records.stored import SCHEMA, Count, Counts, Limit, Stored
@@ -306,7 +307,15 @@ class Manifest(Stored):
 
     @property
     def user_labels(self) -> dict[str, str]:
-        """Return the user's labels (`--label`); for a repeated key the last one."""
+        """Return the user's labels (`--label`) without the run's name; for a repeated key the last one."""
+        return {key: value for key, value in self._every_label().items() if key != RUN_NAME}
+
+    @property
+    def run_name(self) -> str | None:
+        """Return the name that the user gave the run (`--name`)."""
+        return self._every_label().get(RUN_NAME)
+
+    def _every_label(self) -> dict[str, str]:
         return {key: value for start in self.sessions for key, value in (start.label or {}).items()}
 
     @property

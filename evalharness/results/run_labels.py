@@ -40,14 +40,23 @@ class NamedRun:
     name: str
     folder: Path
     config: Mapping[str, Any]
+    given: bool = False
+    """The name is the user's (`--name`), not a model's path."""
+
+    @property
+    def short_name(self) -> str:
+        return self.name if self.given else short_name(self.name)
 
     @classmethod
     def of(cls, folder: Path, manifest: Manifest) -> NamedRun:
-        return cls(model_name(manifest), folder, manifest.options)
+        return cls(model_name(manifest), folder, manifest.options, manifest.run_name is not None)
 
 
 def model_name(manifest: Manifest, name: str | None = None) -> str:
-    """What a run calls its model, or `name`; behind it the script that played, where that is called something else."""
+    """The run's own name; else what it calls its model, or `name`; behind it the script that played, if that is called
+    something else."""
+    if manifest.run_name is not None:
+        return manifest.run_name
     name = manifest.model_name if name is None else name
     played = manifest.identity.model
     if played.get("kind") != "scripted" or name == played.get("name"):
@@ -92,7 +101,7 @@ def short_name(name: str) -> str:
 def run_labels(runs: Sequence[NamedRun]) -> list[str]:
     """A label a run, all different: the short name; where several runs share it what else differs between these (the
     whole name, one or two options), else as much of the end of the folder's path as it takes."""
-    labels = [short_name(run.name) for run in runs]
+    labels = [run.short_name for run in runs]
     for label in set(labels):
         places = [i for i, other in enumerate(labels) if other == label]
         if len(places) > 1:

@@ -39,7 +39,10 @@ def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
         return None
     mean = joined(runs)
     labels = [value for key, value in runs[0].labels.items() if key != SEED]
-    manifest = mean.manifest.model_copy(update={"model_name": " ".join(labels) or mean.manifest.model_name})
+    update: dict[str, Any] = {"model_name": " ".join(labels) or mean.manifest.model_name}
+    if len({run.manifest.run_name for run in runs}) > 1:  # each training has a name of its own
+        update["sessions"] = [start.model_copy(update={"label": None}) for start in mean.manifest.sessions]
+    manifest = mean.manifest.model_copy(update=update)
     return replace(mean, manifest=manifest, repeats=(), trainings=tuple(runs))
 
 

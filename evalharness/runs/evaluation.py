@@ -173,7 +173,7 @@ def evaluate(
                 stopped = result.stopped
                 timing = timing.model_copy(update=result.timing.given_fields())
             else:
-                store.note_labels(config.execution.label)
+                store.note_labels(config.execution.labels)
             progress.status = "writing the tables"
             write_parquet(folder)
             summary = write_summary(folder, timing.with_end(stopped))

@@ -9,7 +9,9 @@ import pytest
 from made_runs import make_run
 
 from evalharness.cli import main
+from evalharness.records.store import read_manifest
 from evalharness.results.run_labels import NamedRun, letter, run_labels, short_name
+from evalharness.results.viewer.bundle import load_bundle
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 
@@ -109,3 +111,35 @@ def test_the_leaderboard_and_plots_use_the_same_labels(
         drawn = list(dict.fromkeys(row["run"] for row in csv.DictReader(file)))
     assert drawn == [f"mine (seed {i})" for i in range(3)]
     assert all(label in out for label in drawn)
+
+
+def test_a_runs_own_name_stands_in_every_table_latex_and_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder, name in (("a", "8k data / seed 1"), ("b", "16k data")):
+        make_run(Path(folder), {"babyai": [(True, 1.0)] * 3}, name="/models/x/checkpoint-500", called=name)
+    for command in (
+        ["show", "."],
+        ["compare", "a", "b"],
+        ["show", "--behaviour", "a", "b"],
+        ["leaderboard", "a", "b"],
+        ["leaderboard", "a", "b", "--format", "latex"],
+        ["leaderboard", "a", "b", "--rows", "8k*", "--rows", "16k*"],
+    ):
+        assert main(command) == 0
+        out = " ".join(capsys.readouterr().out.split())
+        assert "8k data / seed 1" in out, command
+        assert "16k data" in out, command
+    bundle = load_bundle([Path("a"), Path("b")])
+    assert [run["label"] for run in bundle.index["runs"]] == ["8k data / seed 1", "16k data"]
+
+
+def test_the_same_command_with_another_name_renames_a_run(tmp_path: Path, clean_home: Path) -> None:
+    folder = tmp_path / "run"
+    words = ["run", "--model", "oracle", "--suite", "open", "--tasks", "babyai", "--limit", "1"]
+    for name in ("first", "second"):
+        assert main([*words, "-o", str(folder), "--name", name]) == 0
+        manifest = read_manifest(folder)
+        assert (manifest.run_name, manifest.user_labels) == (name, {})
+    assert len((folder / "episodes.jsonl").read_text().splitlines()) == 1

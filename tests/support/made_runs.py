@@ -88,12 +88,13 @@ def make_run(
     goals: Mapping[str, str] | None = None,
     prompts: Mapping[str, str] | None = None,
     kinds: Mapping[str, Sequence[str]] | None = None,
+    called: str | None = None,
     **options: Any,
 ) -> Path:
     """`outcomes`: family -> the outcome of each task, or the outcomes of its samples; `kinds`: of each task;
     `labels`: family -> whose they are, of all its tasks or of each. `prompts`:
-    family -> hash of its prompt file, for those that are not the harness's own."""
-    config = RunConfig.of(model="http://127.0.0.1:1/v1", model_name=name, **options)
+    family -> hash of its prompt file, for those that are not the harness's own; `called`: `--name` of the run."""
+    config = RunConfig.of(model="http://127.0.0.1:1/v1", model_name=name, name=called, **options)
     whose = dict(labels or {})
     tasks = [
         make_task(

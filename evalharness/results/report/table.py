@@ -16,10 +16,12 @@ from evalharness.results.report.answers import answer_of_run
 from evalharness.results.report.kinds import kinds_of, print_kinds
 from evalharness.results.report.score_table import floor_table, score_tables
 from evalharness.results.score import halted_line
+from evalharness.results.tabular.markup import markdown, markdown_text
 from evalharness.results.tabular.text import print_table
 from evalharness.results.task_range import changed_families
 
 if TYPE_CHECKING:
+    from evalharness.records.manifest import Manifest
     from evalharness.records.summary import FamilyRow, HeldOut, Performance, Summary
 
 
@@ -351,3 +353,13 @@ def print_summary(
     if (errors := errors_table(summary, titles)) is not None:
         console.print(errors)
     print_kinds(console, kinds_of(summary), titles)
+
+
+def summary_as_markdown(summary: Summary, manifest: Manifest) -> str:
+    """The answer, what it is of, and the scores."""
+    titles = manifest.titles
+    name = f"{manifest.run_name}: " if manifest.run_name else ""
+    lines = [f"- {markdown_text(text)}" for text in (*notes(summary, titles), *warnings(summary, titles))]
+    tables = [markdown(table).rstrip() for table in score_tables(summary, titles)]
+    answer = f"**{markdown_text(name + answer_of_run(summary, titles))}**"
+    return "\n\n".join([answer, "\n".join(lines), *tables]) + "\n"

@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ from evalharness.results.behaviour.figures import FIGURES
 from evalharness.results.behaviour.rows import ALL, Behaving, RunBehaviour, behaviour_rows
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.exports.conversation import Protocol
+from evalharness.results.report.answers import answer_of_comparison, answer_of_run
 from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.results.run_labels import labels_of, letter
-from evalharness.results.scored_run import ScoredRun, require_same, scored_run
+from evalharness.results.scored_run import require_same, scored_run
 from evalharness.results.summary import Summing, earlier_timing
 from evalharness.results.tables import episodes_at, sorted_offsets
 from evalharness.results.viewer.prompts import Prompts
@@ -150,7 +152,7 @@ def run_entry(
     """What the page says about a run as a whole, its episodes excepted. `label`: what tells the run from the others."""
     titles = manifest.titles
     return {
-        "name": manifest.model_name,
+        "name": manifest.run_name or manifest.model_name,
         "label": label,
         "folder": summary.run,
         "suite": manifest.suite,
@@ -185,10 +187,12 @@ class ReadRun:
         self.scored = scored_run(folder, self._summing.manifest, self._summing.scores)
         self.behaviour = behaviour_figures(behaving.behaviour())
 
+    @cached_property
+    def summary(self) -> Summary:
+        return self._summing.summary(earlier_timing(self.scored.folder))
+
     def entry(self, label: str) -> dict[str, Any]:
-        folder, manifest = self.scored.folder, self.scored.manifest
-        summary = self._summing.summary(earlier_timing(folder))
-        return run_entry(manifest, summary, label, self.behaviour)
+        return run_entry(self.scored.manifest, self.summary, label, self.behaviour)
 
 
 def read_comparable(folders: Sequence[Path]) -> list[ReadRun]:
@@ -201,19 +205,34 @@ def read_comparable(folders: Sequence[Path]) -> list[ReadRun]:
     return read
 
 
-Comparisons = tuple[list[dict[str, Any]], list[str]]
-"""(differences, each with the positions of its two runs; why some runs have none)"""
+@dataclass(frozen=True)
+class Compared:
+    """The runs of a page against each other."""
+
+    answers: list[str]
+    """The first lines of the page: which run is better; without a comparison each run's own score."""
+    differences: list[dict[str, Any]]
+    """Each with the positions of its two runs."""
+    not_compared: list[str]
+    """Why some runs have none."""
 
 
-def comparisons(runs: Sequence[ScoredRun]) -> Comparisons:
+def compare_read(read: Sequence[ReadRun], labels: Sequence[str]) -> Compared:
     """Every run against the first that it can be compared with: one of another protocol leaves the others theirs."""
+    runs = [each.scored for each in read]
     groups, reasons = comparable_groups(runs)
-    found = []
+    differences, answers = [], []
     for group in groups:
         compared = compare_runs([runs[i] for i in group], group) if len(group) > 1 else []
         for number, comparison in zip(group[1:], compared, strict=True):
-            found.append({"numbers": [group[0], number], **comparison.to_json()})
-    return found, [f"{letter(position)}: {why}" for position, why in reasons.items()]
+            differences.append({"numbers": [group[0], number], **comparison.to_json()})
+            pair = (labels[group[0]], labels[number])
+            answers.append(answer_of_comparison(comparison, pair, runs[number].titles, len(compared)))
+    if not answers:
+        of_run = [answer_of_run(each.summary, each.scored.titles) for each in read]
+        several = len(read) > 1
+        answers = [f"{label}: {one}" if several else one for label, one in zip(labels, of_run, strict=True)]
+    return Compared(answers, differences, [f"{letter(position)}: {why}" for position, why in reasons.items()])
 
 
 def make_index(
@@ -221,7 +240,7 @@ def make_index(
     records: Sequence[RunRecords],
     tasks: TaskTable,
     titles: dict[str, str],
-    compared: Comparisons,
+    compared: Compared,
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -233,8 +252,9 @@ def make_index(
             {**entry, "episodes": record.columns(), "curves": record.curves()}
             for entry, record in zip(entries, records, strict=True)
         ],
-        "comparisons": compared[0],
-        "not_compared": compared[1],
+        "answers": compared.answers,
+        "comparisons": compared.differences,
+        "not_compared": compared.not_compared,
     }
 
 
@@ -267,5 +287,5 @@ def load_bundle(
         records.append(record)
     labels = labels_of(runs)
     entries = [each.entry(label) for each, label in zip(read, labels, strict=True)]
-    index = make_index(entries, records, tasks, titles, comparisons(runs))
+    index = make_index(entries, records, tasks, titles, compare_read(read, labels))
     return Bundle(index, records, worded)

@@ -42,3 +42,18 @@ def test_what_cannot_be_one_report_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert main(["report", str(a), "-o", str(tmp_path / "nowhere" / "r.html")]) == 2
     assert "-o FILE" in capsys.readouterr().err
     assert not target.exists()
+
+
+def test_short_prints_scores_or_comparisons_as_markdown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    a = make_run(Path("a"), {"babyai": [SOLVED] + [NOTHING] * 19}, name="old", called="mine")
+    b = make_run(Path("b"), {"babyai": [SOLVED] * 20}, name="new")
+    assert main(["report", str(a), "--short"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("**mine: BabyAI success 5.0 % [")
+    assert "| BabyAI | 20/112 | 5.0 [" in out
+    assert main(["report", str(a), str(b), "--short"]) == 0
+    assert capsys.readouterr().out.startswith("**new is better than mine: BabyAI success +95.0 points")
+    assert not Path("report.html").exists()

@@ -14,6 +14,9 @@ from made_runs import make_run
 from playwright.sync_api import Page, expect
 
 from evalharness.cli import main
+from evalharness.results.report.answers import answer_of_run
+from evalharness.results.summary import summarize
+from evalharness.results.viewer.bundle import load_bundle
 from evalharness.results.viewer.page import script
 
 from .pages import HALF, NOTHING, PHONE, SOLVED, edit_episodes
@@ -51,11 +54,12 @@ def test_no_name_of_the_page_is_declared_twice() -> None:
 
 
 @pytest.mark.slow
-def test_the_overview_begins_with_its_question_and_scores_and_shows_every_task(
+def test_the_overview_begins_with_its_answers_and_scores_and_shows_every_task(
     page_of_all: Path, look: Callable[..., Page]
 ) -> None:
     page = look(page_of_all)
-    assert "4 runs" in page.locator("h1").inner_text()
+    said = [page.locator("h1").inner_text(), page.locator("header p b").first.inner_text()]
+    assert [f"{name} and same can be seen" in text for name, text in zip((LONG, "fourth"), said, strict=True)]
     assert page.locator("h2").first.inner_text() == "Scores"
     assert page.locator("header .named").nth(0).inner_text().split()[:2] == ["A", "same"]
     shown = page.locator("table.scores tbody tr")
@@ -85,6 +89,11 @@ def test_the_overview_begins_with_its_question_and_scores_and_shows_every_task(
     assert headings[0].startswith("B ")
     assert headings[1].startswith("D fourth against A same")
     assert "not compared: C:" in page.locator("section").filter(has=page.locator("h3")).first.inner_text()
+
+
+def test_a_page_of_one_run_begins_with_its_score(runs: list[Path]) -> None:
+    bundle = load_bundle(runs[:1])
+    assert bundle.index["answers"] == [answer_of_run(summarize(runs[0]), bundle.index["titles"])]
 
 
 @pytest.mark.slow

@@ -1,9 +1,9 @@
-// The overview: its question, scores, differences, how episodes ended, where time went.
+// The overview: its answer, scores, differences, how episodes ended, where time went.
 
 function overview(app) {
   const { data } = app, runs = data.runs, several = runs.length > 1;
   return h('div.page', {},
-    heading(runs),
+    heading(runs, data.index.answers),
     section('Scores', scores(data, runs), kindTable(data, runs),
       h('p.soft.legend', {},
         'Percent. ', h('span.key.success', {}), ' success, ', h('span.key.progress', {}),
@@ -45,33 +45,19 @@ function trouble(run, several) {
     h('a', { href: address({ family: 'all', run: run.number || undefined, trouble: 'format' }) }, 'look at them'));
 }
 
-// What the page answers.
-function question(runs) {
-  const [first, second] = runs.map(run => oneLine(run.label)), suite = `on the suite ${runs[0].suite}`;
-  if (runs.length === 1) return `How well does ${first} do ${suite}${runs[0].perturbation ? ` under perturbation ${runs[0].perturbation}` : ''}?`;
-  if (runs.length === 2) return `Does ${second} do better than ${first} ${suite}?`;
-  const perturbed = runs.filter(run => run.perturbation).length;
-  return perturbed && new Set(runs.map(run => run.name)).size === 1 ? `How well does ${oneLine(runs[0].name)} do under ${plural(perturbed, 'perturbation')} ${suite}?`
-    : `Which of ${runs.length} runs does best ${suite}?`;
-}
-
 const day = run => new Date(1000 * run.started).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 const factsOf = run => [day(run), `suite ${run.suite}${run.suite_seed ? `, seed ${run.suite_seed}` : ''}`,
   run.perturbation && `perturbation ${run.perturbation}`, `at most ${run.max_turns} turns`,
   run.samples > 1 && `${run.samples} samples a task`, plural(run.size, 'episode')].filter(Boolean);
 
-function heading(runs) {
-  const [run] = runs, several = runs.length > 1, total = several ? null : totalOf(run);
+// One number first, in words; then what it is of.
+function heading(runs, answers) {
+  const [run] = runs, several = runs.length > 1, [answer, ...more] = answers;
   return h('header.run', {},
-    h('div', {},
-      h('h1', {}, question(runs)),
-      h('p.soft', {}, factsOf(run).filter(fact => runs.every(other => factsOf(other).includes(fact))).join(' · ')),
-      several ? h('p', {}, runs.map(each => h('span.named', {}, chip(each), ' ', oneLine(each.label)))) : named(run)),
-    total && h('dl.held', {}, ['success', 'progress'].map(measure => h('div', {},
-      h('dt', {}, `${total.name} ${measure}`),
-      h('dd', {}, h('strong', {}, percent(total.score[`${measure}_rate`])),
-        h('small', {}, total.score[`${measure}_rate_ci95`].map(end => percent(end)).join('–')))))),
+    h('h1', {}, oneLine(answer)), more.map(text => h('p', {}, h('b', {}, oneLine(text)))),
+    h('p.soft', {}, factsOf(run).filter(fact => runs.every(other => factsOf(other).includes(fact))).join(' · ')),
+    several ? h('p', {}, runs.map(each => h('span.named', {}, chip(each), ' ', oneLine(each.label)))) : [h('p', {}, oneLine(run.label)), named(run)],
     runs.map(each => trouble(each, several)),
     !several && notesOf(run));
 }

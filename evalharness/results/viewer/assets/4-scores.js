@@ -44,12 +44,11 @@ function kindTable(data, runs) {
 
 function scoreTable(data, runs, families, names) {
   const several = runs.length > 1, body = h('tbody', {});
-  // One run has its whole score above.
-  const whole = names === USUAL && several ? runs.filter(totalOf) : [];
+  const whole = names === USUAL ? runs.filter(totalOf) : [];
   whole.forEach((run, i) => {
     const { name, score: held } = totalOf(run), same = i > 0 && totalOf(whole[i - 1]).name === name;
     body.append(h('tr.total', { class: same ? 'total same' : 'total' }, h('th', { scope: 'row' }, same ? '' : capital(name)),
-      h('td', {}, chip(run)),
+      several && h('td', {}, chip(run)),
       h('td', {}, rateBar('success', held.success_rate, held.success_rate_ci95)),
       h('td', {}, rateBar('progress', held.progress_rate, held.progress_rate_ci95)),
       h('td.n', {}, held.stands_for ? `${held.n}/${held.stands_for}` : held.n), h('td', {}), h('td', {})));
