@@ -45,7 +45,11 @@ def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Cal
     ):
         assert page.get_by_role("heading", name=heading).count() == 1
     assert re.fullmatch(r"random · oracle · \d{4}-\d\d-\d\d · evalharness", page.title())
-    assert page.locator("h1").inner_text().startswith("no difference between oracle and random can be seen: Compass")
+    assert (
+        page.locator("h1")
+        .inner_text()
+        .startswith("no difference between oracle and random can be seen: Compass")
+    )
 
 
 def test_limits_below_zero_are_not_joined_by_a_dash(tmp_path: Path, look: Callable[..., Page]) -> None:
