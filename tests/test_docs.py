@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 from command_line import evalharness
 from made_runs import make_run
 
@@ -183,6 +184,38 @@ def test_commands_and_options_named_in_passing_exist(where: str, text: str) -> N
     for word in words:
         if word.startswith("-"):
             assert word.split("=")[0] in options, text
+
+
+@pytest.mark.parametrize(("candidate", "status"), [("oracle", 0), ("random", 1)])
+def test_the_workflow_of_the_ci_page_passes_a_good_model_and_fails_a_bad_one(
+    candidate: str, status: int, tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Its evalharness commands, with scripts for models, fewer tasks, and a file for the job's summary."""
+    [text] = re.findall(
+        r"^```yaml[^\n]*\n(.*?)^```", (DOCS / "ci.md").read_text("utf-8"), re.DOTALL | re.MULTILINE
+    )
+    [job] = yaml.safe_load(text)["jobs"].values()
+    steps = [step["run"] for step in job["steps"] if step.get("run", "").startswith("evalharness ")]
+    monkeypatch.chdir(tmp_path)
+    values = {"$MODEL": candidate, "$GITHUB_SHA": "0123abc"}
+    quick = ["--tasks", "babyai:0-7,pddl:0-3"]
+    assert main(["run", "--model", "oracle", "--suite", "open", *quick, "-o", "baseline"]) == 0
+    statuses, summary = [], ""
+    for step in steps:
+        words, _, target = step.partition(" >> ")
+        given = [values.get(word, word) for word in shlex.split(words)][1:]
+        if given[0] == "run":
+            at = given.index("--draw")
+            given[at : at + 2] = quick
+        capsys.readouterr()
+        statuses.append(main(given))
+        summary += capsys.readouterr().out if target else ""
+    assert statuses == [0, 0, status, 0]
+    verdict = "fails" if status else "passes"
+    assert f"B {verdict} --fail-if pooled" in summary
+    assert "0123abc" in summary.splitlines()[0]
+    assert (tmp_path / "report.html").stat().st_size > 1000
 
 
 def test_every_option_has_a_help_text() -> None:

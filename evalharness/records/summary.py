@@ -155,7 +155,7 @@ class FamilyRow(FamilyScore):
     episodes_selected: Count
     """Episodes that the run is to play."""
     infrastructure_failures: Count
-    """Episodes that were given up and have not been played since; they are in no mean."""
+    """Episodes that were given up and have not been played since; excluded from scores."""
     cut_episodes: Count = 0
     """Episodes whose beginning the server dropped without an error."""
     mean_turns: float | None = None
