@@ -16,7 +16,7 @@ from evalharness.results.published import OTHERS, PublishedRow, family_columns, 
 from evalharness.results.score import ESTIMATED, MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.tabular.table import Cell, Column, Row, Table, percent_cell
-from evalharness.results.trainings import SEED, seeds_of
+from evalharness.results.trainings import trainings_line
 
 
 def legend(table: Sequence[Row]) -> list[str]:
@@ -42,17 +42,9 @@ def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmar
         found = aspects(run, benchmark)
         marks = DIFFERS if differ(found) else ""
         standing = own_row(run, label, benchmark.prompts, ())
-        rows.append(row_of(board, standing, marks, (*phrases(found), *_trainings(run))))
+        about = (*phrases(found), trainings_line(run))
+        rows.append(row_of(board, standing, marks, tuple(filter(None, about))))
     return rows
-
-
-def _trainings(run: ScoredRun) -> list[str]:
-    """Of a study of training: how many seeds its mean is over."""
-    if run.trainings:
-        return [
-            f"mean of trainings with seeds {', '.join(seeds_of(run))}; the interval holds seeds and tasks"
-        ]
-    return ["one training: the interval is over tasks alone"] if SEED in run.labels else []
 
 
 def other_rows(board: Leaderboard) -> list[Row]:

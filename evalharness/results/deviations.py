@@ -35,7 +35,7 @@ def deviations(
         found.append(f"a context limit of its own ({config['vllm_args']})")
     if config.get("sampling") == "model":
         found.append("sampling as the model recommends it")
-    elif config["samples"] > 1 or (config["temperature"] or 0) > 0:
+    elif (config["temperature"] or 0) > 0:
         found.append(
             f"mean of {config['samples']} samples at temperature {config['temperature']}, not greedy"
         )

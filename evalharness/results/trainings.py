@@ -99,8 +99,12 @@ def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list
     ]
 
 
-def seeds_of(run: ScoredRun) -> list[str]:
-    return [each.labels[SEED] for each in run.trainings]
+def trainings_line(run: ScoredRun) -> str | None:
+    """Over which seeds a mean is; None of a run without such a label."""
+    if run.trainings:
+        seeds = ", ".join(each.labels[SEED] for each in run.trainings)
+        return f"mean of trainings with seeds {seeds}; the interval holds seeds and tasks"
+    return "one training: the interval is over tasks alone" if SEED in run.labels else None
 
 
 def _scores(run: ScoredRun, family: str, measure: str, tasks: set[str]) -> list[Scores]:

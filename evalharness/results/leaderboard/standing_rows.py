@@ -25,7 +25,7 @@ from evalharness.results.task_range import (
     PUBLISHED_SUITE,
     changed_families,
 )
-from evalharness.results.trainings import interval_of
+from evalharness.results.trainings import interval_of, trainings_line
 from evalharness.suites.draws import expected_tasks
 
 
@@ -192,7 +192,7 @@ def own_row(
 
 def _notes(run: ScoredRun, withheld: str | None, held_in: Sequence[str]) -> list[str]:
     titles = run.titles
-    notes = []
+    notes = [line] if (line := trainings_line(run)) else []
     if ours := [titles.get(f, f) for f, labels in run.manifest.labels.items() if "ours" in labels]:
         notes.append(f"labels: ours for {', '.join(ours)} (progress there is not on the published scale)")
     if changed := changed_families(run.task_labels, titles):

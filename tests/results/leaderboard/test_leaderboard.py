@@ -269,6 +269,24 @@ def test_a_run_with_other_prompts_or_limits_is_marked_and_says_which(
     assert "‡" not in text_board(complete_run(tmp_path / "own"), capsys=capsys)
 
 
+def test_a_mean_over_trainings_is_greedy_and_names_its_seeds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [
+        make_run(
+            tmp_path / seed,
+            {"babyai": [SOLVED, NOTHING]},
+            name=seed,
+            label={"mode": "full", "training_seed": seed},
+        )
+        for seed in ("5", "6")
+    ]
+    [row] = [row for row in board(*runs, capsys=capsys) if row["source"] == "run"]
+    assert (row["name"], row["deviations"]) == ("full", "")
+    assert "seeds 5, 6" in row["notes"]
+    assert "‡" not in text_board(*runs, capsys=capsys)
+
+
 @pytest.mark.slow
 def test_a_user_can_declare_what_a_model_was_trained_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
