@@ -66,8 +66,6 @@ class RunConfig:
             raise UserError(
                 f"--agent {self.agent.chosen.name}: {self.policy.model} is no model and reads nothing"
             )
-        if self.policy.chat_template is not None and self.execution.cluster is not None:
-            raise UserError("--chat-template cannot be given with --cluster: its nodes may not have the file")
         if self.execution.engine == "stock" and self.execution.cluster is not None:
             raise UserError("--engine stock cannot be given with --cluster: its nodes play on our engines")
 

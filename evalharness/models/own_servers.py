@@ -1,4 +1,4 @@
-"""A vLLM of our own for a model, or several, on this machine or on nodes of a cluster.
+"""A vLLM of our own for a model, or several, on this machine.
 
 `what_to_serve` checks all that can be checked and starts nothing; `own_servers` makes the policy that starts it. One
 server's start and end are in `serving/managed.py`, its processes in `serving/supervisor.py`.
@@ -76,30 +76,26 @@ class ResolvedModel:
 def own_servers(
     config: PolicyConfig,
     agent: AgentConfig,
-    cluster: str | None,
     on_status: Status,
     serve: SharedServers | None,
 ) -> Prepared:
     """Everything that can be checked is checked before a server is started."""
-    on_cluster = bool(cluster)
-    found = what_to_serve(config, on_status, tools=agent.chosen.kind.calls_tools, on_cluster=on_cluster)
-    servers_of = (_on_nodes if cluster else _on_this_machine)(config, found.planned.extra)
+    found = what_to_serve(config, on_status, tools=agent.chosen.kind.calls_tools)
+    placed = _place(config, found.planned.extra)
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
         what = await asyncio.to_thread(found.make, reports.status)
         name = what.adapter_name or what.served_name
-        make, placed = servers_of()
-        if what.variables:
-            placed = [{**own, "variables": {**own["variables"], **what.variables}} for own in placed]
         servers: list[ModelServer] = [
-            (partial(serve, make) if serve else make)(
+            (partial(serve, ManagedServer) if serve else ManagedServer)(
                 model=what.model,
                 served_name=what.served_name,
                 log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
                 extra_args=what.extra,
                 on_status=reports.status if index == 0 else None,
-                **own,
+                command=own["command"],
+                variables={**own["variables"], **what.variables},
             )
             for index, own in enumerate(placed)
         ]
@@ -112,7 +108,7 @@ def own_servers(
             replicas = [
                 Replica(
                     "vLLM" if len(servers) == 1 else f"vLLM {index + 1}",
-                    client_of(config, server.base_url, name, server.api_key, reports, agent),
+                    client_of(config, server.base_url, name, None, reports, agent),
                     server,
                 )
                 for index, server in enumerate(servers)
@@ -122,28 +118,20 @@ def own_servers(
             facts |= {"vllm": servers[0].version, "argv": servers[0].argv, "replicas": len(servers)}
             if config.deterministic:
                 facts["batch_invariant"] = True
-            if on_cluster:
-                facts["servers"] = [server.base_url for server in servers]
-            elif len(servers) > 1:
+            if len(servers) > 1:
                 facts["placement"] = [own["variables"] for own in placed]
             yield replace(group, facts=facts)
 
-    return Prepared(found.identity, opened, partial(_command_line, config, found, on_cluster=on_cluster))
+    return Prepared(found.identity, opened, partial(_command_line, config, found))
 
 
-def what_to_serve(
-    config: PolicyConfig, on_status: Status, *, tools: bool = False, on_cluster: bool = False
-) -> ResolvedModel:
+def what_to_serve(config: PolicyConfig, on_status: Status, *, tools: bool = False) -> ResolvedModel:
     """Raises UserError where a vLLM could not serve it."""
     extra, identity = extra_arguments(config, tools=tools)
     adapted = config.lora is not None or config.model == DEMO or is_adapter(config.model)
     if config.lora_serve and not adapted:
         raise UserError("--lora-serve needs an adapter: --lora DIR")
-    if config.lora_serve and on_cluster:
-        raise UserError(
-            "--lora-serve is for servers on this machine; with --cluster leave it out, and the adapter is merged"
-        )
-    if not on_cluster and (adapted or config.model == DEMO_BASE):
+    if adapted or config.model == DEMO_BASE:
         find_server(config.vllm)  # before anything is made or hashed
     return (_with_adapter if adapted else _whole)(config, extra, identity, on_status)
 
@@ -225,10 +213,8 @@ def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
     return found
 
 
-def _command_line(config: PolicyConfig, what: ResolvedModel, *, on_cluster: bool) -> str:
+def _command_line(config: PolicyConfig, what: ResolvedModel) -> str:
     """Of the vLLM that would be started; its port is a free one."""
-    if on_cluster:
-        return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"
     argv = server_arguments(
         find_server(config.vllm),
         model=what.planned.model,
@@ -241,11 +227,8 @@ def _command_line(config: PolicyConfig, what: ResolvedModel, *, on_cluster: bool
     return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
 
 
-_ServersOf = Callable[[], tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]]
-"""Returns how a server is made, and with what each replica."""
-
-
-def _on_this_machine(config: PolicyConfig, extra: Sequence[str]) -> _ServersOf:
+def _place(config: PolicyConfig, extra: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what each replica is started with. Raises UserError if this machine cannot hold them."""
     command = find_server(config.vllm)
     if command.kind == "cpu" and config.replicas > 1:
         raise UserError("--replicas is for GPUs: a server on a CPU computes on all its cores")
@@ -256,27 +239,7 @@ def _on_this_machine(config: PolicyConfig, extra: Sequence[str]) -> _ServersOf:
         )
     gpus = visible_gpus() if config.replicas > 1 else []
     invariant = {"VLLM_BATCH_INVARIANT": "1"} if config.deterministic else {}
-    placed = [
+    return [
         {"command": command, "variables": variables | invariant}
         for variables in place_on_gpus(config.replicas, gpus_of_one(extra), gpus)
     ]
-    return lambda: (ManagedServer, placed)
-
-
-def _on_nodes(config: PolicyConfig, extra: Sequence[str]) -> _ServersOf:
-    """Each node has its own vLLM. Where there is room is only known once the cluster has been joined."""
-    if config.deterministic:
-        raise UserError(
-            "--deterministic: whether a node's GPUs can do that is not known; leave out --cluster"
-        )
-
-    def servers_of() -> tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]:
-        from evalharness.models.serving.ray_server import RayServer
-        from evalharness.models.serving.server_resources import resources_of
-
-        return RayServer, [
-            {"resources": resources, "vllm": config.vllm}
-            for resources in resources_of(config.replicas, gpus_of_one(extra))
-        ]
-
-    return servers_of

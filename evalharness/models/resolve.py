@@ -46,13 +46,13 @@ def prepare(
     *,
     agent: AgentConfig = _DEFAULT_AGENT,
     outside: OutsideConfig = _DEFAULT_OUTSIDE,
-    cluster: str | None = None,
     serve: SharedServers | None = None,
     person: Policy | None = None,
 ) -> Prepared:
     """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
 
-    `agent` says how it is talked to, `outside` how an agent from outside is, `cluster` where its servers are started.
+    `agent` says how it is talked to, `outside` how an agent from outside is asked.
+
     `serve` gives the model's servers, where some are needed; without it the run gets servers of its own. `person`
     answers where the model is `human:NAME`.
     """
@@ -65,7 +65,7 @@ def prepare(
         return _scripted(config, specs, person)
     if config.is_endpoint:
         return _endpoint(config, agent, on_status)
-    return own_servers(config, agent, cluster, on_status, serve)
+    return own_servers(config, agent, on_status, serve)
 
 
 def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy | None) -> Prepared:

@@ -59,7 +59,6 @@ def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], 
     try:
         prepared = prepare(
             config.policy, chosen.specs, on_status, agent=config.agent, outside=config.outside,
-            cluster=config.execution.cluster,
         )  # fmt: skip
         server = prepared.server() or "none: a script plays"
     except (NoAnswerError, ServerNotFound) as error:  # a login node has neither

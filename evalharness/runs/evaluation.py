@@ -161,7 +161,6 @@ def evaluate(
                 with worker_site(
                     config.execution.cluster,
                     on_status=set_status,
-                    lasting=serve.lasting if serve else None,
                 ) as site:
                     work = Work(
                         config.policy, config.agent, config.limits, config.execution,

@@ -43,7 +43,7 @@ def prepare_or_stored(
     try:
         prepared = prepare(
             config.policy, specs, on_status, agent=config.agent, outside=config.outside,
-            cluster=config.execution.cluster, serve=serve, person=person,
+            serve=serve, person=person,
         )  # fmt: skip
     except UnreachableError as error:
         for folder, manifest in _stored_runs(config, config.policy.model.rstrip("/")):

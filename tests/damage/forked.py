@@ -35,8 +35,6 @@ _APART = (
     "evalharness.training.tune.trainer",
     "evalharness.rl.clients",
     "evalharness.models.serving.demo",
-    "evalharness.models.serving.ray",
-    "evalharness.models.serving.server_resources",
     "evalharness.play.cluster.ray",
     "evalharness.training.datasets.make_tokens",
     "evalharness.play.workers.child",

@@ -47,7 +47,6 @@ _BUSY = 0.4
 """Share of the cores that others use from which threads sleep instead: less than one of two cores."""
 # With one of these, processes on other machines have to find this one: no loopback address for them.
 _MULTI_NODE = {"nnodes", "data-parallel-address", "distributed-executor-backend", "master-addr"}
-_GUARD = Path(__file__).with_name("guard")
 LOOPBACK = "127.0.0.1"
 _CACHE_SIZE = {"kv-cache-memory-bytes", "gpu-memory-utilization"}
 
@@ -111,12 +110,8 @@ def server_arguments(
     port: int,
     max_model_len: int | None,
     extra: Sequence[str] = (),
-    host: str = LOOPBACK,
 ) -> list[str]:
-    """The whole command line. `extra` comes last; a default that it also sets is left out.
-
-    Anywhere but on loopback the server wants the key that `server_environment` gives it, for everything it answers.
-    """
+    """The whole command line. `extra` comes last; a default that it also sets is left out."""
     defaults: dict[str, tuple[str, ...]] = {
         "port": (str(port),),
         "seed": ("0",),
@@ -149,10 +144,8 @@ def server_arguments(
         "--served-model-name",
         served_name,
         "--host",
-        host,
+        LOOPBACK,
     ]
-    if host != LOOPBACK:
-        argv += ["--middleware", "evalharness_guard.RequireKey"]
     for name, values in defaults.items():
         if name not in given:
             argv += [f"--{name}", *values]
@@ -185,15 +178,11 @@ def server_environment(
     local_model: bool,
     extra: Sequence[str] = (),
     base: Mapping[str, str] | None = None,
-    api_key: str | None = None,
 ) -> dict[str, str]:
     """`base` (default: our own environment) plus what the server needs; what the user has set stays."""
     env = dict(os.environ if base is None else base)
     # The user's own would lock the harness out of its own server.
     env.pop("VLLM_API_KEY", None)
-    if api_key is not None:
-        env["VLLM_API_KEY"] = api_key
-        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_GUARD), env.get("PYTHONPATH"))))
     env.update(command.env)
     env |= {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
     # `python -m` would otherwise import whatever lies in the current folder.

@@ -80,22 +80,16 @@ class ManagedServer(ModelServer):
         on_status: Callable[[str], None] | None = None,
         variables: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
-        host: str = LOOPBACK,
-        api_key: str | None = None,
     ) -> None:
         """`model` is a checkpoint folder or a hub id. `on_status` gets a short text at every phase of
         the start and every five seconds. `variables` are environment variables
-        of this server alone, such as which GPUs it may see; `environment` is what it gets in place of ours. With
-        another `host` than loopback it needs an `api_key`."""
-        assert host == LOOPBACK or api_key
+        of this server alone, such as which GPUs it may see; `environment` is what it gets in place of ours."""
         check_extra_arguments(extra_args)
         self.command = command
         self.model = str(Path(model).expanduser().absolute()) if is_local(model) else str(model)
         self.served_name = served_name
         self.log_path = log_path
         self.version = command.version
-        self.host = host
-        self.api_key = api_key
         self.port = 0
         self.argv: list[str] = []
         self.max_model_len = 0
@@ -111,8 +105,7 @@ class ManagedServer(ModelServer):
 
     @property
     def base_url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}/v1"
+        return f"http://{LOOPBACK}:{self.port}/v1"
 
     def alive(self) -> bool:
         return self._process is not None and self._process.alive
@@ -175,14 +168,12 @@ class ManagedServer(ModelServer):
             port=self.port,
             max_model_len=context,
             extra=self._extra,
-            host=self.host,
         )
         env = server_environment(
             self.command,
             local_model=is_local(self.model),
             extra=self._extra,
             base={**(os.environ if self._environment is None else self._environment), **self._variables},
-            api_key=self.api_key,
         )
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
@@ -205,8 +196,7 @@ class ManagedServer(ModelServer):
         phase, read = "loading vLLM", self._log_start
         version = f" {self.version}" if self.version else ""
         self._on_status(f"starting vLLM{version} ({self.command.kind}) on port {self.port}")
-        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5), headers=headers) as http:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
             while not await healthy(http, self.base_url):
                 elapsed = time.monotonic() - began
                 if not process.alive:
@@ -245,10 +235,10 @@ class ManagedServer(ModelServer):
 
     def _choose_port(self) -> int:
         """The port of the last start, else a free one."""
-        if self.port and _is_free(self.host, self.port):
+        if self.port and _is_free(self.port):
             return self.port
-        with socket.socket(_family(self.host)) as probe:
-            probe.bind((self.host, 0))
+        with socket.socket() as probe:
+            probe.bind((LOOPBACK, 0))
             return int(probe.getsockname()[1])
 
     def _log_text(self, *, last_lines: int | None = None) -> str:
@@ -285,15 +275,11 @@ def _socket_folder() -> Path:
         ) from None
 
 
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-def _is_free(host: str, port: int) -> bool:
-    with socket.socket(_family(host)) as probe:
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((host, port))
+            probe.bind((LOOPBACK, port))
         except OSError:
             return False
         return True

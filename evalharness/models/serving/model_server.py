@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -21,8 +20,6 @@ class ModelServer(Protocol):
     version: str | None
     """Of vLLM."""
     argv: list[str]
-    api_key: str | None
-    """What it wants from who asks it; None where only this machine can."""
 
     @property
     def base_url(self) -> str: ...
@@ -60,8 +57,6 @@ class SharedServers:
     def __init__(self, folder: Path) -> None:
         """`folder` is where the servers' logs go, instead of the runs' folders."""
         self._folder = folder
-        self.lasting = contextlib.ExitStack()
-        """What has to be there for as long as the servers are; left when they have been stopped."""
         self._servers: dict[str, ModelServer] = {}
         """By the name of its log: a run's first, second, ... server."""
         self._what: dict[str, str] = {}
@@ -84,7 +79,6 @@ class SharedServers:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
-            self.lasting.close()
 
     def __call__(
         self,
@@ -193,12 +187,11 @@ class WithAdapter:
         """Raises UserError where vLLM refuses the adapter."""
         import aiohttp
 
-        headers = {"Authorization": f"Bearer {key}"} if (key := self._server.api_key) else {}
         wanted = {"lora_name": self._name, "lora_path": str(self._adapter)}
         timeout = aiohttp.ClientTimeout(total=600)
         try:
             async with (
-                aiohttp.ClientSession(headers=headers, timeout=timeout) as http,
+                aiohttp.ClientSession(timeout=timeout) as http,
                 http.post(f"{self._server.base_url}/load_lora_adapter", json=wanted) as response,
             ):
                 said = await response.text()

@@ -83,11 +83,10 @@ def worker_site(
     address: str | None,
     *,
     on_status: Callable[[str], None] = lambda text: None,
-    lasting: ExitStack | None = None,
 ) -> Iterator[WorkerSite]:
     """`address`: None for processes of this machine, `local` for a Ray of our own on it, else a running cluster.
 
-    The cluster is left with the context, or with `lasting`.
+    The cluster is left with the context.
     """
     if address is None:
         from evalharness.play.workers.process import WorkerProcess
@@ -104,10 +103,9 @@ def worker_site(
         _check(address)
     from evalharness.play.cluster.ray_worker import RayWorker
 
-    with ExitStack() as own:
+    with ExitStack() as stack:
         if not ray.is_initialized():
             on_status("starting Ray" if address == "local" else f"joining the Ray cluster at {address}")
-            stack = lasting or own
             # The paths of Ray's Unix sockets in there may have 107 bytes; the folder of sockets alone takes 62.
             base = tempfile.gettempdir() if len(tempfile.gettempdir()) < 20 else "/tmp"
             staging = stack.enter_context(tempfile.TemporaryDirectory(prefix="evalharness-", dir=base))

@@ -20,7 +20,6 @@ from ray.exceptions import RayError, RuntimeEnvSetupError
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec
-from evalharness.models.serving.server_resources import CORES, result
 from evalharness.play.workers.process import (
     Usage,
     WorkerError,
@@ -37,6 +36,15 @@ _NETWORK_TIMEOUT = 30.0
 """Seconds for a call's way there and back, on top of what it may take there."""
 _USAGE_EVERY = 5.0
 """Seconds between looks at a worker's memory: a look at a process tree costs milliseconds."""
+_CORES = 0.1
+"""Of a node, reserved for one worker. Less than a worker uses while it steps, because most wait for the model; and
+when a node dies the others must have room for what was there."""
+
+
+async def result(remote: Any) -> dict[str, Any]:
+    """Return what a call returned. A future of the standard library works on uvloop and for `ray://` too."""
+    answer: dict[str, Any] = await asyncio.wrap_future(remote.future())
+    return answer
 
 
 class Host:
@@ -87,7 +95,7 @@ class RayWorker:
         """What the calls under way may take, together: the process carries them out one after the other."""
 
     def _start(self) -> Any:
-        host = ray.remote(Host).options(num_cpus=CORES, scheduling_strategy="SPREAD", max_restarts=0)
+        host = ray.remote(Host).options(num_cpus=_CORES, scheduling_strategy="SPREAD", max_restarts=0)
         return host.remote(self.spec.family, str(self.data) if self.data else None)
 
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
