@@ -11,7 +11,7 @@ from aiohttp import ClientSession, WSMsgType, web
 
 from evalharness.door import door
 from evalharness.door.door import Door, is_one_of, listening
-from evalharness.door.wire import guarded
+from evalharness.rl.wire import guarded
 
 TOKEN = "a token of sixteen"
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}

@@ -7,9 +7,9 @@ from typing import Any
 from aiohttp import web
 
 from evalharness.door.door import Door, given_token
-from evalharness.door.wire import MOST_BYTES, body, guarded
 from evalharness.rl.outside.messages import Action, Request, StepRequest
 from evalharness.rl.outside.session import Answer, Session, Sessions
+from evalharness.rl.wire import MOST_BYTES, body, guarded
 
 
 def _to_json(answer: Answer) -> dict[str, Any]:

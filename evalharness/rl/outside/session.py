@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from evalharness.base.errors import InfrastructureError
-from evalharness.door.wire import RefusedError
 from evalharness.models.base import PolicyStoppedError
 from evalharness.records.outside import Outside, OutsideEnd
 from evalharness.rl.outside.messages import Action, Observation, Usage
+from evalharness.rl.wire import RefusedError
 
 MOST_REQUESTS = 1000
 """Between two actions. A process that sends more has stopped playing."""

@@ -11,14 +11,6 @@ from pydantic import BaseModel
 
 from evalharness.base.version import __version__
 from evalharness.door.door import Door
-from evalharness.door.wire import (
-    MOST_BYTES,
-    RefusedError,
-    body,
-    guarded,
-    parsed,
-    refused,
-)
 from evalharness.rl.server import messages
 from evalharness.rl.server.gate import FullError, Gate
 from evalharness.rl.server.group import EpisodeResult, Group, GroupTooLargeError, UnknownIndexError
@@ -26,6 +18,14 @@ from evalharness.rl.server.pools import BusyError
 from evalharness.rl.server.service import ClientSession, NoEpisodeOpenError, Service
 from evalharness.rl.server.sockets import Sockets, unknown_type
 from evalharness.rl.server.tasks import UnknownTaskError
+from evalharness.rl.wire import (
+    MOST_BYTES,
+    RefusedError,
+    body,
+    guarded,
+    parsed,
+    refused,
+)
 
 
 def _map_error(error: Exception) -> RefusedError | None:

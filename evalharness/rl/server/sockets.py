@@ -10,8 +10,8 @@ from typing import Any
 
 from aiohttp import WSCloseCode, WSMsgType, web
 
-from evalharness.door.wire import MOST_BYTES, Refuse, RefusedError, refused
 from evalharness.rl.server.gate import Gate
+from evalharness.rl.wire import MOST_BYTES, Refuse, RefusedError, refused
 
 PING_S = 600.0
 """Seconds between pings; half of it is the time for the answer. A client whose machine is lost does not answer; one

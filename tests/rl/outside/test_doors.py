@@ -16,7 +16,6 @@ from aiohttp import ClientSession
 from evalharness.agents.program import Program
 from evalharness.base.errors import InfrastructureError
 from evalharness.door.door import Door, is_one_of, listening
-from evalharness.door.wire import MOST_BYTES
 from evalharness.envs.base import EnvSpec
 from evalharness.models.base import Environment, Player
 from evalharness.play import loop
@@ -29,6 +28,7 @@ from evalharness.rl.outside.application import application
 from evalharness.rl.outside.process import TOKEN, URL
 from evalharness.rl.outside.serve import HandOuts, OutsidePolicy
 from evalharness.rl.outside.session import MOST_REQUESTS, Sessions
+from evalharness.rl.wire import MOST_BYTES
 from tests.play.test_scheduler import compass
 
 __all__ = ["compass"]

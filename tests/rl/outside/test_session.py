@@ -9,12 +9,12 @@ from unittest.mock import Mock
 import pytest
 
 from evalharness.base.errors import UserError
-from evalharness.door.wire import RefusedError
 from evalharness.models.base import PolicyStoppedError
 from evalharness.records.lines import StoreError
 from evalharness.rl.outside.messages import Action, Observation
 from evalharness.rl.outside.serve import FILE, HandOuts
 from evalharness.rl.outside.session import Session
+from evalharness.rl.wire import RefusedError
 
 OPENING = Observation(text="here", goal="there", turns_left=2)
 
