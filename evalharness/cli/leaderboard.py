@@ -43,7 +43,7 @@ def add_options(parser: CommandParser) -> None:
         action="append",
         default=[],
     )
-    argument(parser, "-v --verbose", "show progress, too, and the intervals of every row")
+    argument(parser, "-v --verbose", "show progress, too, and the intervals of your rows")
     argument(parser, "--no-published", "only your runs (all of one suite and turn limit)")
     argument(
         parser,

@@ -302,8 +302,8 @@ def _notes(
     uneven = sum(a.samples != b.samples for a, b in pairs)
     if uneven:
         notes.append(
-            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once, and p comes "
-            "from dealing the attempts of each task to both runs again"
+            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once; p: "
+            "attempts permuted within tasks"
         )
     notes += _notes_of_attempts(baseline, run, pairs, letters)
     if not held_out and len({a.family for a, _ in pairs}) > 1:

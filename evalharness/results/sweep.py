@@ -162,7 +162,7 @@ def recalled_notes(played: Iterable[str], recalled: Collection[str]) -> list[str
     if not names:
         return []
     return [
-        f"{', '.join(names)}: our wording, for no source prints the paper's; Average and Std are not the paper's either"
+        f"{', '.join(names)}: our wording, the paper's is not published; Average and Std are not the paper's either"
     ]
 
 

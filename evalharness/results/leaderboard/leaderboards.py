@@ -31,7 +31,7 @@ def make_leaderboard(
     """`held_in`: folder of a run -> families that its model was trained on, as the user declares; `verification`:
     folder of a run -> whether it was replayed.
 
-    Raises UserError where rows do not belong in one table, or `sort` or a declared family is none.
+    Raises UserError if rows do not belong in one table, or for an unknown `sort` or family.
     """
     runs = join_labelled(runs)
     for run in runs:
@@ -96,7 +96,7 @@ def _verified(run: ScoredRun, verification: Mapping[Path, Verification]) -> Veri
 
 
 def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) -> None:
-    """Raises UserError where runs are not of one protocol, or not of that of the published rows beside them."""
+    """Raises UserError unless all runs are of one protocol, and of that of published rows beside them."""
     if published is None:
         if not runs:
             raise UserError("--no-published leaves nothing: name a run folder")
@@ -111,7 +111,7 @@ def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) ->
 
 
 def not_beside_published(run: ScoredRun, published: Benchmark) -> str | None:
-    """Why a run cannot stand beside the published rows; None where it can."""
+    """Why a run cannot stand beside the published rows; None if it can."""
     if run.manifest.suite not in published.suites:
         return f"was played on suite {run.suite}, the published rows on {published.suite}"
     if run.max_turns != published.max_turns and not published.own:

@@ -12,7 +12,7 @@ PART = "\u2020"
 ESTIMATE = "\u2248"
 MARKS = {
     "*": "* the method's training data was sampled from this family",
-    OWN_LABELS: f"{OWN_LABELS} labels of ours or changed tasks, not the published ones: another scale (held-out, too)",
+    OWN_LABELS: f"{OWN_LABELS} our labels or changed tasks: not on the published scale (nor is held-out)",
     PART: f"{PART} of a part of the family only",
     ESTIMATE: f"{ESTIMATE} estimated from the tasks of --subset",
     DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
@@ -47,7 +47,7 @@ def row_of(
     *,
     derived: bool = False,
 ) -> Row:
-    """A row of a leaderboard as one of a table. `derived`: with the intervals that printed rates amount to."""
+    """Convert a row of a leaderboard to a row of a table. `derived`: with intervals computed from the printed rates."""
     cells = {
         column: percent_cell(
             standing.values.get(column),

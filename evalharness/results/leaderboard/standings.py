@@ -55,7 +55,7 @@ class Standing:
 
     @property
     def stated(self) -> tuple[str, ...]:
-        """What of a row is only stated, where the row says something of its verification."""
+        """What a replay cannot show; empty for a row without verification."""
         return STATED if self.verification else ()
 
     @property
@@ -102,7 +102,7 @@ class Leaderboard:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """What has columns: the families, and `held_out` where there is such a score."""
+        """What has columns: the families, and `held_out` if there is such a score."""
         return (*self.titles, HELD_OUT) if self.held_out else tuple(self.titles)
 
     def is_held_in(self, standing: Standing, column: str) -> bool:

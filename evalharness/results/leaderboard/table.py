@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from rich.console import Console
@@ -42,12 +41,12 @@ _STATED_NOTE = (
 _DERIVED_NOTE = f"{DERIVED_MARK} derived from the printed rates and the number of tasks, not from episodes"
 
 
-def footnotes(board: Leaderboard, *, verbose: bool = True) -> list[str]:
-    """What the marks mean, and what each of our runs is."""
+def footnotes(board: Leaderboard, *, derived: bool = True) -> list[str]:
+    """What the marks mean, and what each of our runs is. `derived`: the intervals of published rows are shown."""
     rows = board.standings
     verified = any(s.verification for s in rows)
     legend = {
-        _DERIVED_NOTE: verbose
+        _DERIVED_NOTE: derived
         and any(not s.ours and s.values.get(f"{HELD_OUT}_success") is not None for s in rows),
         MARKS["*"]: any(s.held_in for s in rows),
         MARKS[OWN_LABELS]: any(s.has_own_labels(column) for s in rows for column in board.columns),
@@ -66,7 +65,7 @@ def footnotes(board: Leaderboard, *, verbose: bool = True) -> list[str]:
 
 
 def table_of(board: Leaderboard, *, series: bool = False) -> Table:
-    """Every row and column. `series`: rows keep their series also where they are sorted by a column."""
+    """Every row and column. `series`: rows keep their series if they are sorted by a column, too."""
     names = [standing.name for standing in board.standings]
     rows = []
     for standing in board.standings:
@@ -85,25 +84,6 @@ def _with_verification(table: Table, board: Leaderboard) -> Table:
         for row, standing in zip(table.rows, board.standings, strict=True)
     )
     return replace(table, rows=tuple(rows))
-
-
-def _held_out(table: Table, board: Leaderboard) -> Table:
-    """Held-out success of every row that has it, with its interval."""
-    column = f"{HELD_OUT}_success"
-    rows = []
-    for row, standing in zip(table.rows, board.standings, strict=True):
-        if standing.values.get(column) is not None:
-            mark = "" if standing.ours else DERIVED_MARK
-            rate = percent(standing.values[column], standing.ci95.get(column))
-            cells = {"rate": Cell(text=rate, marks=mark)}
-            rows.append(replace(row, cells=cells, underlined=frozenset()))
-    return Table("", (Column("rate", "[95 % CI]"),), tuple(rows), "held-out success %")
-
-
-def _tables(board: Leaderboard) -> Iterator[Table]:
-    whole = replace(_with_verification(table_of(board), board), notes=())
-    yield whole
-    yield _held_out(whole, board)
 
 
 def answers(board: Leaderboard) -> list[str]:
@@ -128,9 +108,13 @@ MOST_COLUMNS = 6
 """Of numbers, beside the names."""
 
 
+def _whole(board: Leaderboard) -> Table:
+    return replace(_with_verification(table_of(board), board), notes=())
+
+
 def _brief(board: Leaderboard) -> Table:
     """One measure of every group, or all measures of few; the intervals stand in the answers."""
-    table = replace(_with_verification(table_of(board), board), notes=())
+    table = _whole(board)
     rows = (
         replace(row, cells={key: replace(cell, ci95=None) for key, cell in row.cells.items()})
         for row in table.rows
@@ -144,14 +128,13 @@ def _brief(board: Leaderboard) -> Table:
 
 
 def print_leaderboard(console: Console, board: Leaderboard, *, verbose: bool = False) -> None:
-    """`verbose`: all measures, and intervals of every row."""
+    """`verbose`: all measures, and the intervals of our rows."""
     for answer in answers(board) if board.held_out else ():
         console.print(line(answer, "bold"))
-    for table in _tables(board) if verbose else [_brief(board)]:
-        if table.rows:
-            # The mark of our rows is explained once, below all tables.
-            print_table(console, table, explain=False, gap=verbose)
-    notes = footnotes(board, verbose=verbose)
+    if board.standings:
+        # The mark of our rows is explained once, below the table.
+        print_table(console, _whole(board) if verbose else _brief(board), explain=False, gap=verbose)
+    notes = footnotes(board, derived=False)
     if {standing.ours for standing in board.standings} == {True, False}:
         notes.insert(
             0, f"{OURS} a run of ours" + ("" if verbose else "; intervals and all measures: --verbose")

@@ -69,10 +69,7 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
 def uncorrected(count: int) -> str:
     """What several 95 % intervals beside each other mean."""
     missed = f"about {0.05 * count:.0f}" if count >= 20 else "one in 20"
-    return (
-        "each interval is for its figure alone and none is corrected for their number; "
-        f"expect {missed} of them to miss by chance"
-    )
+    return f"intervals are not corrected for the number of figures; expect {missed} to miss by chance"
 
 
 def _brief(figure: Figure, value: float) -> str:
@@ -88,7 +85,7 @@ def print_runs(console: Console, runs: Sequence[RunBehaviour]) -> None:
 def print_differences(
     console: Console, runs: Sequence[RunBehaviour], number: int, rows: Sequence[DifferenceRow]
 ) -> None:
-    """Of that run from the first, over all families or the one there is; bold where the interval excludes 0."""
+    """Of that run from the first, over all families or the one there is; bold if the interval excludes 0."""
     a, b = letter(0), letter(number)
     family = rows[0].family if rows else ALL
     shown = [row for row in rows if row.family == family]
@@ -115,6 +112,6 @@ def print_differences(
 def _foot(console: Console) -> None:
     remark(
         console,
-        "Shares in %; intervals over tasks. An error turn is one in which the environment carried out nothing. "
+        "Shares in %; intervals over tasks. Error turn: the environment did nothing. "
         "Formulas: docs/behaviour.md",
     )

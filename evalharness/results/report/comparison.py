@@ -90,7 +90,7 @@ def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
 
 
 def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Drawn | None:
-    """The variance components, where some task was attempted more than once; None where none was."""
+    """The variance components; None if every task was attempted once."""
     others = (f"another run of {letter}" for letter in comparison.letters)
     table = plain_table("standard error, points", "other tasks", *others, gap=2)
     for d in comparison.differences:
@@ -222,16 +222,16 @@ def method(differences: Sequence[Difference]) -> str:
     if "trainings" in tests:
         text = "Student's t over trainings and tasks"
     if "attempts" in tests:
-        text += "; where one run has more attempts of a task, these are dealt again within tasks"
+        text += "; attempts permuted within tasks if their numbers differ"
     return text
 
 
 def holm_line(title: str, comparisons: int, families: int) -> str:
     """How p was adjusted: `title` of the headline, `families`: tests of these."""
     compared = "1 comparison" if comparisons == 1 else f"{comparisons} comparisons"
-    text = f"Holm: p of {title} success adjusted over {compared}, of its progress as well"
+    text = f"Holm: p of {title} success adjusted over {compared}, its progress likewise"
     if families:
-        text += f", of families over their {families} tests; none is below that of {title} success"
+        text += f", families over their {families} tests; no p is below that of {title} success"
     return text
 
 

@@ -33,7 +33,7 @@ def sweep_table(sweep: Sweep) -> Cells:
 
 
 def first_average_line(sweep: Sweep) -> str:
-    """The average of the paper's first version, beside that of the last one; "" where there is none."""
+    """The average of the paper's first version; "" if there is none."""
     if sweep.first_average is None:
         return ""
     rates = ", ".join(f"{measure} {percent(sweep.first_average[measure])}" for measure in MEASURES)

@@ -71,8 +71,8 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         )
     if filtered := summary.content_filter_episodes:
         found.append(
-            f"{filtered} episodes ended because the server's content filter withheld a reply; each counts with the "
-            "progress it had, though the model refused nothing: switch the filter off, or serve the model without one"
+            f"{filtered} episodes ended because the server's content filter withheld a reply; each counts with its "
+            "progress so far; the model did not refuse: serve it without the filter"
         )
     if halted := summary.simulator_halted_episodes:
         found.append(halted_line(halted))
@@ -100,7 +100,7 @@ def _outside_lines(summary: Summary) -> list[str]:
     lines = [f"said by the agent, not measured: {', '.join(said)}"] if said else []
     if agent.stopped:
         ways = ", ".join(f"{way.replace('_', ' ')} {count}" for way, count in agent.stopped.items())
-        lines.append(f"episodes that the agent ended itself, which count: {ways}")
+        lines.append(f"episodes ended by the agent (they count): {ways}")
     if summary.agent_always_exits:
         lines.append(
             f"the agent's process ended in every episode; {summary.run}/agent.log has what it printed"
@@ -158,7 +158,7 @@ def _trials(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     return [
         f"{titles.get(family, family)} solved within 1, 2, ... trials: "
         + ", ".join(f"{100 * share:.1f}" for share in row.success_by_trial)
-        + " % (one after the other, with reflections: no Best-of-N)"
+        + " % (one after the other, with reflections; not Best-of-N)"
         for family, row in summary.families.items()
         if row.success_by_trial
     ]
@@ -233,7 +233,7 @@ _BOUNDS = {
 
 
 def performance_lines(performance: Performance | None) -> list[str]:
-    """Where the time went, how near to the bound, what the server did, and the advice where there is one."""
+    """Where the time went, how near to the bound, what the server did, and advice."""
     if performance is None or performance.efficiency is None:
         return []
     parts = sorted(performance.time.items(), key=lambda part: -part[1])
@@ -258,7 +258,7 @@ def performance_lines(performance: Performance | None) -> list[str]:
 
 
 def advice_lines(performance: Performance | None) -> list[str]:
-    """What went wrong with the environments, and what would make the run faster, where that is known."""
+    """What went wrong with the environments, and what would make the run faster."""
     lines = []
     if performance and (lost := performance.lost_workers):
         were = "environment worker was" if lost == 1 else "environment workers were"
@@ -269,7 +269,7 @@ def advice_lines(performance: Performance | None) -> list[str]:
 
 
 def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
-    """The same rates with the kinds of tasks as the evidence; None where that changes no interval."""
+    """The same rates with kinds of tasks as units; None if that changes no interval."""
     table = plain_table("by kind", "kinds", gap=2)
     rows = []
     for title, entry in _with_held_out(summary, titles):
@@ -304,7 +304,7 @@ def _called(summary: Summary, titles: Mapping[str, str]) -> dict[str, tuple[str,
 
 
 def errors_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
-    """How much of a rate's error is other tasks', how much another run's; None where tasks were attempted once."""
+    """A rate's error from other tasks and from another run; None if tasks were attempted once."""
     table = plain_table("standard error, points", "attempts", "other tasks", "another run", gap=2)
     called = _called(summary, titles)
     for title, entry in _with_held_out(summary, titles):

@@ -150,9 +150,11 @@ def test_one_run_among_the_published_rows_fits_thirty_lines_and_verbose_has_all(
         [heading] = [line.split() for line in lines if "held-out" in line and "BabyAI" in line]
         assert heading == ["success", "ALFWorld", "BabyAI", "ScienceWorld", "PDDL", "Jericho", "held-out"]
         assert not any("progress" in line for line in lines)
+    monkeypatch.setenv("COLUMNS", "80")
     every = text_board(folder, "--verbose", capsys=capsys)
     assert "progress" in every
-    assert "45.7 [40.2, 51.4]~" in every
+    assert re.search(r"\nheld-out +50\.0 \[44\.2, 55\.8\]", every)
+    assert "45.7 [40.2, 51.4]~" in text_board(folder, "--format", "md", capsys=capsys).replace("\\", "")
 
 
 def test_rows_are_chosen_by_name_and_series(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
