@@ -10,6 +10,7 @@ from evalharness.results.report.plots import (
     DASHES,
     INCH_A_CHARACTER,
     MARKERS,
+    add_legend,
     colour,
     make_figure,
     measure_panels,
@@ -24,21 +25,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_PUBLISHED = "#9a9a9a"
+
+
 def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """Bars a row a model: our runs in colour with intervals, published rows in grey; held-in bars hatched."""
     runs = values_of(rows, "run")
-    marks = ["lines: 95 %"]
-    marks += ["hatched: trained on it"] if any(row["held_in"] for row in rows) else []
-    marks += ["\u2020: a part of the family"] if any(row["incomplete"] for row in rows) else []
-    marks += (
-        ["#: labels of ours or changed tasks, another scale"]
-        if any(row["own_labels"] for row in rows)
-        else []
-    )
     figure, panels = measure_panels(
         rows,
         {**titles, "held_out": "held-out"},
-        f"Success and progress by family ({'; '.join(marks)})",
+        "Success and progress by family",
         1.4 + 0.5 * len(runs),
         beside=max(len(short_label(run)) for run in runs) * INCH_A_CHARACTER,
     )
@@ -47,7 +43,7 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     for (measure, family), axes in panels.items():
         for row in select_rows(rows, measure=measure, family=family):
             y, x = runs.index(row["run"]), 100 * row["rate"]
-            shade = colour(ours.index(row["run"])) if row["run"] in ours else "#9a9a9a"
+            shade = colour(ours.index(row["run"])) if row["run"] in ours else _PUBLISHED
             hatch = "////" if row["held_in"] else None
             axes.barh(y, x, height=0.66, color=shade, edgecolor="white", linewidth=0, hatch=hatch)
             end = x
@@ -66,7 +62,30 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
         axes.set_xlabel(f"{measure} rate (%)")
+    _explain_marks(next(iter(panels.values())), rows)
+    add_legend(figure)
     return figure
+
+
+def _explain_marks(axes: Axes, rows: Sequence[Row]) -> None:
+    """Add entries of the legend for what the bars show."""
+    bars = {
+        "published": any(row["source"] == "published" for row in rows),
+        "trained on the family": any(row["held_in"] for row in rows),
+    }
+    for label, shown in bars.items():
+        if shown:
+            hatch = "////" if label.startswith("trained") else None
+            axes.barh(0, 0, color=_PUBLISHED, edgecolor="white", linewidth=0, hatch=hatch, label=label)
+    axes.plot([], [], color="black", linewidth=1, label="95 % interval")
+    marks = {
+        "\u2020  a part of the family": any(row["incomplete"] for row in rows),
+        "#  own labels or changed tasks: another scale": any(row["own_labels"] for row in rows),
+        "\u2021  not made like the published rows": any("\u2021" in row["run"] for row in rows),
+    }
+    for label, shown in marks.items():
+        if shown:
+            axes.plot([], [], linestyle="", label=label)
 
 
 def spread(values: Sequence[float], apart: float, low: float, high: float) -> list[float]:

@@ -95,7 +95,7 @@ def test_marks_are_explained_where_they_are_and_names_fit(tmp_path: Path) -> Non
     part = make_run(tmp_path / "part", {"jericho": [SOLVED]}, name="part")
     assert main(["paper", "figure1", str(part), "-o", str(target)]) == 0
     text = "".join(ElementTree.fromstring(target.read_text(encoding="utf-8")).itertext())
-    assert "\u2020: " in text
+    assert "\u2020  " in text
 
 
 def test_a_run_that_is_called_as_a_published_row_has_bars_of_its_own(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def measure_panels(
     }
 
 
-def _legend(figure: Figure) -> None:
+def add_legend(figure: Figure) -> None:
     """One legend of everything drawn, below the panels."""
     shown: dict[str, Any] = {}
     for axes in figure.axes:
@@ -139,7 +139,7 @@ def draw_progress_by_turn(rows: Sequence[Row], titles: Mapping[str, str]) -> Fig
         last = max(row["turn"] for row in rows)
         axes.set_xlim(1, last)
         axes.set_xticks([1, *range(5, last + 1, -(-last // 30) * 5)])
-    _legend(figure)
+    add_legend(figure)
     return figure
 
 
@@ -158,7 +158,7 @@ def draw_difficulty(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
         axes.set_ylim(0, 100)
         if family == rows[0]["family"]:
             axes.set_ylabel(f"{measure} rate (%)")
-    _legend(figure)
+    add_legend(figure)
     return figure
 
 
@@ -195,7 +195,7 @@ def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
         axes.set_xlabel("k")
         axes.set_xlim(1, max(ks))
         axes.set_xticks(sorted(set(ks))[:: -(-max(ks) // 10)])
-    _legend(figure)
+    add_legend(figure)
     return figure
 
 
@@ -216,7 +216,7 @@ def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
             axes.set_xscale("log", base=2)
             axes.set_xticks(xs, [f"{x:g}" for x in xs], rotation=45 if len(xs) > 5 else 0)
             axes.minorticks_off()
-    _legend(figure)
+    add_legend(figure)
     return figure
 
 
