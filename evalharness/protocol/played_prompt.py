@@ -12,6 +12,11 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, PromptFile, load_prompt
 
 
+@lru_cache
+def _load_prompt(family: str, folder: Path | None, adaptation: Adaptation) -> PromptFile:
+    return load_prompt(specs()[family], folder, adaptation)
+
+
 @lru_cache(maxsize=1024)
 def played_prompt(
     family: str,
@@ -23,14 +28,14 @@ def played_prompt(
 ) -> tuple[PromptFile, PlayedSurface] | None:
     """Return the prompt in the episode's words, and its surface; None if no usable prompt file with that hash exists.
 
-    `folder` holds the user's own prompt files, as `run --prompts` takes it. Cached: reading YAML takes 10 ms, and a
-    run has thousands of episodes.
+    `folder` holds the user's own prompt files, as `run --prompts` takes it. Cached by file and by kind: reading YAML
+    takes 10 ms, and PDDL and ScienceWorld have many kinds.
     """
     spec = specs().get(family)
     if spec is None:
         return None
     try:
-        prompt = load_prompt(spec, folder, adaptation)
+        prompt = _load_prompt(family, folder, adaptation)
         surface = surface_named(spec, perturbation)
     except UserError:
         return None

@@ -7,10 +7,10 @@ from math import exp, fsum, log
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 from scipy.special import betainc, betaincinv
 
 from evalharness.stats.intervals import Interval
+from evalharness.stats.root import find_root
 from evalharness.stats.score_interval import dispersion, sort_checked, unseen_pairs, within_strata
 
 _ALPHA = 0.05
@@ -70,7 +70,7 @@ def _count_changes(
         return 2 * float(_share(count * upwards, count * (1 - upwards), 0.5)) - p
 
     least, most = log(1e-6), log(1e12)
-    total = exp(brentq(missing, least, most)) if missing(least) > 0 > missing(most) else equal
+    total = exp(find_root(missing, least, most)) if missing(least) > 0 > missing(most) else equal
     if p < _RESOLVED:
         total = max(total, equal)
     return total * upwards, total * (1 - upwards)
@@ -110,4 +110,4 @@ def _quantile(trials: float, mean: float, up: float, down: float, p: float) -> f
         return low
     if missing(high) <= 0:
         return high
-    return float(brentq(missing, low, high, xtol=1e-10))
+    return float(find_root(missing, low, high, xtol=1e-10))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri, stdtr, stdtrit
 
 from evalharness.stats.intervals import Interval, wilson
+from evalharness.stats.root import find_root
 
 Values = NDArray[np.float64]
 _ROUNDING = 1e-9
@@ -185,7 +186,6 @@ def subset_difference(strata: Sequence[Sequence[float]], rate: float, of: int) -
     `strata` as in `subset_interval`; `rate`: their mean, weighted by the number of tasks that each one represents. p
     is derived from the interval, so both always agree.
     """
-    from scipy.optimize import brentq
 
     shares = [(np.asarray(stratum, dtype=np.float64) + 1) / 2 for stratum in strata]
     unseen = float(unseen_pairs(shares))
@@ -201,7 +201,7 @@ def subset_difference(strata: Sequence[Sequence[float]], rate: float, of: int) -
 
     if abs(rate) < _ROUNDING or overshoot(1.0) <= 0:
         return ends(0.95), 1.0
-    return ends(0.95), float(brentq(overshoot, _LEAST_P, 1.0)) if overshoot(_LEAST_P) < 0 else _LEAST_P
+    return ends(0.95), float(find_root(overshoot, _LEAST_P, 1.0)) if overshoot(_LEAST_P) < 0 else _LEAST_P
 
 
 def _subset_limits(values: Sequence[Values], of: int, confidence: float, unseen: float) -> Interval:

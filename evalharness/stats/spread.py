@@ -6,10 +6,10 @@ from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import ncx2
+from scipy.special import chndtr
 
 from evalharness.stats.intervals import Interval
+from evalharness.stats.root import find_root
 
 _TAIL = 0.025
 
@@ -36,11 +36,11 @@ def spread_interval(values: NDArray[np.float64]) -> Interval:
         """Return the noncentrality with the share `below` of the distribution below the measured value, or 0."""
 
         def missing(value: float) -> float:
-            return float(ncx2.cdf(measured, freedom, value)) - below
+            return float(chndtr(measured, freedom, value)) - below
 
         if missing(1e-9) <= 0:
             return 0.0
-        return float(brentq(missing, 1e-9, 10 * (measured + freedom) + 100))
+        return float(find_root(missing, 1e-9, 10 * (measured + freedom) + 100))
 
     low, high = (sqrt(scale * noncentrality(below) / conditions) for below in (1 - _TAIL, _TAIL))
     return low, high

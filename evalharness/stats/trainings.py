@@ -8,7 +8,7 @@ from math import hypot, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 from evalharness.stats.intervals import Z_95, Interval
 
@@ -72,7 +72,7 @@ class _Widening:
 
     @property
     def quantile(self) -> float:
-        return float(student.ppf(0.975, self.freedom)) if self.freedom < inf else Z_95
+        return float(stdtrit(self.freedom, 0.975)) if self.freedom < inf else Z_95
 
     def of(self, ends: Interval, mean: float) -> Interval:
         """Add the excess over the tasks' own width to each limit as in MOVER (Zou & Donner, Statistics in Medicine 27
@@ -105,12 +105,12 @@ class TrainingsTest:
         error = self.standard_error(ends)
         if error <= 0:
             return 1.0 if self.difference == 0 else 0.0
-        return float(2 * student.sf(abs(self.difference) / error, self.widening.freedom))
+        return float(2 * stdtr(self.widening.freedom, -abs(self.difference) / error))
 
     def detectable(self, ends: Interval) -> float | None:
         """The smallest true difference that the test finds with 80 % power at 5 %, by its standard error: H. S. Bloom,
         Evaluation Review 19 (1995) 547-556. None above 1."""
-        reach = self.widening.quantile + float(student.ppf(_POWER, self.widening.freedom))
+        reach = self.widening.quantile + float(stdtrit(self.widening.freedom, _POWER))
         smallest = reach * self.standard_error(ends)
         return smallest if smallest <= 1 else None
 
