@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from evalharness.envs import specs
 from evalharness.results.difference import SIGNIFICANT
+from evalharness.results.published import load_table
 from evalharness.suites.draws import _shares
 
 ROOT = Path(__file__).parent.parent
@@ -133,3 +135,51 @@ def test_no_number_beside_a_file_of_results_is_typed_without_a_check() -> None:
         prose = re.sub(r"`[^`]*`|\([^)]*\.md[^)]*\)", "", text)
         unchecked += [(page, number) for number in re.findall(r"(?<![\w.])\d[\d,.]*\d|(?<![\w.])\d", prose)]
     assert unchecked == []
+
+
+def test_the_sentences_of_the_paper_follow_from_its_tables_except_one() -> None:
+    """In the order of text_claims.csv; figures of pictures cannot be computed."""
+
+    def number(table: str, row: str, column: str) -> float:
+        found = {r.names.get("decoding", r.names["method"]): r for r in load_table(table) if row in r.label}
+        return next(iter(found.values())).numbers[column].value
+
+    def lost(row: str) -> float:
+        return 100 * (
+            1
+            - number("ablation", row, "sciworld_success")
+            / number("ablation", "(8000 data)", "sciworld_success")
+        )
+
+    def fell(row: str, column: str) -> float:
+        return number("perturbation", row, "alfworld_success") - number(
+            "perturbation", row, f"{column}_success"
+        )
+
+    def lead(table: str, row: str, other: str, column: str) -> float:
+        return number(table, row, column) - number(table, other, column)
+
+    gains = next(row for row in load_table("best_of_n") if row.label == "AgentRefine, delta").numbers
+    expected = {
+        13.3: lead("main", "LLaMA-3-8B, AgentRefine", "LLaMA-3-8B, Agent-FLAN", "sciworld_success"),
+        43: lost("w/o refinement loss"),
+        32.8: fell("AgentGym", "p1"),
+        45.6: fell("Agent-FLAN", "p1"),
+        25.6: fell("AgentGym", "average"),
+        30.4: fell("Agent-FLAN", "average"),
+        25: np.mean([gains[column].value for column in gains]),
+        3.7: -fell("AgentRefine", "average"),
+        3.73: number("perturbation", "AgentRefine", "std_success"),
+        20: np.mean([number("perturbation", row, "std_success") for row in ("AgentGym", "Agent-FLAN")]),
+        11.6: lead("synthesis_models", "DeepSeek", "Agent-FLAN", "babyai_success"),
+        0.2: lead("mt_bench", "AgentRefine + ShareGPT", "Agent-FLAN + ShareGPT", "mt_bench"),
+        2: lead("mt_bench", "Agent-FLAN + ShareGPT", "Agent-FLAN", "mt_bench"),
+    }
+    claims = {row.numbers["value"].value: row.names["relation"] for row in load_table("text_claims")}
+    assert claims.keys() - expected.keys() == {75, 0.5, 16}
+    assert lost("w erroneous loss") == pytest.approx(57, abs=0.5)
+    for value, relation in claims.items():
+        if value in expected:
+            near = {"equals": 0.15, "nearly": 1.0, "above": 100}[relation]
+            assert expected[value] == pytest.approx(value, abs=near), value
+            assert relation != "above" or expected[value] > value
