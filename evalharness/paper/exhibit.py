@@ -161,14 +161,16 @@ class Filled:
     """Draws it; call it within `looks.style()`. None for a table, and where there is nothing to draw."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """The exhibit's flat rows."""
-        return self.tables[0].flat()
+        """The flat rows of all tables, with the columns of all."""
+        rows = [row for table in self.tables for row in table.flat()]
+        keys = dict.fromkeys(key for row in rows for key in row)
+        return [{key: row.get(key) for key in keys} for row in rows]
 
 
-def mark_significant(exhibits: Sequence[Filled]) -> list[Filled]:
-    """With a star at every significant difference. Holm's correction is over all tests of these exhibits; a comparison
-    that stands in several of them counts once."""
-    tables = [table for filled in exhibits for table in filled.tables]
+def mark_significant(filled: Filled) -> Filled:
+    """With a star at every significant difference. Holm's correction is over all tests of the exhibit; a comparison
+    that stands in it several times counts once."""
+    tables = filled.tables
     comparisons: dict[str, dict[tuple[str, str], Difference]] = {}
     for cell in (cell for table in tables for row in table.rows for cell in row.cells.values()):
         if cell.test is not None:
@@ -197,7 +199,7 @@ def mark_significant(exhibits: Sequence[Filled]) -> list[Filled]:
         rows = (replace(r, cells={k: mark_cell(c) for k, c in r.cells.items()}) for r in table.rows)
         return replace(table, rows=tuple(rows), notes=(*table.notes, note))
 
-    return [replace(filled, tables=tuple(map(mark_table, filled.tables))) for filled in exhibits]
+    return replace(filled, tables=tuple(map(mark_table, tables)))
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ class Exhibit:
 
     def shown(self, given: Given) -> Filled:
         """Filled; where something was given and nothing of it belongs in it, with what would."""
-        [filled] = mark_significant([self.fill(given)])
+        filled = mark_significant(self.fill(given))
         if (given.entries or given.data or given.mtbench) and not self.takes(given):
             filled = replace(filled, missing=(*filled.missing, f"what fills it: {self.command}"))
         return filled

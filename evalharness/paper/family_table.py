@@ -92,7 +92,7 @@ def differences(
                 f"{d.family}_{d.measure}": difference_cell(d, comparison.baseline, comparison.run)
                 for d in comparison.differences
             }
-            rows.append(Row(f"{runs[number][0]} - {runs[group[0]][0]}", cells, source="run"))
+            rows.append(Row(f"{runs[number][0]} - {runs[group[0]][0]}", cells, source="difference"))
     why = [f"{runs[i][0]} is not paired: {text}" for i, text in reasons.items()]
     if not rows:
         return [], why

@@ -83,16 +83,14 @@ def columns_of(family: str, title: str, names: Sequence[str], *, first: str = ""
     return (*columns, *(Column(f"{FIRST}_{m}", m, first) for m in MEASURES if first))
 
 
-def cells_of(
-    sweep: Sweep, *, whole: bool, partial: Collection[str], recalled: Collection[str]
-) -> dict[str, Cell]:
+def cells_of(sweep: Sweep, *, whole: bool, partial: Collection[str]) -> dict[str, Cell]:
     """`whole`: every column is there, so that average and deviation are those of the table. `partial`: columns of which
-    a part of the family was played; `recalled`: those with our wording of a published perturbation."""
+    a part of the family was played."""
     cells = {}
-    of_all = (PART if partial else "") + (DIFFERS if recalled else "")
+    of_all = (PART if partial else "") + (DIFFERS if any(c.recalled for c in sweep.columns) else "")
     for column in sweep.columns:
         key = sweep.family if column.name == UNPERTURBED else column.name.lower()
-        mark = (PART if column.name in partial else "") + (DIFFERS if column.name in recalled else "")
+        mark = (PART if column.name in partial else "") + (DIFFERS if column.recalled else "")
         for m in MEASURES:
             cells[f"{key}_{m}"] = percent_cell(column.rates[m], column.ci95[m], mark)
     for m in MEASURES:
@@ -146,7 +144,7 @@ def _fill(given: Given) -> Filled:
         whole = {UNPERTURBED, *names} <= runs.keys()
         chosen = {name: run for name, run in runs.items() if name in (UNPERTURBED, *names)}
         try:
-            sweep = sweep_of(chosen, first)
+            sweep = sweep_of(chosen, first, recalled)
         except UserError as error:
             problems.append(f"{label}: {error}")
             continue
@@ -157,7 +155,7 @@ def _fill(given: Given) -> Filled:
         rows.append(
             Row(
                 label,
-                cells_of(sweep, whole=whole, partial=partial, recalled=recalled),
+                cells_of(sweep, whole=whole, partial=partial),
                 "ours",
                 "run",
                 DIFFERS if differs else "",
@@ -191,7 +189,7 @@ def _paired(label: str, sweep: Sweep, runs: Mapping[str, ScoredRun]) -> Row:
         for column in sweep.columns
         for m, d in column.differences.items()
     }
-    return Row(label, cells, source="run")
+    return Row(label, cells, source="difference")
 
 
 TABLE3 = Exhibit(

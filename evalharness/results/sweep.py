@@ -51,6 +51,8 @@ class Column:
     """Measure -> this column against the unperturbed one, paired by task; empty for the unperturbed one itself."""
     retention: Mapping[str, float | None]
     """Measure -> perturbed / unperturbed over the paired tasks; None where the unperturbed rate is 0."""
+    recalled: bool = False
+    """The perturbation is a published one in our wording."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ def sweep_of(
     differences: dict[str, dict[str, Difference]] = {name: {} for name in runs}
     for name, comparison in zip(list(runs)[1:], comparisons, strict=True):
         differences[name] = {d.measure: d for d in comparison.differences if d.family == family}
-    columns = tuple(_column(name, run, differences[name]) for name, run in runs.items())
+    columns = tuple(_column(name, run, differences[name], name in recalled) for name, run in runs.items())
     shared = set.intersection(*(set(run.tasks) for run in runs.values()))
     rates = {measure: [column.rates[measure] for column in columns] for measure in MEASURES}
     return Sweep(
@@ -162,7 +164,8 @@ def recalled_notes(played: Iterable[str], recalled: Collection[str]) -> list[str
     if not names:
         return []
     return [
-        f"{', '.join(names)}: our wording, the paper's is not published; Average and Std are not the paper's either"
+        f"\u2021 {', '.join(names)}: our wording, the paper's is not published; Average and Std are not the "
+        "paper's either"
     ]
 
 
@@ -181,7 +184,7 @@ def _mean_of(columns: Sequence[Column], names: Sequence[str]) -> dict[str, float
     return {measure: fmean(column.rates[measure] for column in chosen) for measure in MEASURES}
 
 
-def _column(name: str, run: ScoredRun, differences: Mapping[str, Difference]) -> Column:
+def _column(name: str, run: ScoredRun, differences: Mapping[str, Difference], recalled: bool) -> Column:
     tasks = list(run.tasks.values())
     rates, intervals = {}, {}
     for measure in MEASURES:
@@ -198,6 +201,7 @@ def _column(name: str, run: ScoredRun, differences: Mapping[str, Difference]) ->
         ci95=intervals,
         differences=differences,
         retention={m: d.run / d.baseline if d.baseline else None for m, d in differences.items()},
+        recalled=recalled,
     )
 
 

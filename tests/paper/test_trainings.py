@@ -141,6 +141,9 @@ def test_trainings_labelled_by_hand_are_one_row_in_every_command(
     assert main(["paper", "table2", *folders, "--json", str(target)]) == 0
     [row] = json.loads(target.read_text())["tables"][1]["rows"]
     assert row["alfworld_success_p"] == success["p"]
+    assert main(["paper", "table2", *folders, "--csv", str(target)]) == 0
+    [row] = [r for r in csv.DictReader(target.open(encoding="utf-8")) if r["source"] == "difference"]
+    assert float(row["alfworld_success_p"]) == success["p"]
     capsys.readouterr()
     assert main(["leaderboard", *folders, "--no-published", "--json", str(target)]) == 0
     assert [row["name"] for row in json.loads(target.read_text())["rows"]] == ["full", "all_turns"]

@@ -85,6 +85,23 @@ def test_perturbations_whose_wording_is_recalled_say_so(capsys: pytest.CaptureFi
     assert "recalled" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("options", [[], ["--verbose"]])
+def test_recalled_wordings_are_marked_in_their_columns_and_in_average_and_std(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made_sweep(tmp_path, {None: [SOLVED] * 8, "P1": [SOLVED] * 8, "P4": [SOLVED] * 4 + [NOTHING] * 4})
+    folder = made_study(tmp_path, "sweep", ["unperturbed", "P1", "P4"])
+    assert main(["show", str(folder), *options]) == 0
+    out = capsys.readouterr().out
+    assert "\n\u2021 P4: " in out
+    rates = {
+        row.split()[0]: row.split()[1] for row in out.splitlines() if row[:1].isalnum() and row.split()[1:]
+    }
+    assert [rates[name] for name in ("P1", "P4", "Average")] == ["100.0", "50.0\u2021", "83.3\u2021"]
+    assert rates["Std"].endswith("\u2021")
+    assert out.count("83.3\u2021") == (4 if options else 2)
+
+
 def test_the_published_row_that_follows_from_its_columns_is_reproduced() -> None:
     """AgentRefine's success: 44.8 50.0 51.5 54.5 45.5 44.8 have average 48.5 and population Std 3.73."""
     row = next(row for row in load_table("perturbation") if row.names["method"] == "AgentRefine")

@@ -9,13 +9,20 @@ from rich.text import Text
 from evalharness.base.terminal import line, plain_table, remark
 from evalharness.results.difference import SIGNIFICANT, Difference
 from evalharness.results.html.document import percent
+from evalharness.results.leaderboard.marked_rows import DIFFERS
 from evalharness.results.report.answers import answer_of_sweep, p_value
 from evalharness.results.report.comparison import method
 from evalharness.results.score import MEASURES
 from evalharness.results.sweep import UNPERTURBED, Sweep
+from evalharness.results.sweep import Column as RunColumn
 from evalharness.results.tabular.table import Cell, Column, Row, percent_cell
 from evalharness.results.tabular.table import Table as Cells
 from evalharness.results.tabular.text import print_table
+
+
+def _mark(*columns: RunColumn) -> str:
+    """That of recalled wordings, if one of the columns has one."""
+    return DIFFERS if any(column.recalled for column in columns) else ""
 
 
 def sweep_table(sweep: Sweep) -> Cells:
@@ -23,11 +30,11 @@ def sweep_table(sweep: Sweep) -> Cells:
     names = {column.name: column.name for column in sweep.columns} | {UNPERTURBED: "unperturbed"}
     columns = [Column(key, name) for key, name in names.items()]
     columns += [Column("average", "Average"), Column("std", "Std", decimals=2)]
-    rows = []
+    rows, of_all = [], _mark(*sweep.columns)
     for m in MEASURES:
-        cells = {column.name: percent_cell(column.rates[m], column.ci95[m]) for column in sweep.columns}
-        cells["average"] = percent_cell(sweep.average[m], sweep.average_ci95[m])
-        cells["std"] = percent_cell(sweep.std_population[m], sweep.std_ci95[m])
+        cells = {c.name: percent_cell(c.rates[m], c.ci95[m], _mark(c)) for c in sweep.columns}
+        cells["average"] = percent_cell(sweep.average[m], sweep.average_ci95[m], of_all)
+        cells["std"] = percent_cell(sweep.std_population[m], sweep.std_ci95[m], of_all)
         rows.append(Row(f"{m} %", cells, source="run"))
     return Cells("", tuple(columns), tuple(rows))
 
@@ -63,12 +70,13 @@ def changes_table(sweep: Sweep) -> Cells:
     for m in MEASURES:
         columns += [Column(m, f"{m} %"), Column(f"{m}_change", "change [95 % CI]")]
     for each in sweep.columns:
-        cells = {m: percent_cell(each.rates[m]) for m in MEASURES}
+        cells = {m: percent_cell(each.rates[m], marks=_mark(each)) for m in MEASURES}
         for m, d in each.differences.items():
             cells[f"{m}_change"] = Cell(text=d.points, marks="*" if d.p_holm < SIGNIFICANT else "")
         rows.append(Row(each.name, cells, source="run"))
     for name, values in (("Average", sweep.average), ("Std", sweep.std_population)):
-        rows.append(Row(name, {m: percent_cell(values[m]) for m in MEASURES}, source="run"))
+        cells = {m: percent_cell(values[m], marks=_mark(*sweep.columns)) for m in MEASURES}
+        rows.append(Row(name, cells, source="run"))
     return Cells("", tuple(columns), tuple(rows))
 
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from evalharness.results.difference import Difference
 
-Source = Literal["published", "run", "other", "suite", "data"]
-"""Whose row it is: the paper's, ours, somebody's who submitted it, or of another paper under another protocol."""
+Source = Literal["published", "run", "difference", "other", "suite", "data"]
+"""Whose row it is: the paper's, ours, of two of ours, or of another paper under another protocol."""
 Interval = tuple[float, float]
 
 
