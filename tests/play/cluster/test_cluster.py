@@ -6,10 +6,8 @@ import asyncio
 import contextlib
 import importlib.metadata
 import json
-import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -17,7 +15,6 @@ import psutil
 import pytest
 from chat_server import ChatServer
 from command_line import EXAMPLE, assert_same_results, command, run_compass, start
-from empty_checkpoint import make_empty_checkpoint
 from hostile_folder import make_hostile_folder
 from ray_cluster import AUTHENTICATION, Node, RayCluster, ray_cluster
 
@@ -150,45 +147,6 @@ async def test_a_client_whose_process_on_the_head_did_not_start_joins_again(
     assert [
         error for error in errors(tmp_path / "run") if "did not answer 'step'" not in error["error"]
     ] == []
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--vllm", "/nowhere/vllm"), r"on node [\d.:a-f]+: --vllm /nowhere/vllm"),
-        (("--replicas", 4), "cluster has 3"),
-    ],
-)
-def test_a_server_that_no_node_can_have_is_told(
-    variables: dict[str, str], tmp_path: Path, cluster: RayCluster, more: tuple[object, ...], message: str
-) -> None:
-    """With the node's address: its vLLM is its own."""
-    model = make_empty_checkpoint(tmp_path / "model")
-    done = run_compass(variables, tmp_path / "run", "--model", model, "--cluster", cluster.address, *more)
-    assert done.returncode == 2, done.stderr
-    assert re.search(message, " ".join(done.stderr.split()))
-
-
-async def test_a_killed_harness_leaves_nothing_of_a_server_on_a_node(
-    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
-) -> None:
-    """In place of vLLM a program that ignores SIGTERM, with a child in a session of its own."""
-    tag = f"98761{time.time_ns()}"
-    program = tmp_path / "vllm"
-    program.write_text(f"#!/bin/bash\ntrap '' TERM\nsetsid sleep {tag} &\nsleep {tag}\n")
-    program.chmod(0o755)
-    model = make_empty_checkpoint(tmp_path / "model")
-    process = await start(
-        variables, "run", "--suite", "open", "--tasks", "compass", "--model", model, "--vllm", program,
-        "-o", tmp_path / "run", "--cluster", cluster.address,
-    )  # fmt: skip
-    ended = asyncio.create_task(process.communicate())
-    while len(sleeping := with_argument(tag)) < 2:
-        assert not ended.done(), ended.result()[1].decode()
-        await asyncio.sleep(0.1)
-    process.kill()
-    await ended
-    assert not psutil.wait_procs(sleeping, timeout=60)[1]
 
 
 def with_argument(word: str) -> list[psutil.Process]:
