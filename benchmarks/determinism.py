@@ -85,9 +85,7 @@ def main() -> None:
     )
     parser.add_argument("conversations", type=Path)
     parser.add_argument("--url", help="a running server, without /v1")
-    parser.add_argument(
-        "--model", default="demo", help="with --url: the served name; else a checkpoint or demo"
-    )
+    parser.add_argument("--model", default="demo-base", help="with --url: the served name; else a checkpoint")
     parser.add_argument("--in-flight", default="1,4,16,44")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--requests", type=int, default=44)

@@ -28,7 +28,7 @@ from aiohttp import web
 
 from evalharness.config import RunConfig
 from evalharness.models.serving.arguments import server_arguments, server_environment
-from evalharness.models.serving.demo import ensure_demo
+from evalharness.models.serving.demo import ensure_demo, is_demo
 from evalharness.models.serving.find import find_server
 from evalharness.runs.evaluation import evaluate
 
@@ -72,14 +72,14 @@ def _free_port() -> int:
 
 
 def checkpoint(model: str) -> Path:
-    return ensure_demo(print) if model == "demo" else Path(model)
+    return ensure_demo(print) if is_demo(model) else Path(model)
 
 
 @contextlib.contextmanager
-def serving(model: Path) -> Iterator[str]:
+def serving(model: Path, *more: str) -> Iterator[str]:
     """A vLLM as the harness starts it, with two more switches: it reports cached tokens and can empty its cache."""
     command, port = find_server(None), _free_port()
-    extra = ["--enable-prompt-tokens-details"]
+    extra = ["--enable-prompt-tokens-details", *more]
     argv = server_arguments(
         command, model=str(model), served_name=NAME, port=port, max_model_len=4096, extra=extra
     )
@@ -112,7 +112,7 @@ def _answers(url: str) -> bool:
         return False
 
 
-def _empty_cache(url: str) -> None:
+def empty_cache(url: str) -> None:
     request = urllib.request.Request(f"{url}/reset_prefix_cache", method="POST")
     urllib.request.urlopen(request, timeout=30).close()
 
@@ -187,10 +187,10 @@ def through_vllm(model: str, episodes: int, turns: int) -> dict[str, Any]:
         asked = [row for row in rows if row.get("prompt_tokens", 0) > 200]  # without the client's own probe
         rounds = []
         for _ in range(2):  # in turn, so that other work on the machine meets both alike
-            _empty_cache(url)
+            empty_cache(url)
             summary = _play(url, episodes, turns, CONCURRENCY)
-            _empty_cache(url)
-            client = _bench(url, folder, asked)
+            empty_cache(url)
+            client = ask_again(url, folder, asked, CONCURRENCY)
             rounds.append((summary["tokens"]["completion"] / summary["wall_s"], client, summary))
     ours = sum(first for first, _, _ in rounds) / len(rounds)
     theirs = sum(second for _, second, _ in rounds) / len(rounds)
@@ -219,9 +219,10 @@ def _new_tokens(row: dict[str, Any]) -> int:
     return sum(len(message["content"]) for message in row["messages"][-2:]) // 4 + 8
 
 
-def _bench(url: str, model: Path, rows: list[dict[str, Any]]) -> float:
+def ask_again(url: str, model: Path, rows: list[dict[str, Any]], concurrency: int) -> float:
     """Output tokens/s of vLLM's own client for the same requests."""
-    python = find_server(None).python
+    command = find_server(None)
+    python, target = command.python, {"VLLM_TARGET_DEVICE": "cpu"} if command.kind == "cpu" else {}
     assert python is not None
     with tempfile.TemporaryDirectory() as name:
         data = Path(name) / "requests.jsonl"
@@ -236,12 +237,11 @@ def _bench(url: str, model: Path, rows: list[dict[str, Any]]) -> float:
                 "--base-url", url, "--endpoint", "/v1/completions", "--model", NAME, "--tokenizer", model,
                 "--dataset-name", "custom", "--dataset-path", data, "--custom-output-len", "-1",
                 "--skip-chat-template", "--disable-shuffle", "--num-prompts", str(len(rows)),
-                "--max-concurrency", str(CONCURRENCY), "--ignore-eos", "--temperature", "0",
+                "--max-concurrency", str(concurrency), "--ignore-eos", "--temperature", "0",
                 "--save-result", "--result-dir", name, "--result-filename", "result.json",
             ],
             capture_output=True, text=True, check=False, cwd=name,
-            env=os.environ | {"VLLM_TARGET_DEVICE": "cpu", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1",
-                              "PYTHONSAFEPATH": "1"},
+            env=os.environ | target | {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "PYTHONSAFEPATH": "1"},
         )  # fmt: skip
         if done.returncode:
             raise SystemExit(f"vllm bench serve failed:\n{done.stdout[-1500:]}\n{done.stderr[-3000:]}")
@@ -255,9 +255,9 @@ def side_by_side(model: str, episodes: int, turns: int) -> dict[str, Any]:
     """All at once against one at a time; a fresh cache for each."""
     with serving(checkpoint(model)) as url:
         _play(url, 1, 2, 1)
-        _empty_cache(url)
+        empty_cache(url)
         many = _play(url, episodes, turns, None)
-        _empty_cache(url)
+        empty_cache(url)
         one = _play(url, episodes, turns, 1)
     return {
         "speed_up": one["wall_s"] / many["wall_s"],
