@@ -46,7 +46,7 @@ def play(options: argparse.Namespace) -> dict[str, Any]:
     """Play with the harness, then send the same requests by vLLM's own client, with an empty cache each."""
     model = checkpoint(options.model)
     with serving(model) as url:
-        forced = json.dumps({"ignore_eos": True, "min_tokens": options.tokens})
+        forced = json.dumps({"ignore_eos": True})
         config = RunConfig.of(
             model=f"{url}/v1", model_name=NAME, suite="open", tasks=options.tasks, max_turns=options.turns,
             max_tokens=options.tokens, extra_body=forced, stop_on_format_errors=None, output=options.output,
