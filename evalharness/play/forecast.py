@@ -1,4 +1,4 @@
-"""How long a run still takes: the turns that its episodes may still have, over the recent rate of turns."""
+"""How long a run still takes: the turns that its episodes may still have, at the pace of the last turns."""
 
 from __future__ import annotations
 
@@ -16,65 +16,56 @@ _TOLERANCE = 1.1
 
 
 @dataclass
-class _Family:
-    limits: dict[EpisodeKey, float] = field(default_factory=dict)
-    """Turns at most, of every unfinished episode."""
-    played: dict[EpisodeKey, int] = field(default_factory=dict)
-    """Turns of the episodes in flight."""
-    latest: dict[EpisodeKey, float] = field(default_factory=dict)
-    """When the last turn of each episode in flight ended, or the episode began."""
-    ends: deque[float] = field(default_factory=lambda: deque(maxlen=200))
-    """When the last turns ended, the first episode's start before them."""
-    lengths: deque[float] = field(default_factory=lambda: deque(maxlen=200))
-    """Seconds of the last turns."""
-
-    def seconds_left(self, now: float) -> float:
-        """Infinite before ten turns have been played. While episodes wait for a slot, the last one may begin when all
-        others end, so its whole length counts besides (Graham's bound of list scheduling)."""
-        if len(self.lengths) < 10 or now == self.ends[0]:
-            return math.inf
-        left = {key: limit - self.played.get(key, 0) for key, limit in list(self.limits.items())}
-        pace = fmean(self.lengths)
-        longest = max((turns for key, turns in left.items() if key in self.played), default=0.0)
-        last = max((turns for key, turns in left.items() if key not in self.played), default=0.0)
-        together = sum(left.values()) * (now - self.ends[0]) / (len(self.ends) - 1)
-        return max(together + last * pace, longest * pace)
-
-
-@dataclass
 class Forecast:
     clock: Callable[[], float] = lambda: time.monotonic()
-    _families: dict[str, _Family] = field(default_factory=lambda: defaultdict(_Family))
+    _limits: dict[EpisodeKey, float] = field(default_factory=dict)
+    """Turns at most, of every unfinished episode."""
+    _played: dict[EpisodeKey, int] = field(default_factory=dict)
+    """Turns of the episodes in flight."""
+    _latest: dict[EpisodeKey, float] = field(default_factory=dict)
+    """When the last turn of each episode ended, or the episode began."""
+    _paces: dict[str, deque[float]] = field(default_factory=lambda: defaultdict(lambda: deque(maxlen=200)))
+    """Family -> seconds of its last turns."""
     _shown: float = math.inf
 
     def expect(self, limits: Mapping[EpisodeKey, float]) -> None:
-        """The episodes to be played now, and their turns at most."""
-        for key in limits:
-            self._of(key).limits[key] = limits[key]
+        """Note the episodes to be played now, and their turns at most."""
+        self._limits |= limits
 
     def begin(self, key: EpisodeKey) -> None:
-        family, now = self._of(key), self.clock()
-        family.latest[key], family.played[key] = now, 0
-        family.ends = family.ends or deque([now], maxlen=200)
+        self._latest[key], self._played[key] = self.clock(), 0
 
     def turn(self, key: EpisodeKey) -> None:
-        family, now = self._of(key), self.clock()
-        family.played[key] += 1
-        family.ends.append(now)
-        family.lengths.append(now - family.latest[key])
-        family.latest[key] = now
+        now = self.clock()
+        self._paces[_family(key)].append(now - self._latest[key])
+        self._played[key] += 1
+        self._latest[key] = now
 
     def finish(self, key: EpisodeKey) -> None:
-        family = self._of(key)
-        for values in (family.limits, family.played, family.latest):
-            values.pop(key, None)
+        self._limits.pop(key, None)
+        self._played.pop(key, None)
 
     def seconds_left(self) -> float | None:
         """Return a bound that never grows; None while it is not known, and while the bound turns out too small."""
-        now, unfinished = self.clock(), [family for family in self._families.values() if family.limits]
-        left = max((family.seconds_left(now) for family in unfinished), default=math.inf)
+        families = {_family(key) for key in list(self._limits)}
+        left = max(map(self._bound, families), default=math.inf)
         self._shown = min(self._shown, left)
         return self._shown if left < math.inf and left <= _TOLERANCE * self._shown else None
 
-    def _of(self, key: EpisodeKey) -> _Family:
-        return self._families[key[0].partition("/")[0]]
+    def _bound(self, family: str) -> float:
+        """Infinite before ten turns have been played. While episodes wait for a slot, the last one may begin when all
+        others end, so its whole length counts besides (Graham's bound of list scheduling)."""
+        left = {
+            k: limit - self._played.get(k, 0)
+            for k, limit in list(self._limits.items())
+            if _family(k) == family
+        }
+        flying = [turns for key, turns in left.items() if key in self._played]
+        if len(self._paces[family]) < 10 or not flying:
+            return math.inf
+        last = max((turns for key, turns in left.items() if key not in self._played), default=0.0)
+        return max(sum(left.values()) / len(flying) + last, *flying) * fmean(list(self._paces[family]))
+
+
+def _family(key: EpisodeKey) -> str:
+    return key[0].partition("/")[0]
