@@ -9,7 +9,7 @@ function overview(app) {
         'Percent. ', h('span.key.success', {}), ' success, ', h('span.key.progress', {}),
         ' progress; whisker: 95 % interval; ticks: ', h('span.key-tick.floor', {}), ' chance, ',
         h('span.key-tick.ceiling', {}), ' best known plans. ',
-        'Corrected: progress with 0 as chance and 100 as the best known plans; both are said where you point at it.')),
+        'Corrected: progress with 0 as chance and 100 as the best known plans; point at it for success and intervals.')),
     several && section('Differences', differences(app)),
     several && section('Runs', runs.map(run => about(run))),
     section('Tasks', taskGrid(data, runs), gridLegend(runs)),
