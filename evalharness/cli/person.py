@@ -7,13 +7,11 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import read_object
 from evalharness.base.terminal import complete_lines
 from evalharness.base.text import printable
 from evalharness.cli.output import make_console
@@ -24,21 +22,8 @@ from evalharness.models.tries import AbortedError
 from evalharness.play.progress import Progress
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode
-from evalharness.records.lines import LineFile, read_lines
-from evalharness.records.stored import Stored
 
-_HELP = "type an action; 'give up' ends the task, 'quit' (or Ctrl-D) leaves: the same command continues"
-TYPED = "typed.jsonl"
-"""In the run folder: every action as it was typed, so that a task that was left goes on where it was."""
-
-
-class _Typed(Stored):
-    """A line of it."""
-
-    task: str
-    action: str
-
-
+_HELP = "type an action; 'give up' ends the task, 'quit' (or Ctrl-D) leaves: the same command begins this task anew"
 _LISTED = "+list"
 """Ends the name of a person who saw the valid actions."""
 
@@ -50,11 +35,6 @@ class Person(Policy):
     console: Console
     lists_actions: bool
     _offered: list[str] = field(default_factory=list)
-    _known: dict[str, set[str]] = field(default_factory=dict)
-    """Family -> paragraphs of its prompt that were shown."""
-    _typed: dict[str, list[str]] = field(default_factory=dict)
-    """Task -> its actions so far, those of an earlier start included."""
-    _file: LineFile | None = None
 
     def __post_init__(self) -> None:
         complete_lines(lambda: [printable(action) for action in self._offered])
@@ -62,26 +42,11 @@ class Person(Policy):
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         return _AtTheTerminal(self, task, environment)
 
-    def open(self, folder: Path) -> None:
-        """Of `evaluate`: the run's folder, each time that it is named."""
-        if self._file is not None:
-            return
-        self._file = LineFile(folder / TYPED)
-        self._file.drop_torn_line()
-        for line in read_lines(
-            folder / TYPED, "its task begins anew", lambda raw: _Typed.of(read_object(raw))
-        ):
-            self._typed.setdefault(line.task, []).append(line.action)
-
     @contextmanager
     def watch(self, progress: Progress) -> Iterator[None]:
         """Of `evaluate`: tells the person how each episode ended."""
         progress.on_episode = self._say_end
-        try:
-            yield
-        finally:
-            if self._file is not None:
-                self._file.close()
+        yield
 
     def _say_end(self, episode: Episode) -> None:
         if episode.turns:
@@ -91,25 +56,10 @@ class Person(Policy):
         self.console.print(Text(f"{episode.task_id}: {verdict}, {share}", style="bold"))
 
     def show_opening(self, task: Task, messages: list[Message]) -> None:
-        """What a model reads first; of a family's later tasks only what is new."""
-        paragraphs = "\n\n".join(str(message["content"]) for message in messages).split("\n\n")
-        known = self._known.setdefault(task.family, set())
-        new = [paragraph for paragraph in paragraphs[:-1] if paragraph not in known]
-        known.update(new)
+        """Show what a model reads first."""
         self.console.print(Text(f"\n{task.id}", style="bold"))
-        self.console.print(Text(printable("\n\n".join([*new, paragraphs[-1]]))))
+        self.console.print(Text(printable("\n\n".join(str(message["content"]) for message in messages))))
         self.console.print(Text(f"({_HELP})", style="dim"))
-
-    async def action(self, task: Task, turn: int, environment: Environment) -> str:
-        """What was typed at this turn before the person left, else what is typed now."""
-        typed, prompt = self._typed.setdefault(task.id, []), f"[{turn}] > "
-        if turn <= len(typed):
-            self.console.print(Text(printable(f"{prompt}{typed[turn - 1]}"), style="dim"))
-            return typed[turn - 1]
-        typed.append(await self.ask(prompt, environment))
-        if self._file is not None:
-            self._file.append({"task": task.id, "action": typed[-1]})
-        return typed[-1]
 
     async def ask(self, prompt: str, environment: Environment) -> str:
         """An action. Raises PolicyStoppedError and AbortedError where the person gives up or leaves."""
@@ -149,7 +99,7 @@ class _AtTheTerminal(Player):
             self.person.show_opening(self.task, messages)
         else:
             self.person.console.print(Text(printable(str(messages[-1]["content"]))))
-        return Reply("Action: " + await self.person.action(self.task, turn, self.environment))
+        return Reply("Action: " + await self.person.ask(f"[{turn}] > ", self.environment))
 
 
 def person_of(model: str) -> Person:

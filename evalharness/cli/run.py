@@ -79,7 +79,6 @@ def _play_by_hand(args: argparse.Namespace, config: RunConfig) -> int:
         data=data_folder(args),
         watch=person.watch,
         person=person,
-        on_folder=person.open,
     )
     _print_outcome(args, outcome)
     return 0 if outcome.stopped in (None, "you left") else outcome.exit_status

@@ -52,21 +52,12 @@ def test_who_leaves_goes_on_where_the_last_episode_ended(
     assert evalharness(environment, "verify", folder).returncode == 0
 
 
-def test_a_task_that_was_left_goes_on_where_it_was(
-    environment: dict[str, str], tmp_path: Path, plans: dict[str, list[str]]
-) -> None:
-    """Also after a kill in the middle of a line: what was typed before is done again, and is the record's."""
+def test_a_task_that_was_left_begins_anew(environment: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "run"
     play(environment, "turn around\nquit\n", folder)
     assert not list(read_episodes(folder))
-    with (folder / "typed.jsonl").open("a") as file:
-        file.write('{"task": "compass/op')
-    again = play(environment, "give up\ngive up\n", folder)
-    assert "[1] > turn around" in again.stdout
-    first, second = read_episodes(folder)
-    assert [turn.action for turn in first.turns] == ["turn around"]
-    assert (second.turns, first.task_id == second.task_id) == ((), False)
-    assert evalharness(environment, "verify", folder).returncode == 0
+    play(environment, "give up\ngive up\n", folder)
+    assert [episode.turns for episode in read_episodes(folder)] == [(), ()]
 
 
 def test_a_person_reads_what_a_model_reads_and_no_list(environment: dict[str, str], tmp_path: Path) -> None:

@@ -273,10 +273,6 @@ READERS: Mapping[str, Reader] = {
     "continued": _command(
         "run", "--suite", "open", "--tasks", "babyai:0", "--model", "random", "-o", "resumed", files="resumed/*"
     ),
-    "play": _command(
-        "run", "--model", "human:me", "--tasks", "babyai:0", "--suite", "open", "-o", "played",
-        files="played/typed.jsonl played/*"
-    ),
     "suite": _stand_in(_frozen, "data", "suite", "build", "--output", files="suite/babyai.jsonl"),
     "tasks": _command(
         "show", "--tasks", "babyai", "--suite", "agentboard", "--data", "data", files="data/agentboard/babyai/*"
@@ -412,8 +408,6 @@ def make_finished(folder: Path) -> None:
             store.begin(make_manifest(config, chosen.tasks, chosen.specs, prompts, identity).to_json())
             store.append(made_episode(chosen.tasks[0]))
         write_summary(folder / name, Timing(wall_s=3.0, sessions=1))
-    typed = [{"task": "babyai/open/000", "action": action} for action in ("turn left", "give up")]
-    _lines(folder / "played" / "typed.jsonl", *typed)
     task = make_task("babyai", 0, suite="open")
     freeze(specs()["babyai"], 3, [Proven(task, Proof(3, "x"))], folder / "suite")
 
