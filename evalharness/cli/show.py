@@ -13,7 +13,7 @@ from evalharness.cli.common import add_csv_option, add_json_option
 from evalharness.cli.output import results_console, write_csv, write_json
 from evalharness.cli.parser import argument
 from evalharness.cli.show_behaviour import add_behaviour_options, show_behaviour
-from evalharness.cli.show_runs import add_list_options, list_runs
+from evalharness.cli.show_runs import list_runs
 from evalharness.cli.show_tasks import add_task_options, list_tasks
 from evalharness.records.files import EPISODES, MANIFEST, STUDY
 
@@ -45,7 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_csv_option(parser, "a row for each family and kind of task, or for each figure of --behaviour,")
     add_json_option(parser)
     add_behaviour_options(parser)
-    add_list_options(parser)
     add_task_options(parser)
 
 

@@ -8,20 +8,8 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.cli.output import note, results_console, write_json
-from evalharness.cli.parser import argument
 
 RESULTS = Path("results")
-
-
-def add_list_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("the list of runs")
-    argument(
-        group,
-        "--filter TEXT",
-        "list only runs that contain TEXT in a column or in a label (KEY=VALUE); may be repeated",
-        action="append",
-        default=[],
-    )
 
 
 def list_runs(args: argparse.Namespace, folders: Sequence[Path]) -> int:
@@ -33,11 +21,11 @@ def list_runs(args: argparse.Namespace, folders: Sequence[Path]) -> int:
             raise UserError(f"{folder} is {'a file' if folder.exists() else 'not there'}; name a folder")
     folders = folders or [RESULTS]
     found = [entry for folder in folders if folder.is_dir() for entry in list_folder(folder)]
-    entries = newest_first(found, args.filter)
+    entries = newest_first(found)
     write_json(args.json, {"schema": 1, "runs": [entry.to_json() for entry in entries]})
     if entries:
         print_runs(results_console(args), entries)
     else:
         where = ", ".join(map(str, folders))
-        note(f"no run {'fits' if found else 'yet'} in {where}")
+        note(f"no run yet in {where}")
     return 0

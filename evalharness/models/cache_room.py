@@ -1,9 +1,9 @@
-"""Which conversations go on at once, so that the servers' key-value cache holds all of them.
+"""Decides which conversations may send requests, so that the servers' key-value cache holds all of them.
 
-A conversation is asked about again and again, each time with all that was said before; what of that is still in the
-server's prefix cache is not computed again. Where more conversations take turns than the cache holds, each pushes out
-the one that comes next, and all of it is computed again every turn: on two cores 84 conversations in a cache of 93,000
-tokens came to 0.7 turns/s and less. So those that have begun go on, and the others wait.
+Each request of a conversation repeats all earlier turns. The server computes only those that are no longer in its
+prefix cache. If more conversations take turns than the cache holds, each removes the one that comes next, and every
+turn computes everything again: on two cores, 84 conversations and a cache of 93,000 tokens gave less than 0.7 turns/s.
+So conversations that have begun continue, and the others wait.
 """
 
 from __future__ import annotations
@@ -13,86 +13,90 @@ from dataclasses import dataclass
 from math import inf
 
 _FULL = 0.95
-"""Share of the cache that is given away: replies are still being written."""
+"""Share of the cache that is planned for; the rest is for replies that are being written."""
 
 
 @dataclass
-class _Talk:
+class _Conversation:
     family: str
     tokens: int
 
 
 class CacheRoom:
-    """Conversations by key, the oldest first. Without a known capacity all may go on."""
+    """The conversations by key, the oldest first. If the capacity is not known, all may continue."""
 
     def __init__(self) -> None:
         self.capacity: float | None = None
-        """Tokens that the caches of all servers hold; None where nobody says so."""
+        """Tokens that the caches of all servers hold together; None if a server does not report it."""
         self._heads: dict[str, int] = {}
-        """Family -> tokens that all its conversations begin with, at most: they are held once."""
-        self._talks: dict[Hashable, _Talk] = {}
-        self._open: dict[Hashable, None] = {}
+        """Family -> tokens of the prompt that its conversations share; the cache holds them once."""
+        self._conversations: dict[Hashable, _Conversation] = {}
+        self._continuing: dict[Hashable, None] = {}
         self._longest = 0
-        """Own tokens of the longest so far."""
+        """Largest number of own tokens of a conversation so far."""
         self._ended = 0
         self._ended_tokens = 0
-        """Own tokens of those that have ended, together."""
+        """Own tokens of all ended conversations together."""
 
     @property
-    def going_on(self) -> int:
-        """Conversations."""
-        return len(self._open)
+    def continuing(self) -> int:
+        """Return the number of conversations that may send requests."""
+        return len(self._continuing)
 
     @property
     def is_full(self) -> bool:
-        """Whether no other conversation should begin."""
+        """Return whether no further conversation should begin."""
         return self._usual() > self.spare()
 
     def spare(self) -> float:
-        """Tokens that are left for others when those that go on have become as long as conversations usually become.
-        Endless where none goes on: however long one is, it may."""
-        if self.capacity is None or not self._open:
+        """Return the tokens that remain when the continuing conversations have reached their usual length; infinite if
+        none continues, so that one conversation of any length may begin."""
+        if self.capacity is None or not self._continuing:
             return inf
         usual = self._usual()
-        return _FULL * self.capacity - self._shared() - sum(max(usual, self._own(key)) for key in self._open)
+        return (
+            _FULL * self.capacity
+            - self._shared()
+            - sum(max(usual, self._own(key)) for key in self._continuing)
+        )
 
     def needs(self, key: Hashable) -> float:
-        """Tokens that a conversation takes of what is spare: where that is no less, its next request may be sent. Less
-        than nothing where it goes on already."""
-        return -inf if key in self._open else max(self._usual(), self._own(key))
+        """Return the tokens that a conversation will need. Its next request may be sent if `spare` is at least this
+        number. A conversation that continues needs nothing more (minus infinity)."""
+        return -inf if key in self._continuing else max(self._usual(), self._own(key))
 
-    def goes_on(self, key: Hashable) -> None:
-        """Its next request is sent."""
-        self._open[key] = None
+    def note_request(self, key: Hashable) -> None:
+        """Note that its next request is sent."""
+        self._continuing[key] = None
 
-    def answered(self, key: Hashable, family: str, tokens: int) -> None:
-        """It has so many tokens now, prompt and reply. Where it has outgrown the cache, the youngest one waits."""
+    def note_reply(self, key: Hashable, family: str, tokens: int) -> None:
+        """Note its tokens, prompt and reply. If the cache no longer holds all conversations, the youngest one waits."""
         self._heads[family] = min(tokens, self._heads.get(family, tokens))
-        self._talks[key] = _Talk(family, tokens)
+        self._conversations[key] = _Conversation(family, tokens)
         self._longest = max(self._longest, self._own(key))
         if self.capacity is None:
             return
-        while (
-            len(self._open) > 1 and sum(map(self._own, self._open)) + self._shared() > _FULL * self.capacity
-        ):
-            self._open.popitem()
+        limit = _FULL * self.capacity
+        while len(self._continuing) > 1 and sum(map(self._own, self._continuing)) + self._shared() > limit:
+            self._continuing.popitem()
 
-    def ended(self, key: Hashable) -> None:
-        if key in self._talks:
+    def end(self, key: Hashable) -> None:
+        if key in self._conversations:
             self._ended += 1
             self._ended_tokens += self._own(key)
-        self._talks.pop(key, None)
-        self._open.pop(key, None)
+        self._conversations.pop(key, None)
+        self._continuing.pop(key, None)
 
     def _shared(self) -> int:
-        families = {talk.family for key in self._open if (talk := self._talks.get(key)) is not None}
+        known = [self._conversations[key] for key in self._continuing if key in self._conversations]
+        families = {conversation.family for conversation in known}
         return sum(self._heads[family] for family in families)
 
     def _own(self, key: Hashable) -> int:
-        """Tokens that no other conversation begins with."""
-        talk = self._talks.get(key)
-        return 0 if talk is None else talk.tokens - self._heads[talk.family]
+        """Return its tokens without those that its family shares."""
+        conversation = self._conversations.get(key)
+        return 0 if conversation is None else conversation.tokens - self._heads[conversation.family]
 
     def _usual(self) -> float:
-        """Own tokens of a conversation at its end: the mean, and before the first has ended what the longest has."""
+        """Return the mean of own tokens of ended conversations; before the first has ended, those of the longest."""
         return self._ended_tokens / self._ended if self._ended else self._longest

@@ -94,7 +94,7 @@ class Slots:
         now = self._clock()
         self._allowed += self._allowed_now * (now - self._allowed_since)
         self._allowed_since = now
-        self._allowed_now = min(self.limit, self.room.going_on) if self.room.is_full else self.limit
+        self._allowed_now = min(self.limit, self.room.continuing) if self.room.is_full else self.limit
 
     async def take(self, conversation: Hashable | None = None) -> None:
         """Wait for a slot for one request; `leave` once it is answered, or has failed. `conversation`: what it goes on
@@ -127,7 +127,7 @@ class Slots:
 
     def end_conversation(self, conversation: Hashable) -> None:
         """Nothing more is asked about it: others may go on."""
-        self.room.ended(conversation)
+        self.room.end(conversation)
         self._admit()
 
     def set_cache(self, tokens: float) -> None:
@@ -145,7 +145,7 @@ class Slots:
             if not waiting.turn.done():
                 self.busy += 1
                 if waiting.conversation is not None:
-                    self.room.goes_on(waiting.conversation)
+                    self.room.note_request(waiting.conversation)
                 waiting.turn.set_result(None)
         self._count_allowed()
 

@@ -46,7 +46,7 @@ class SlotPlayer(Player):
                 reply = await self.player.reply(messages, turn=turn, form=form)
                 seconds = time.perf_counter() - asked
                 if reply.prompt_tokens is not None:
-                    self.slots.room.answered(
+                    self.slots.room.note_reply(
                         key, family, reply.prompt_tokens + (reply.completion_tokens or 0)
                     )
             finally:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -191,20 +191,5 @@ def _join_values(values: Any) -> str:
     return ", ".join(dict.fromkeys(filter(None, values)))
 
 
-def newest_first(entries: Iterable[RunEntry], texts: Sequence[str]) -> list[RunEntry]:
-    """Return the entries that contain every text in a column or a label; case does not matter."""
-    kept = [e for e in entries if all(_mentions(e, text.lower()) for text in texts)]
-    return sorted(kept, key=lambda entry: (-entry.played, str(entry.folder)))
-
-
-def _mentions(entry: RunEntry, text: str) -> bool:
-    columns = (
-        str(entry.folder),
-        entry.model,
-        entry.suite,
-        entry.state,
-        entry.perturbation or "",
-        entry.study or "",
-    )
-    labels = (f"{key}={value}" for key, value in entry.labels.items())
-    return any(text in value.lower() for value in (*columns, *entry.families, *labels))
+def newest_first(entries: Iterable[RunEntry]) -> list[RunEntry]:
+    return sorted(entries, key=lambda entry: (-entry.played, str(entry.folder)))

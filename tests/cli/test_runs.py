@@ -92,16 +92,6 @@ def test_a_study_is_one_line_with_its_range(
     assert len([line for line in shown if "results/study" in line]) == 1
 
 
-def test_the_list_can_be_filtered(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def names(*arguments: str) -> list[str]:
-        return [Path(run["folder"]).name for run in runs(*arguments, capsys=capsys)]
-
-    assert names("--filter", "SMALL", "--filter", "size=") == ["part"]
-    assert names("--filter", "size=8000") == ["part"]
-    assert names("--filter", "seeds") == ["study"]
-    assert names("--filter", "jericho") == ["whole"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [

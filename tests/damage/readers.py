@@ -399,7 +399,7 @@ def _make_runs(folder: Path) -> None:
 
 def make_finished(folder: Path) -> None:
     """Runs that a command continues, with nothing left to play."""
-    for name, model in (("played", "human:me"), ("resumed", "random")):
+    for name, model in (("resumed", "random"),):
         config = make_config({"model": model, "suite": "open", "tasks": "babyai:0", "concurrency": 1})
         chosen = choose(config, None)
         prompts = {family: prompt.sha256 for family, prompt in chosen.prompts.items()}

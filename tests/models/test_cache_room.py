@@ -16,8 +16,8 @@ def room_of(capacity: float, *tokens: int) -> CacheRoom:
     room = CacheRoom()
     room.capacity = capacity
     for key, many in enumerate(tokens):
-        room.goes_on(key)
-        room.answered(key, "a", many)
+        room.note_request(key)
+        room.note_reply(key, "a", many)
     return room
 
 
@@ -28,8 +28,8 @@ def may(room: CacheRoom, key: int) -> bool:
 
 def test_without_a_known_cache_all_go_on() -> None:
     room = CacheRoom()
-    room.goes_on(0)
-    room.answered(0, "a", 10**9)
+    room.note_request(0)
+    room.note_reply(0, "a", 10**9)
     assert may(room, 1)
     assert not room.is_full
 
@@ -40,15 +40,15 @@ def test_another_comes_in_while_there_is_room_for_all_to_grow() -> None:
     assert full.is_full
     assert not may(full, 2)
     assert may(full, 0)
-    full.ended(1)
+    full.end(1)
     assert may(full, 2)
 
 
 def test_the_youngest_waits_where_the_cache_is_outgrown_and_goes_on_later() -> None:
     room = room_of(1000, 100, 400, 400)
-    room.answered(0, "a", 450)
+    room.note_reply(0, "a", 450)
     assert [may(room, key) for key in range(3)] == [True, True, False]
-    room.ended(1)
+    room.end(1)
     assert may(room, 2)
 
 
@@ -56,7 +56,7 @@ def test_one_goes_on_however_long_it_is() -> None:
     room = room_of(1000, 5000)
     assert may(room, 0)
     assert not may(room, 1)
-    room.ended(0)
+    room.end(0)
     assert may(room, 1)
 
 
@@ -68,8 +68,8 @@ def test_somebody_may_always_go_on(replies: list[tuple[int, str, int]]) -> None:
     for key, _, tokens in replies:
         assert any(may(room, k) for k in range(10))
         if may(room, key):
-            room.goes_on(key)
-            room.answered(key, family[key], tokens)
+            room.note_request(key)
+            room.note_reply(key, family[key], tokens)
 
 
 async def computed(holds: int | None) -> int:
@@ -91,7 +91,7 @@ async def computed(holds: int | None) -> int:
             while sum(cache.values()) > 1800:
                 del cache[next(iter(cache))]
             await asyncio.sleep(0.001)
-            slots.room.answered(key, "a", 200 + own)
+            slots.room.note_reply(key, "a", 200 + own)
             slots.leave()
         slots.end_conversation(key)
 
@@ -111,7 +111,7 @@ async def test_slots_that_a_full_cache_leaves_empty_were_not_to_be_had() -> None
     slots.set_cache(1000)
     for key, tokens in enumerate((100, 500)):
         await slots.take(key)
-        slots.room.answered(key, "a", tokens)
+        slots.room.note_reply(key, "a", tokens)
         slots.leave()
     now += 10
     assert slots.allowed_slot_s() == 20
