@@ -185,7 +185,7 @@ def own_row(
         estimated=estimate is not None,
         labels=run.task_labels,
         deviations=leaves,
-        notes=tuple(_notes(run, withheld, held_in)),
+        notes=tuple(_notes(run, None if estimate else withheld, held_in)),
         verification=verification,
     )
 

@@ -44,7 +44,8 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     if subset := summary.subset:
         found.append(
             f"--subset {subset}: tasks that stand for the whole held-out score, by family, kind and difficulty; "
-            "a gain in a kind without a task (most Jericho games) cannot be seen"
+            "a gain in a kind without a task cannot be seen (most Jericho games; with a small N also BabyAI levels and "
+            "ScienceWorld kinds)"
         )
     for family, draw in sorted((summary.draw or {}).items()):
         found.append(
