@@ -215,8 +215,8 @@ def pooled(simulations: int) -> None:
     """`pooled`: several families without a held-out score, success and fractions."""
     generator = np.random.default_rng(3)
     rows = []
-    for sizes in ((40, 40), (134, 112), (134, 112, 90, 60, 20), (4, 8)):
-        for rates in ((0.02, 0.3), (0.3, 0.3), (0.5, 0.05)):
+    for sizes in ((5,) * 5, (10,) * 5, (20,) * 5, (4, 8), (40, 40), (134, 112), (134, 112, 90, 60, 20)):
+        for rates in ((0.02, 0.02), (0.1, 0.1), (0.02, 0.3), (0.3, 0.3), (0.5, 0.05)):
             listed = [rates[i % 2] for i in range(len(sizes))]
             true = float(np.dot(sizes, listed)) / sum(sizes)
             held = []
