@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,10 @@ _AGREEMENT = "judge: right and wrong turns by a person and by GPT-4"
 _COUNTS = ("right_right", "right_wrong", "wrong_right", "wrong_wrong")
 """The first rater's word, then the second's."""
 _FIGURES = ("accuracy", "kappa")
+_NOT_BALANCED = (
+    f"{DIFFERS} no kappa to compare with the published one, of as many turns called right as wrong by the judge "
+    "(judge label --balanced)"
+)
 
 
 def _agreement_row(found: Mapping[str, Any]) -> Row:
@@ -26,6 +31,11 @@ def _agreement_row(found: Mapping[str, Any]) -> Row:
     for name in _FIGURES:
         ends = (found[f"{name}_low"], found[f"{name}_high"])
         cells[name] = Cell(found[name], None if None in ends else ends)
+    right, wrong = (
+        sum(found[f"{first}_{word}"] for first in ("right", "wrong")) for word in ("right", "wrong")
+    )
+    if abs(right - wrong) > 1:
+        cells["kappa"] = replace(cells["kappa"], marks=DIFFERS)
     return Row(f"{found['first']} x {found['second']}", cells, source="data")
 
 
@@ -64,6 +74,7 @@ def _fill_agreement(given: Given) -> Filled:
         rows += [_agreement_row(found) for found in raters]
     notes = (
         "counts of turns: the first rater's word, then the second's; intervals count turns as independent",
+        *([_NOT_BALANCED] if any(row.cells["kappa"].marks for row in rows) else []),
     )
     missing = [JUDGE.command] if JUDGE.takes(given) and len(rows) == 1 else []
     return Filled((Table(_AGREEMENT, columns, tuple(rows), "raters", notes),), (*problems, *missing))

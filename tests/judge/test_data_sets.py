@@ -94,8 +94,16 @@ def test_a_judge_a_person_and_the_marks_are_compared(
     assert "calls 10 turns wrong, and 11 are needed" in capsys.readouterr().err
     exhibit = tmp_path / "paper.csv"
     assert main(["paper", "judge", str(data), "--csv", str(exhibit)]) == 0
-    names = [row["name"] for row in csv.DictReader(exhibit.open(encoding="utf-8"))]
-    assert names == ["human x GPT-4", "marks x ann", "marks x bob", "marks x toy", "ann x toy", "bob x toy"]
+    rows = {row["name"]: row["kappa_marks"] for row in csv.DictReader(exhibit.open(encoding="utf-8"))}
+    assert list(rows) == [
+        "human x GPT-4",
+        "marks x ann",
+        "marks x bob",
+        "marks x toy",
+        "ann x toy",
+        "bob x toy",
+    ]
+    assert (rows["human x GPT-4"], rows["marks x toy"], rows["bob x toy"]) == ("", "\u2021", "")
 
 
 def test_the_simulator_is_a_rater_only_where_one_answered(
