@@ -61,8 +61,6 @@ class Training:
     """The suite that it was chosen on."""
     chosen_among: int
     """Checkpoints that have been played on that suite."""
-    chance: stats.LeadByChance | None
-    """Of the scores that it was chosen by; None where there are too few of them."""
     notes: tuple[str, ...]
 
     @property
@@ -119,7 +117,7 @@ def training_of(
     if not choosing:
         raise UserError("no checkpoint has been played on the suite that the best is to be chosen on")
     require_comparable(list(choosing.values()))
-    best, chance = _choose(choosing, by)
+    best = _choose(choosing, by)
     score, stands_for = _score_column(scored), _stands_for(scored.values())
     tested = _test_against_first(scored, score, stands_for)
     points: list[Point] = []
@@ -141,7 +139,6 @@ def training_of(
         best=best,
         selected_on=next(iter(choosing.values())).suite,
         chosen_among=len(choosing),
-        chance=chance,
         notes=tuple(_notes(points, scored, choosing)),
     )
 
@@ -221,25 +218,20 @@ def _common(runs: Sequence[ScoredRun]) -> set[str]:
     return common
 
 
-def _choose(runs: Mapping[str, ScoredRun], by: str) -> tuple[str, stats.LeadByChance | None]:
+def _choose(runs: Mapping[str, ScoredRun], by: str) -> str:
     """The best by the tasks that all have played."""
     common = _common(list(runs.values()))
     column, stands_for = _score_column(runs), _stands_for(runs.values())
     mean_weight = sum(stands_for.values()) / len(stands_for) if stands_for else 1.0
-    strata: dict[str, list[list[float]]] = {}
     totals: dict[str, float] = {}
     for name, run in runs.items():
-        counted = _counted(run, column, common)
-        values = {
-            family: [getattr(task, by) * stands_for.get(task.task_id, 1) / mean_weight for task in tasks]
-            for family, tasks in counted.items()
-        }
-        for family, listed in values.items():
-            strata.setdefault(family, []).append(listed)
-        totals[name] = fmean(value for listed in values.values() for value in listed)
+        totals[name] = fmean(
+            getattr(task, by) * stands_for.get(task.task_id, 1) / mean_weight
+            for tasks in _counted(run, column, common).values()
+            for task in tasks
+        )
     highest = max(totals.values())
-    best = next(name for name, total in totals.items() if total > highest - 1e-12)
-    return best, stats.lead_by_chance(list(strata.values()))
+    return next(name for name, total in totals.items() if total > highest - 1e-12)
 
 
 def _test_against_first(

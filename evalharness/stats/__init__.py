@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalharness.stats.agreement import cohen_kappa, kappa_interval
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
-    from evalharness.stats.chance import LeadByChance, lead_by_chance
     from evalharness.stats.corrected import corrected_limits, limits_of_mean
     from evalharness.stats.intervals import Z_95, Interval, bootstrap_mean, wilson
     from evalharness.stats.kinds import difference_p_by_kind, score_difference_by_kind, score_mean_by_kind
@@ -39,7 +38,6 @@ __all__ = [
     "MOST_TASKS",
     "Z_95",
     "Interval",
-    "LeadByChance",
     "attempts_test",
     "bootstrap_mean",
     "bootstrap_ratios",
@@ -51,7 +49,6 @@ __all__ = [
     "expected_best_of_k",
     "holm",
     "kappa_interval",
-    "lead_by_chance",
     "limits_of_mean",
     "mcnemar_exact",
     "mcnemar_midp",
@@ -89,7 +86,6 @@ _MODULES = (
     "kinds",
     "repeats",
     "corrected",
-    "chance",
     "agreement",
     "spread",
 )

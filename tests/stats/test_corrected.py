@@ -120,14 +120,9 @@ def test_published_rows_have_a_derived_interval_of_held_out_success(
     )
     assert found["held_out_progress_ci95_low"] == ""
     assert found["ci95_from"] == "printed rates"
-    assert main(["leaderboard"]) == 0
-    text = capsys.readouterr().out
-    assert "23.7 [19.3, 28.9]~" in text
-    assert "\n~ " in text
-    for form in ("md",):
-        assert main(["leaderboard", "--format", form]) == 0
-        assert "derived" in (text := capsys.readouterr().out)
-        assert "19.3" in text
+    assert main(["leaderboard", "--format", "md"]) == 0
+    assert "derived" in (text := capsys.readouterr().out)
+    assert "19.3" in text
 
 
 @pytest.mark.slow
@@ -142,7 +137,7 @@ def test_cells_by_our_labels_are_marked(
     text = capsys.readouterr().out
     assert max(len(line) for line in text.splitlines() if "mine" in line or "[" in line) <= 80
     marked = [line for line in text.splitlines() if "mine" in line and "#" in line]
-    assert [line.count("50.0#") for line in marked] == [1, 1]  # success and progress, Jericho's cell alone
+    assert [line.count("50.0#") for line in marked] == [1]  # Jericho's cell alone
     assert "\n# " in text
     assert main(["leaderboard"]) == 0
     assert "#" not in capsys.readouterr().out
@@ -161,7 +156,7 @@ def test_show_tells_the_corrected_interval_and_what_the_floor_is_handed(
     }
     monkeypatch.setattr("evalharness.results.summary.load_ranges", lambda *_: ranges)
     monkeypatch.setenv("COLUMNS", "200")
-    assert main(["show", str(folder), "--json", str(tmp_path / "s.json")]) == 0
+    assert main(["show", str(folder), "--verbose", "--json", str(tmp_path / "s.json")]) == 0
     found = json.loads((tmp_path / "s.json").read_text())["families"]["babyai"]["reference"]
     low, high = found["chance_corrected_ci95"]["success_rate"]
     assert low < 0.5 < high

@@ -68,23 +68,11 @@ def tests_table(training: Training, measures: Sequence[str]) -> Table:
 
 
 def winner_lines(training: Training) -> list[str]:
-    """Which one is best, and what its lead is worth."""
-    winner, chance, k = training.winner, training.chance, training.chosen_among
-    column = training.titles.get(training.score, training.score)
+    """Return which one is best, and on which tasks that was decided."""
+    winner, column = training.winner, training.titles.get(training.score, training.score)
     rate, _, limits = _with_interval(winner, training.score, training.by).strip().partition(" ")
-    lead = (
-        ""
-        if chance is None
-        else (f"; it leads the mean of all {k} by {100 * chance.lead:.1f} points, p {p_value(chance.p)}")
-    )
-    lines = [
-        f"best by {training.by}: {_name(winner)}, {column} {training.by} {rate} % {limits}{lead}",
-    ]
-    if chance is not None:
-        lines.append(
-            f"the best of {k} equally good checkpoints would lead by {100 * chance.expected:.1f} points by chance "
-            f"(up to {100 * chance.high:.1f} in 95 of 100 cases)"
-        )
+    among = f", of {training.chosen_among}" if training.chosen_among > 1 else ""
+    lines = [f"best by {training.by}{among}: {_name(winner)}, {column} {training.by} {rate} % {limits}"]
     if training.selected_on != training.suite:
         lines.append(f"selected on suite {training.selected_on}")
     elif len(training.points) > 1:
