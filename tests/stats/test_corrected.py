@@ -161,5 +161,5 @@ def test_show_tells_the_corrected_interval_and_what_the_floor_is_handed(
     low, high = found["chance_corrected_ci95"]["success_rate"]
     assert low < 0.5 < high
     text = " ".join(capsys.readouterr().out.split())
-    assert f"50.0 [{100 * low:.1f},{100 * high:.1f}]" in text
+    assert f"50.0 [{100 * low:.1f}, {100 * high:.1f}]" in text
     assert "random valid action" in text
