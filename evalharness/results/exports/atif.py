@@ -1,8 +1,7 @@
-"""Harbor's agent trajectory interchange format, ATIF-v1.4: an episode is one JSON document.
+"""Harbor's agent trajectory interchange format, ATIF-v1.7: an episode is one JSON document.
 
 The system text and the instruction are steps of the system and the user; each turn is a step of the agent with its
-message, its reasoning, its action as a call of the tool `act`, and the observation as that call's result. Every field
-used is in all versions of the format since 1.0.
+message, its reasoning, its action as a call of the tool `act`, and the observation as that call's result.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.manifest import Manifest
 from evalharness.results.exports.conversation import Protocol, opening
 
-VERSION = "ATIF-v1.4"
+VERSION = "ATIF-v1.7"
 TOOL = "act"
 _TOOL_DEFINITION = {
     "type": "function",
@@ -65,7 +64,8 @@ def trajectory(episode: Episode, manifest: Manifest) -> dict[str, Any]:
     ]
     document = {
         "schema_version": VERSION,
-        "session_id": f"{manifest.digest[:16]}/{episode.task_id}/{episode.sample}",
+        "session_id": manifest.digest[:16],
+        "trajectory_id": f"{manifest.digest[:16]}/{episode.task_id}/{episode.sample}",
         "agent": {
             "name": "evalharness",
             "version": __version__,

@@ -163,7 +163,7 @@ def test_harbors_models_accept_every_trajectory(played: Path, tmp_path: Path) ->
     """The real package (Python 3.12 or newer) without its cloud clients: its models need pydantic only."""
     python = throwaway.make(
         tmp_path / "venv",
-        ["--no-deps", "harbor==0.25.0"],
+        ["--no-deps", "harbor==0.26.0"],
         ["pydantic"],
         python=throwaway.python_of_at_least(12),
     )

@@ -95,7 +95,7 @@ READ: dict[str, tuple[Any, str]] = {
         {"messages": [USER, {**AGENT, "reasoning_content": "Hm."}]}, f"u:{ASKED}|a:<think>\nHm.\n</think>\n\n{ANSWER}",
     ),
     "ATIF": (
-        {"schema_version": "ATIF-v1.4", "steps": STEPS},
+        {"schema_version": "ATIF-v1.7", "session_id": "run", "trajectory_id": "run/1", "steps": STEPS},
         f"{CALLING}|u:{ASKED}|a:<think>\nWhere?\n</think>\n\n{ANSWER}|u:Observation: A lamp.|a:Action: take lamp",
     ),
     "AgentRefine": (
