@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a GPU gives, in at most 12 minutes after the installation (evalharness server install; evalharness tune install):
+# What a GPU gives, in about 12 minutes (estimated) after evalharness server install and evalharness tune install:
 #   a  416 tasks x 30 turns with a model of LLaMA-3-8B's shape: turns/s, and tokens/s beside vLLM's own client
 #   b  greedy replies with 1, 16, 64 and 256 requests in flight: how many differ
 #   c  tune with LoRA at the same shape: tokens/s, and memory beside the forecast of --dry-run
@@ -12,10 +12,10 @@ folder=${1:-gpu} here=$(dirname "$0")
 mkdir -p "$folder"
 
 if [ -n "${SMALL:-}" ]; then
-    model=demo-base tasks=alfworld:0-3,babyai:0-3 turns=3 tokens=(12) in_flight=1,4 requests=8
+    model=demo-base tasks=alfworld:0-3,babyai:0-3 lengths=(12x3) in_flight=1,4 requests=8
     data=12 steps=2 play=(--limit 4 --max-turns 6 --max-tokens 32) length=(--max-length 3328 --too-long drop)
 else
-    model=$folder/llama-8b tasks=all turns=30 tokens=(60 256) in_flight=1,16,64,256 requests=256
+    model=$folder/llama-8b tasks=all lengths=(60x30 256x3) in_flight=1,16,64,256 requests=256
     data=220 steps=80 play=(--max-tokens 128) length=(--max-length 3328 --too-long drop)
 fi
 
@@ -44,15 +44,15 @@ part data evalharness refine grounded --suite-seed 101 --tasks alfworld -n $data
     -o "$folder/alfworld.jsonl"
 training=(--data "$folder/alfworld.jsonl" "${length[@]}" --lora-rank 12 --lr 1e-3 --batch 2)
 
-for count in "${tokens[@]}"; do
-    part "a-$count" python "$here/gpu.py" play "$model" --tasks $tasks --turns $turns --tokens "$count" \
-        -o "$folder/run-$count" --json "$folder/a-$count.json"
+for length in "${lengths[@]}"; do # tokens of a reply x turns of an episode
+    part "a-$length" python "$here/gpu.py" play "$model" --tasks $tasks --tokens "${length%x*}" --turns "${length#*x}" \
+        -o "$folder/run-$length" --json "$folder/a-$length.json"
 done
 
 part b-run evalharness run --model oracle --suite open --draw 60 -o "$folder/oracle"
 part b-requests evalharness export --format openai-chat -o "$folder/requests.jsonl" "$folder/oracle"
 part b python "$here/determinism.py" "$folder/requests.jsonl" --model "$model" --in-flight $in_flight \
-    --requests $requests --json "$folder/b.json"
+    --requests $requests --repeats 1 --max-tokens 24 --json "$folder/b.json"
 
 part c-forecast evalharness tune --model "$model" "${training[@]}" --max-steps 10 --dry-run
 part c memory evalharness tune --model "$model" "${training[@]}" --max-steps $((steps < 10 ? steps : 10)) -o "$folder/c"

@@ -12,8 +12,12 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from math import inf
 
-_FULL = 0.95
-"""Share of the cache that is planned for; the rest is for replies that are being written."""
+_FULL = 0.8
+"""Share of the cache that is planned for. The rest is for replies that are being written, and for the first turns,
+which are counted as shared. A cache that is slightly too small loses nearly everything: each conversation pushes out the
+one that comes next."""
+_FIRST = 2_500
+"""Own tokens that a conversation is expected to reach before one has ended: 30 turns of 80 tokens."""
 
 
 @dataclass
@@ -34,9 +38,7 @@ class CacheRoom:
         self._continuing: dict[Hashable, None] = {}
         self._longest = 0
         """Largest number of own tokens of a conversation so far."""
-        self._ended = 0
-        self._ended_tokens = 0
-        """Own tokens of all ended conversations together."""
+        self._one_ended = False
 
     @property
     def continuing(self) -> int:
@@ -46,24 +48,24 @@ class CacheRoom:
     @property
     def is_full(self) -> bool:
         """Return whether no further conversation should begin."""
-        return self._usual() > self.spare()
+        return self._expected() > self.spare()
 
     def spare(self) -> float:
-        """Return the tokens that remain when the continuing conversations have reached their usual length; infinite if
-        none continues, so that one conversation of any length may begin."""
+        """Return the tokens that remain when the continuing conversations have reached their expected length; infinite
+        if none continues, so that one conversation of any length may begin."""
         if self.capacity is None or not self._continuing:
             return inf
-        usual = self._usual()
+        expected = self._expected()
         return (
             _FULL * self.capacity
             - self._shared()
-            - sum(max(usual, self._own(key)) for key in self._continuing)
+            - sum(max(expected, self._own(key)) for key in self._continuing)
         )
 
     def needs(self, key: Hashable) -> float:
         """Return the tokens that a conversation will need. Its next request may be sent if `spare` is at least this
         number. A conversation that continues needs nothing more (minus infinity)."""
-        return -inf if key in self._continuing else max(self._usual(), self._own(key))
+        return -inf if key in self._continuing else max(self._expected(), self._own(key))
 
     def note_request(self, key: Hashable) -> None:
         """Note that its next request is sent."""
@@ -81,9 +83,7 @@ class CacheRoom:
             self._continuing.popitem()
 
     def end(self, key: Hashable) -> None:
-        if key in self._conversations:
-            self._ended += 1
-            self._ended_tokens += self._own(key)
+        self._one_ended = self._one_ended or key in self._conversations
         self._conversations.pop(key, None)
         self._continuing.pop(key, None)
 
@@ -97,6 +97,7 @@ class CacheRoom:
         conversation = self._conversations.get(key)
         return 0 if conversation is None else conversation.tokens - self._heads[conversation.family]
 
-    def _usual(self) -> float:
-        """Return the mean of own tokens of ended conversations; before the first has ended, those of the longest."""
-        return self._ended_tokens / self._ended if self._ended else self._longest
+    def _expected(self) -> int:
+        """Return the own tokens that a conversation is expected to reach: those of the longest so far. The mean would
+        be that of solved tasks, which end first, and too many conversations cost more than too few."""
+        return self._longest if self._one_ended else max(self._longest, _FIRST)

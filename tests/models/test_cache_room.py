@@ -12,8 +12,11 @@ from evalharness.models.slots import Slots
 
 
 def room_of(capacity: float, *tokens: int) -> CacheRoom:
-    """Conversations 0, 1, ... of one family that have so many tokens and go on."""
+    """Conversations 0, 1, ... of one family that have so many tokens and go on; another one has ended."""
     room = CacheRoom()
+    room.note_request("ended")
+    room.note_reply("ended", "a", tokens[0])
+    room.end("ended")
     room.capacity = capacity
     for key, many in enumerate(tokens):
         room.note_request(key)
@@ -36,12 +39,26 @@ def test_without_a_known_cache_all_go_on() -> None:
 
 def test_another_comes_in_while_there_is_room_for_all_to_grow() -> None:
     assert may(room_of(1000, 100, 300), 2)  # what all begin with is held once
-    full = room_of(1000, 100, 500)
+    full = room_of(1200, 100, 500)
     assert full.is_full
     assert not may(full, 2)
     assert may(full, 0)
     full.end(1)
     assert may(full, 2)
+
+
+def test_before_one_has_ended_few_begin() -> None:
+    """Afterwards there is room for as many as fit if each becomes as long as the longest one so far."""
+    room = CacheRoom()
+    room.capacity = 10_000
+    for key in range(4):
+        assert may(room, key) == (key < 3)
+        room.note_request(key)
+    for key in range(4):
+        room.note_reply(key, "a", 100 + 200 * key)
+    assert not may(room, 4)
+    room.end(0)
+    assert may(room, 4)
 
 
 def test_the_youngest_waits_where_the_cache_is_outgrown_and_goes_on_later() -> None:
@@ -100,7 +117,6 @@ async def computed(holds: int | None) -> int:
 
 
 async def test_where_the_caches_size_is_known_less_is_computed_again() -> None:
-    """Not nothing: how long conversations become is known when the first has ended."""
     least, all_taking_turns, known = 12 * 800, await computed(None), await computed(2000)
     assert known - least < (all_taking_turns - least) * 0.6
 
@@ -108,11 +124,11 @@ async def test_where_the_caches_size_is_known_less_is_computed_again() -> None:
 async def test_slots_that_a_full_cache_leaves_empty_were_not_to_be_had() -> None:
     now = 0.0
     slots = Slots(8, pinned=True, clock=lambda: now)
-    slots.set_cache(1000)
     for key, tokens in enumerate((100, 500)):
         await slots.take(key)
         slots.room.note_reply(key, "a", tokens)
         slots.leave()
+    slots.set_cache(1200)
     now += 10
     assert slots.allowed_slot_s() == 20
     slots.end_conversation(1)
