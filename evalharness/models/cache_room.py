@@ -14,8 +14,8 @@ from math import inf
 
 _FULL = 0.8
 """Share of the cache that is planned for. The rest is for replies that are being written, and for the first turns,
-which are counted as shared. A cache that is slightly too small loses nearly everything: each conversation pushes out the
-one that comes next."""
+which are counted as shared. A cache that is slightly too small loses nearly everything: each conversation pushes out
+the one that comes next."""
 _FIRST = 2_500
 """Own tokens that a conversation is expected to reach before one has ended: 30 turns of 80 tokens."""
 
