@@ -43,8 +43,6 @@ class Opened:
     """What is only known once it runs: the server's version and arguments."""
     metrics: Callable[[], Sequence[str]] = lambda: ()
     """Where the servers that are up now tell how busy they are."""
-    down_s: Callable[[], float] = lambda: 0.0
-    """Seconds without a server so far, while it was started again."""
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,6 @@ class Replicas:
 
     def __init__(self, replicas: Sequence[Replica], reports: Reports = SILENT) -> None:
         self.replicas = replicas
-        self.down_s = 0.0
-        """Seconds that servers were being started again, as a mean over the replicas."""
         self._reports = reports
         self._changed = asyncio.Event()
         self._watchers = [asyncio.create_task(self._watch(r)) for r in replicas if r.server is not None]
@@ -155,7 +153,6 @@ class Replicas:
                 return
             replica.up = True
             seconds = time.monotonic() - replica.down_since
-            self.down_s += seconds / len(self.replicas)
             self._reports.event(f"{replica.name} is up again, {seconds:.0f} s later")
             self._reports.status("")
             self._changed.set()
@@ -215,7 +212,6 @@ async def connected(replicas: Sequence[Replica], reports: Reports) -> AsyncItera
             group.failure,
             facts=facts,
             metrics=lambda: [replica.endpoint.metrics_url for replica in replicas if replica.up],
-            down_s=lambda: group.down_s,
         )
     finally:
         await group.close()

@@ -1,4 +1,4 @@
-"""Where a run's time went, how near it came to the fastest it could have been, and what to do about it. Pure.
+"""Where a run's time went, and how near it came to the fastest it could have been. Pure.
 
 Efficiency = bound / wall. The bound is the largest of three times, none of which a run can beat:
 
@@ -10,16 +10,10 @@ Efficiency = bound / wall. The bound is the largest of three times, none of whic
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from evalharness.base.timing import FamilyTimes
-from evalharness.play.sizing import WORKERS_PER_CORE
 from evalharness.records.summary import Bound, Concurrency, Event, Performance, Server
-
-GOOD = 0.8
-"""From this efficiency on there is nothing to advise."""
-_SHORT = 60.0
-"""Seconds: below that nothing that could be gained is worth reading about."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +35,6 @@ class Measured:
     """Episodes in flight allowed at the end."""
     highest_concurrency: int
     pinned: bool
-    given_workers: Mapping[str, int] = field(default_factory=dict)
-    """`--workers`."""
-    down_s: float = 0.0
-    """The model's server was being started again."""
     server: Server | None = None
     """What the model's server said of itself (`ServerInsight.summary`)."""
     recycled_workers: int = 0
@@ -53,7 +43,7 @@ class Measured:
     events: Sequence[Event] = ()
 
 
-def report(run: Measured, titles: Mapping[str, str]) -> Performance:
+def report(run: Measured) -> Performance:
     bounds = _bounds(run)
     holding = max(bounds, key=lambda name: bounds[name])
     efficiency = min(1.0, bounds[holding] / run.wall_s) if run.wall_s > 0 else None
@@ -69,7 +59,6 @@ def report(run: Measured, titles: Mapping[str, str]) -> Performance:
         workers=dict(run.workers),
         concurrency=Concurrency(final=run.concurrency, highest=run.highest_concurrency, pinned=run.pinned),
         server=run.server,
-        advice=_advice(run, efficiency, bounds, titles),
         recycled_workers=run.recycled_workers,
         lost_workers=run.lost_workers,
         overloads=run.overloads,
@@ -106,56 +95,3 @@ def _shares(run: Measured, family: str | None = None) -> dict[str, float]:
     }
     whole = sum(parts.values())
     return {name: seconds / whole if whole else 0.0 for name, seconds in parts.items()}
-
-
-def _advice(
-    run: Measured, efficiency: float | None, bounds: Mapping[Bound, float], titles: Mapping[str, str]
-) -> str | None:
-    """One line, or None when the run was near its bound or too short to say."""
-    if efficiency is None or run.wall_s < _SHORT:
-        return None
-    return _server_advice(run) if efficiency >= GOOD else _low_advice(run, bounds, titles)
-
-
-def _server_advice(run: Measured) -> str | None:
-    """A run at its bound may still be held back by what the server does with its memory."""
-    server = run.server
-    if not server:
-        return None
-    hits = server.prefix_cache_hit_rate
-    if (server.preemptions or 0) > 0.02 * _turns(run):
-        return (
-            f"the server threw {server.preemptions} requests out of its full key-value cache: give it more "
-            'memory (GPU: --vllm-args "--gpu-memory-utilization 0.95"; CPU: VLLM_CPU_KVCACHE_SPACE), or '
-            f"--concurrency {max(1, run.concurrency // 2)}"
-        )
-    if hits is not None and hits < 0.5 and server.kv_cache_usage_peak > 0.9:
-        return (
-            f"only {hits:.0%} of the prompt tokens came from the prefix cache, which was full: give the server more "
-            f"memory, or --concurrency {max(1, run.concurrency // 2)}"
-        )
-    return None
-
-
-def _low_advice(run: Measured, bounds: Mapping[Bound, float], titles: Mapping[str, str]) -> str | None:
-    if run.down_s > 0.2 * run.wall_s:
-        return (
-            f"the server was down for {run.down_s:.0f} s: it died and was started again; server.log says why"
-        )
-    shares = _shares(run)
-    if run.pinned and shares["waiting_for_model"] > 0.25:
-        return (
-            f"waiting {shares['waiting_for_model']:.0%} for a slot at the model: "
-            f"raise --concurrency {2 * run.concurrency}, or leave it out"
-        )
-    in_environments = shares["environment"] + shares["waiting_for_worker"]
-    busy_s = bounds["environments"] + run.client_cpu_s / run.cores
-    if in_environments < 0.25 or busy_s > 0.8 * run.wall_s:
-        return None
-    slow = max(run.families, key=lambda f: (run.families[f].worker_s + run.families[f].environment_s, f))
-    own = run.families[slow]
-    share = (own.worker_s + own.environment_s) / max(sum(t.wall_s for t in run.families.values()), 1e-9)
-    given, most = run.given_workers.get(slow), WORKERS_PER_CORE * run.cores
-    if given is None or given >= most:
-        return None  # there were as many as idle cores could use
-    return f"waiting {share:.0%} on {titles.get(slow, slow)} workers: leave out --workers {slow}={given} (up to {most})"

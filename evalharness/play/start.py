@@ -132,7 +132,7 @@ class RunSession:
             stopped = str(error)
         finally:
             wall_s, cpu_s = progress.elapsed, time.process_time() - cpu_before
-            allowed_s, down_s = self.slots.allowed_slot_s() - allowed_before, opened.down_s()
+            allowed_s = self.slots.allowed_slot_s() - allowed_before
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
@@ -148,8 +148,6 @@ class RunSession:
             concurrency=self.slots.limit,
             highest_concurrency=self.slots.most,
             pinned=self.slots.pinned,
-            given_workers=work.execution.workers,
-            down_s=down_s,
             server=insight.summary(wall_s),
             recycled_workers=sum(pool.recycled for pool in pools.values()),
             lost_workers=sum(pool.lost for pool in pools.values()),
@@ -201,8 +199,7 @@ class RunSession:
         return " · ".join(parts)
 
     def _timing(self, measured: Measured, sessions: int) -> Timing:
-        titles = {family: spec.title for family, spec in self.work.specs.items()}
-        performance = report(measured, titles)
+        performance = report(measured)
         return Timing(
             wall_s=measured.wall_s,
             sessions=sessions,

@@ -261,7 +261,7 @@ Bound = Literal["model", "environments", "longest_episode"]
 
 
 class Performance(Stored):
-    """Where a start's time went, how near it came to the fastest it could have been, and what to do about it."""
+    """Where a start's time went, and how near it came to the fastest it could have been."""
 
     efficiency: float | None
     """Bound / wall time, 0..1."""
@@ -285,8 +285,6 @@ class Performance(Stored):
     """Episodes in flight allowed."""
     server: Server | None
     """None where no server could be looked into."""
-    advice: str | None
-    """What would make the run faster; None where it was near its bound, or too short to say."""
     recycled_workers: int | None = None
     """Processes that were replaced because they had grown."""
     lost_workers: int | None = None

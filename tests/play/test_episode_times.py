@@ -32,7 +32,7 @@ from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, load_prompt
 from evalharness.records.store import RunStore
-from tests.play.test_efficiency import TITLES, measured
+from tests.play.test_efficiency import measured
 from tests.play.test_scheduler import compass, jobs_of
 
 __all__ = ["compass"]
@@ -105,7 +105,7 @@ async def test_a_call_never_waited_longer_than_it_took(compass: EnvSpec) -> None
 def test_shares_of_the_time_add_up_to_one(excess: float) -> None:
     """Also where the parts are longer than the whole, as rounding and clocks of two processes may have it."""
     times = {"sciworld": FamilyTimes(90, 2700, 3500.0, 3150.0 + excess, 100.0, 140.0, 100.0, 10.0)}
-    told = report(measured(times=times), TITLES)
+    told = report(measured(times=times))
     for shares in (told.time, (told.families or {})["sciworld"]):
         assert sum(shares.values()) == pytest.approx(1.0, abs=1e-12)
         assert all(share >= 0 for share in shares.values())

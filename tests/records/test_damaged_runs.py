@@ -37,7 +37,6 @@ TIMING = {
             "prefix_cache_hit_rate": None,
         },
         "events": [{"event": "the server died", "at_s": 1.0}],
-        "advice": None,
     },
 }  # fmt: skip
 

@@ -64,7 +64,7 @@ def test_a_run_of_another_version_is_continued_with_all_that_it_says(run: Path) 
 
 def test_times_of_another_version_are_kept(run: Path) -> None:
     performance = {
-        "efficiency": 0.5, "bound": "model", "time": {"model": 1.0}, "server": None, "events": [], "advice": None,
+        "efficiency": 0.5, "bound": "model", "time": {"model": 1.0}, "server": None, "events": [],
         "later": [1],
     }  # fmt: skip
     write_summary(run, Timing.of({"wall_s": 3.0, "performance": performance}))

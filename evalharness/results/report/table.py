@@ -234,7 +234,7 @@ _BOUNDS = {
 
 
 def performance_lines(performance: Performance | None) -> list[str]:
-    """Where the time went, how near to the bound, what the server did, and advice."""
+    """Where the time went, how near to the bound, what the server did, and lost workers."""
     if performance is None or performance.efficiency is None:
         return []
     parts = sorted(performance.time.items(), key=lambda part: -part[1])
@@ -255,18 +255,15 @@ def performance_lines(performance: Performance | None) -> list[str]:
         printable(f"{event.event} (after {duration(event.at_s)})", single_line=True)
         for event in performance.events
     ]
-    return lines + advice_lines(performance)
+    return lines + lost_worker_lines(performance)
 
 
-def advice_lines(performance: Performance | None) -> list[str]:
-    """What went wrong with the environments, and what would make the run faster."""
-    lines = []
-    if performance and (lost := performance.lost_workers):
-        were = "environment worker was" if lost == 1 else "environment workers were"
-        lines.append(f"{lost} {were} lost and replaced: see workers.log")
-    if performance and performance.advice:
-        lines.append(f"advice: {printable(performance.advice, single_line=True)}")
-    return lines
+def lost_worker_lines(performance: Performance | None) -> list[str]:
+    """Say how many processes of environments died; no line if none did."""
+    if performance is None or not (lost := performance.lost_workers):
+        return []
+    were = "environment worker was" if lost == 1 else "environment workers were"
+    return [f"{lost} {were} lost and replaced: see workers.log"]
 
 
 def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
@@ -337,7 +334,7 @@ def print_summary(
     for table in score_tables(summary, titles, verbose=verbose):
         print_table(console, table)
     performance = summary.performance
-    more = performance_lines(performance) if verbose else advice_lines(performance)
+    more = performance_lines(performance) if verbose else lost_worker_lines(performance)
     for note in (*notes(summary, titles), *token_lines(summary, titles), *more):
         remark(console, note)
     for warning in warnings(summary, titles):
