@@ -176,6 +176,34 @@ def test_harbors_models_accept_every_trajectory(played: Path, tmp_path: Path) ->
     assert json.loads(done.stdout) == ours
 
 
+READ_ATIF_STRICTLY = """
+import pathlib, runpy, sys
+
+read = runpy.run_path(sys.argv[1])["AtifTrajectoryV1_7"]
+for path in sorted(pathlib.Path(sys.argv[2]).iterdir()):
+    print(len(read.model_validate_json(path.read_text()).steps))
+"""
+
+
+@pytest.mark.slow
+def test_nemo_gyms_strict_models_accept_every_trajectory(played: Path, tmp_path: Path) -> None:
+    """The package asks for Python 3.13.14; its module of models needs pydantic only and runs with any Python."""
+    package = throwaway.overlay(
+        tmp_path / "gym", "--no-deps", "--python-version", "3.13.14", "nemo-gym==0.7.0"
+    )
+    models = package / "nemo_gym" / "atif_v1_7.py"
+    folder = export(played, "atif", tmp_path / "atif")
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ATIF_STRICTLY, models, folder],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(map(int, done.stdout.split())) == [2 + len(e.turns) for e in episodes(played)]
+
+
 def test_scores_for_a_tracker_are_flat_numbers(tmp_path: Path) -> None:
     from evalharness.results.summary import summarize
 
