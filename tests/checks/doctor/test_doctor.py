@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 
 from evalharness.checks.doctor import probe_families
-from evalharness.checks.doctor.families import _ending
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +100,7 @@ def test_a_family_that_crashes_is_reported_and_costs_only_itself(
 ) -> None:
     assert sick.returncode == 1
     assert not result["ok"]
-    assert "ended by SIGSEGV" in suites(result, "crashy")["agentboard"]["problem"]
+    assert "exit status -11" in suites(result, "crashy")["agentboard"]["problem"]
     assert suites(result, "crashy")["open"]["problem"].startswith("RuntimeError: the")  # tried all the same
     assert [probe["family"] for probe in result["families"]] == [
         "alfworld",
@@ -150,7 +148,7 @@ def test_the_report_fits_80_columns_and_shows_no_control_characters(
 ) -> None:
     assert "\x1b" not in sick.stderr
     table = sick.stderr.split("to fix:")[0]
-    assert "SIGSEGV" in " ".join(table.split())
+    assert "exit status -11" in " ".join(table.split())
     assert max(map(len, table.splitlines())) <= 80
     assert "pip install 'minigrid==2.3.1'" in sick.stderr
 
@@ -199,14 +197,3 @@ def test_data_that_is_not_the_published_one_is_said_even_where_it_plays(
         "data partial: 20 files missing, 0 changed",
     )
     assert pddl.suites[0].fix == "evalharness data import DIR"
-
-
-def test_the_command_for_a_family_that_breaks_can_be_typed_whatever_the_folder(tmp_path: Path) -> None:
-    data = tmp_path / "it's here"
-    [found] = probe_families(data, ["nowhere"])
-    assert {shlex.split(suite.fix or "")[-1] for suite in found.suites} == {str(data)}
-
-
-def test_a_signal_without_a_name_is_said_by_its_number() -> None:
-    assert _ending(-40, "").endswith("by signal 40")
-    assert _ending(-9, "").endswith("by SIGKILL")

@@ -23,7 +23,6 @@ TITLE = "\x1b]0;owned\x07"
 PACKAGE = Path(__file__).parents[3] / "evalharness"
 SCRIPTS = {
     "models/serving/convert_gguf.py",
-    "checks/doctor/probe.py",
     "training/datasets/make_tokens.py",
     "models/serving/merge_lora.py",
     "training/tune/trainer/events.py",
