@@ -22,7 +22,6 @@ from evalharness.judge.turn_prompt import EARLIER_TURNS
 from evalharness.models import endpoint, replicas, slots
 from evalharness.models.serving import lora, managed
 from evalharness.paper import diversity, sampled
-from evalharness.play.efficiency import GOOD
 from evalharness.results.difference import SIGNIFICANT
 from evalharness.results.published import load_table
 from evalharness.rl.server.serving import ServeOptions
@@ -201,7 +200,6 @@ CLAIMS: Sequence[tuple[str, str]] = (
     ("docs/other-protocols.md", f"{EXPECTED['BabyAI']['agentgym']} levels of BabyAI"),
     ("docs/paper.md", f"adds {len(OTHER_ROWS)} rows of other papers"),
     ("docs/paper.md", f"at most {diversity.POOLED:,}"),
-    ("docs/performance.md", f"below {GOOD:g} they add advice"),
     ("docs/performance.md", f"At most {slots.MOST} requests for each server"),
     ("docs/performance.md", f"all {sum(SIZES.values())} tasks run at once"),
     ("docs/performance.md", f"falls by {100 * (1 - slots._BACK_OFF):.0f} %"),
