@@ -162,6 +162,8 @@ class TaskSuites:
     """(suite seed, kinds) -> only the suite's tasks of these kinds, if all of them take minutes."""
     whole: frozenset[str] = frozenset()
     """Suites that contain every task of the simulator: training data cannot avoid them."""
+    training: frozenset[str] = frozenset()
+    """Suites that are served to trainers, and refused for scoring."""
     open_version: int = 1
     """Version of the open suite, for every seed: raised if its tasks or their scoring change, so that suites frozen by
     an earlier version are rebuilt."""

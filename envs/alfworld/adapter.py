@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -10,11 +9,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from evalharness.envs.alfworld.actions import CHECK, LOOK, drop_period, repair
+from evalharness.envs.alfworld.games import FIX, game_path, hash_game, parse_game
 from evalharness.envs.alfworld.open.households import build_game, household_of
 from evalharness.envs.alfworld.open.oracle import plan
-from evalharness.envs.alfworld.tasks import UNWRAPPED, read_game, sha256
+from evalharness.envs.alfworld.tasks import OWN_WORDS, read_game, sha256
 from evalharness.envs.alfworld.world import NOTHING_HAPPENS, World
-from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Task, TextEnv, task_of
 
 _ARRIVAL = re.compile(r"^You arrive at loc \d+\. ")
 _TASK_LINE = "Your task is to: "
@@ -71,7 +71,7 @@ class ALFWorldEnv(TextEnv):
         engine = self._engine(game)
         opening = engine.reset()
         room, goal = _introduction(opening)
-        if task.suite == UNWRAPPED:
+        if task.suite in OWN_WORDS:
             room = opening
         patterns = [re.compile(subgoal) for subgoal in task.subgoals]
         self._current = _Episode(task, game, engine, patterns, goal, view=room)
@@ -79,7 +79,7 @@ class ALFWorldEnv(TextEnv):
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         episode = self._episode
-        if episode.task.suite == UNWRAPPED:
+        if episode.task.suite in OWN_WORDS:
             return self._unwrapped_step(action)
         action = repair(action)
         valid = action in (CHECK, LOOK) or action in episode.engine.commands()
@@ -111,7 +111,7 @@ class ALFWorldEnv(TextEnv):
         return self._episode.goal
 
     def valid_actions(self) -> list[str]:
-        if self._episode.task.suite == UNWRAPPED:
+        if self._episode.task.suite in OWN_WORDS:
             return sorted(self._episode.engine.commands())
         return sorted({*self._episode.engine.commands(), LOOK, CHECK})
 
@@ -148,17 +148,21 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
         raise InvalidTaskError(f"{task.id} is not a task of the family alfworld")
     if "household" in payload:
         return dict(build_game(household_of(task)))
-    content = read_game(data, str(payload.get("game")))
-    if sha256(content) != payload.get("sha256"):
+    name = str(payload.get("game"))
+    if "split" in payload:
+        path = game_path(data, str(payload["split"]), name)
+        try:
+            game = parse_game(path.read_bytes())
+        except FileNotFoundError:
+            raise MissingDataError(f"ALFWorld game {name} is not in {path.parent}", FIX) from None
+        found = hash_game(game)
+    else:
+        content = read_game(data, name)
+        game, found = parse_game(content), sha256(content)
+    if found != payload.get("sha256"):
         raise InvalidTaskError(
             f"{task.id}: its game file is not the task table's; check the data with: evalharness data verify"
         )
-    try:
-        game = json.loads(content)
-    except ValueError as error:
-        raise InvalidTaskError(f"{task.id}: its game file is not JSON ({error})") from None
-    if not isinstance(game, dict):
-        raise InvalidTaskError(f"{task.id}: its game file does not hold a JSON object")
     return game
 
 

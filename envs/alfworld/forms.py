@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
+from evalharness.envs.alfworld.games import evaluated_games
 from evalharness.envs.alfworld.open.households import household_of
 from evalharness.envs.base import Task, content_form, digest
 
 
 def forms(task: Task) -> list[str]:
     if "household" not in task.payload:
-        return content_form(task)
+        return [*content_form(task), _game_form(str(task.payload.get("game")))]
     return [digest(json.dumps(household_of(task).shape()))]
 
 
+def _game_form(name: str) -> str:
+    """Return the form of a game in the words of any release."""
+    return digest(f"alfworld game {name}")
+
+
+def published_forms() -> list[str]:
+    return [_game_form(name) for names in evaluated_games().values() for name in names]
+
+
 def evaluated_names() -> list[str]:
-    files = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))["files"]
-    trials = {name.split("/")[-2] for name in files if "/trial_" in name}
+    trials = {name.split("/")[1] for names in evaluated_games().values() for name in names}
     return ["valid_unseen/", "valid_seen/", *sorted(trials)]

@@ -1,36 +1,30 @@
-"""The task tables: 134 published games in the order of the label file, or 134 generated households."""
+"""The task tables: 134 published games in the order of the label file, the splits of ALFWorld's own data folder, or
+134 generated households."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from evalharness.envs.alfworld.games import GAME_NAME, KINDS, SPLITS, load_split
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
 from evalharness.envs.published import FIX, folder_of, label_rows
 
-KINDS = {
-    "pick_and_place_simple": "put",
-    "pick_clean_then_place_in_recep": "clean",
-    "pick_heat_then_place_in_recep": "heat",
-    "pick_cool_then_place_in_recep": "cool",
-    "look_at_obj_in_light": "examine",
-    "pick_two_obj_and_place": "puttwo",
-}
-"""ALFWorld's task type -> the benchmark's short name."""
 PUBLISHED_TASKS = 134
 UNWRAPPED = "unwrapped"
 """The suite of the published games in TextWorld's own words and with its own verdict, as other groups play them."""
-
-_GAME_NAME = re.compile(r"[A-Za-z_]+-[\w.]+-[\w.]+-[\w.]+-\d+/trial_[\w.]+")
+OWN_WORDS = frozenset({UNWRAPPED, *SPLITS})
+"""Suites without AgentBoard's repairs, help action and labels."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """Return all tasks of a suite in order; only `open` uses `seed`, only the other suites use `data`."""
     if suite in ("agentboard", UNWRAPPED):
         return [make_unwrapped(task) if suite == UNWRAPPED else task for task in _load_published(data)]
+    if suite in SPLITS:
+        return load_split(suite, data)
     from evalharness.envs.alfworld.open.generator import generate
 
     return list(generate(seed))
@@ -46,7 +40,7 @@ def make_unwrapped(task: Task) -> Task:
 
 def game_path(data: Path | None, name: str) -> Path:
     """Return the game file of a published task; `name` is `<task folder>/<trial folder>`."""
-    if not _GAME_NAME.fullmatch(name):
+    if not GAME_NAME.fullmatch(name):
         raise InvalidTaskError(f"not the name of an ALFWorld game: {name!r}")
     return _folder(data) / "json_2.1.1" / "valid_unseen" / name / "game.tw-pddl"
 

@@ -5,6 +5,7 @@ prompts, perturbations, protocols, agents.
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,14 @@ def add_options(parser: CommandParser) -> None:
         bring,
         "source [FAMILY] DIR|FILE",
         "a folder with the published files, or an archive of them; FAMILY FILE: a family's own data (hotpotqa)",
-        nargs="+",
+        nargs="*",
+    )
+    argument(
+        bring,
+        "--alfworld DIR",
+        "ALFWorld's own games, from the folder of alfworld-download (default: $ALFWORLD_DATA)",
+        nargs="?",
+        const=False,
     )
     argument(bring, "--link", "make symbolic links into DIR instead of copies")
     fetch = action("fetch", _fetch, "download the official archives and import them")
@@ -76,6 +84,13 @@ def _import(args: argparse.Namespace) -> int:
     from evalharness.data import published
     from evalharness.data.importer import import_published
 
+    if args.alfworld is not None:
+        folder = args.alfworld or os.environ.get("ALFWORLD_DATA")
+        if args.source or not folder:
+            raise UserError("give ALFWorld's folder alone: --alfworld DIR, or set ALFWORLD_DATA")
+        return _import_of_a_family(args, "alfworld", folder)
+    if not args.source:
+        raise UserError("give a folder or an archive with the published files")
     if len(args.source) > 2:
         raise UserError("give one folder or archive, or a family and its file")
     if len(args.source) == 2:
@@ -203,7 +218,7 @@ def _print_own_suites(args: argparse.Namespace) -> None:
     console = results_console(args)
     for family, spec in sorted(specs().items()):
         for suite in sorted(spec.suites.expected) if spec.own.import_data is not None else ():
-            if suite == "open":
+            if suite in ("open", "agentboard", "unwrapped"):
                 continue
             try:
                 count = len(spec.suites.load_tasks(suite, data_folder(args), 0))

@@ -80,7 +80,9 @@ def load_excluded(
         known = set(spec.suites.published_forms())
         forms.update(dict.fromkeys(known, PUBLISHED))
         published: int | None = None
-        for suite in sorted(spec.suites.expected.keys() - {"open"} - spec.suites.whole):
+        for suite in sorted(
+            spec.suites.expected.keys() - {"open"} - spec.suites.whole - spec.suites.training
+        ):
             with contextlib.suppress(MissingDataError, InvalidTaskError, KeyError, ValueError):
                 # An engine's other wording of the same tasks does not add to their number.
                 published = max(

@@ -23,6 +23,11 @@ def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
     """Raises UserError for a suite that no family has."""
     if suite not in (known := suites_of(specs)):
         raise UserError(f"--suite {suite}: no such suite{nearest(suite, known)}")
+    if any(suite in spec.suites.training for spec in specs.values()):
+        raise UserError(
+            f"--suite {suite}: its tasks are for training and are not scored; serve them with: "
+            f"evalharness env serve FAMILY --suite {suite}"
+        )
 
 
 def families_of_all(specs: Mapping[str, EnvSpec], suite: Suite) -> list[str]:

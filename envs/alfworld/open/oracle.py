@@ -17,6 +17,9 @@ TREATED_AT = {"clean": ("sinkbasin", "sink"), "heat": ("microwave",), "cool": ("
 """Treatment -> kinds of receptacle that provide it."""
 
 
+PUT = "put {thing} in/on {place}"
+
+
 @dataclass(frozen=True, slots=True)
 class Layout:
     """All places at the start, by the names that a player reads."""
@@ -29,6 +32,8 @@ class Layout:
     closed: frozenset[str]
     start: str
     """The agent's spot at the start."""
+    put: str = PUT
+    """The command that puts a thing down, in the game's words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,7 @@ def survey(world: World) -> Layout:
         spots={name(place): spot for place, spot in sorted(facts.of("receptacleatlocation"))},
         closed=frozenset(name(place) for place in unopened),
         start=next(iter(facts.of("atlocation")))[1],
+        put="move {thing} to {place}" if world.says_move else PUT,
     )
 
 
@@ -166,7 +172,7 @@ def _commands(layout: Layout, stops: tuple[Stop, ...]) -> list[str]:
                 commands.append(f"{how} {thing} with {place}")
             case PutDown(thing, place):
                 reach_into(place)
-                commands.append(f"put {thing} in/on {place}")
+                commands.append(layout.put.format(thing=thing, place=place))
             case SwitchOn(lamp, place):
                 go(place)
                 commands.append(f"use {lamp}")

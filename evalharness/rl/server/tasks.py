@@ -39,7 +39,7 @@ class RequestedTasks:
     train_seeds: Sequence[int]
     validation_seeds: Sequence[int]
     suite: Suite = "open"
-    """Suite of the tasks of `train`; every suite except `open` is an evaluation's."""
+    """Suite of the tasks of `train`; `open`, or a suite for training; the other suites are evaluations'."""
     allow_eval_tasks: bool = False
 
 
@@ -105,7 +105,8 @@ def refuse_evaluations(wanted: RequestedTasks) -> list[str]:
         raise UserError(
             f"suite seed {both[0]} is in --train-seeds and in --validation-seeds; give each its own seeds"
         )
-    reserved = [] if wanted.suite == "open" else [f"the published suite {wanted.suite!r}"]
+    for_training = all(wanted.suite in spec.suites.training for spec in wanted.families)
+    reserved = [] if wanted.suite == "open" or for_training else [f"the published suite {wanted.suite!r}"]
     if FROZEN_SEED in (*wanted.train_seeds, *wanted.validation_seeds):
         reserved.append(f"suite seed {FROZEN_SEED}, which every open evaluation plays")
     if reserved and not wanted.allow_eval_tasks:
@@ -141,7 +142,7 @@ def load_table(wanted: RequestedTasks, data: Path | None, note: Note) -> TaskTab
                 splits["train"] += _fresh("train", tasks, barred)
         else:
             tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
-            splits["train"] += [ServedTask(task) for task in tasks]
+            splits["train"] += _fresh("train", tasks, barred)
         counts = ", ".join(
             f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
             for split, tasks in splits.items()
