@@ -62,7 +62,7 @@ class Perturbation:
     reverse_actions: bool = False
     """Actions are listed in reverse order, in the prompt and by the environment; the help action stays last."""
     listed: Sequence[str] = ()
-    """Names of all actions in the order for lists in the prompt and by the environment."""
+    """Names of all actions, in the order in which the prompt and the environment list them."""
     reorder_instruction: bool = False
     """The format rules come before the instruction, and each bulleted list of rules is reversed."""
     drop_format_rules: bool = False

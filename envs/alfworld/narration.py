@@ -35,7 +35,7 @@ Filled = Mapping[Placeholder, str]
 
 
 def derive(grammar: Grammar, parts: Sequence[Part], filled: Filled, scene: Scene) -> str:
-    """Return the text of `parts`. Among a symbol's rules, the first whose condition has an answer is used."""
+    """Return the text of `parts`. Of a symbol's rules, use the first whose condition can be fulfilled in the scene."""
     pieces = []
     for part in parts:
         if isinstance(part, Literal):

@@ -84,7 +84,8 @@ def resolve(text: str, world: GroundedProblem, state: int) -> Parsed | None:
 
 
 class Reader:
-    """Reads an episode's effective actions as the world did; free wordings depend on the world's state."""
+    """Reads the actions that had an effect, replaying the world's state, because the meaning of a freely worded action
+    depends on the state."""
 
     def __init__(self, world: GroundedProblem) -> None:
         self._world, self._state = world, world.initial

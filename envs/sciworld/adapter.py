@@ -115,7 +115,8 @@ class ScienceWorldEnv(TextEnv):
         return [] if self.playing(self._task).suite in EXPECTED else self._find_plan(oracle.plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
-        """Return the oracle's plan, and the simulator's own solution of its task, which may differ from the label's."""
+        """Return the oracle's plan and the simulator's own solution; the simulator's solution may differ from the plan
+        in the task's label."""
         return {"oracle": self.oracle(), "gold": self._find_plan(oracle.gold_path)}
 
     def _find_plan(self, planner: Callable[[Simulator, Task], list[str]]) -> list[str]:

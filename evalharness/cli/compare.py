@@ -1,7 +1,7 @@
 """Test whether runs differ from the first one, paired by task: the answer, then rates, difference with a 95 % interval
 and p by family. Join repeats with commas (A1,A2). A study of seeds is read as repeats. Two sweeps: does one model lose
-less under perturbation? Of another study each run is compared. Runs whose labels differ in training_seed alone are
-read as one. docs/statistics.md
+less under perturbation? If an argument is another study, each of its runs is compared. Runs whose labels differ in
+training_seed alone are read as one. docs/statistics.md
 """
 
 from __future__ import annotations

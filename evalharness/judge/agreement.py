@@ -136,9 +136,9 @@ def published_agreement() -> Agreement:
 
 
 def published_beside(rows: Sequence[Agreement]) -> list[Agreement]:
-    """The poster's table, if the turns of a pair were drawn as its were: as many that the second rater calls right as
-    wrong, give or take one. Kappa depends on these shares (Feinstein & Cicchetti, Journal of Clinical Epidemiology 43
-    (1990) 543-549)."""
+    """Return the poster's table if our turns were drawn in the same way: the second rater calls the same number of
+    turns right and wrong (a difference of one is allowed). Kappa depends on these shares (Feinstein & Cicchetti,
+    Journal of Clinical Epidemiology 43 (1990) 543-549)."""
     whole = [row.counts for row in rows if row.family == ALL]
     balanced = any(abs(c.n - 2 * (c.right_right + c.wrong_right)) <= 1 for c in whole)
     return [published_agreement()] if balanced else []

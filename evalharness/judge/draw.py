@@ -1,4 +1,5 @@
-"""Draw the turns to judge by seed, evenly from the families. Pure except for reading the run."""
+"""Draw at random, from a seed, the turns that will be judged, in equal numbers from each family. Pure except for
+reading the run."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ class DrawnTurn:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def since(self, earlier: int) -> tuple[str, Sequence[Turn]]:
-        """Return the observation before, and the turns up to this one: at most `earlier` earlier turns."""
+        """Return the turns up to and including this one, with at most `earlier` turns before it, and the observation
+        that precedes the first of them."""
         first = max(0, self.number - 1 - earlier)
         before = self.episode.turns[first - 1].observation if first else self.episode.first_observation
         return before, self.episode.turns[first : self.number]

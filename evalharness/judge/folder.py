@@ -56,7 +56,8 @@ def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
 
 
 def draws_of(manifest: Mapping[str, Any]) -> tuple[tuple[int | None, int], ...]:
-    """Return (turns, seed) of each start of a folder that `read_kind` has read; None: all turns."""
+    """Return (number of turns drawn, seed) of each session in the manifest; the number is None if all turns were
+    drawn."""
     draws: dict[tuple[int | None, int], None] = {}
     starts = manifest.get("sessions")
     for start in starts if isinstance(starts, list) else []:

@@ -109,7 +109,7 @@ class AskedModel:
     """What is refused is refused for what it says."""
 
     async def settle_form(self) -> dict[str, Any]:
-        """Find out once whether the server can be held to the schema; without it where it refuses.
+        """Find out once whether the server accepts the JSON schema; if it refuses, send requests without the schema.
 
         Returns what the manifest says of it. Raises UserError where the server refuses for another reason.
         """

@@ -61,7 +61,7 @@ class RequestForm:
     tools: bool = False
     """Send the tool `act(command)`, and no stop sequences."""
     nonce: str = ""
-    """Tells requests of one turn apart in their seeds."""
+    """Added to the seed, so that several requests of one turn get different seeds."""
 
 
 class PolicyError(InfrastructureError):

@@ -134,7 +134,8 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
         raise UserError("an endpoint needs --model-name NAME, the name it serves the model by")
     key = read_key("--api-key-env", config.api_key_env)
     name = config.model_name
-    # First of all, also for a run that is finished: its scores are those of the model that was served then.
+    # Ask the server before anything else, even if the run is already finished: its scores belong to the model
+    # that was served then.
     served = run_to_end(_ask_servers(config, name, key, on_status))
     model = one_model(served)
     identity: dict[str, Any] = {"kind": "endpoint", "name": name}

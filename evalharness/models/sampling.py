@@ -50,7 +50,8 @@ _BEYOND_OPENAI = frozenset({"top_k", "min_p", "repetition_penalty"})
 def may_be_left_out(field: str, value: Any) -> bool:
     """Whether a request without this field asks for the same, as far as anybody can tell from outside. A seed only
     makes sampled replies repeatable; a server that takes none still answers what it was asked. Without a stop sequence
-    a reply goes on with a world of its own, which the parser cuts off at the same place."""
+    the model continues by inventing observations; the parser cuts the reply at the point where the stop sequence would
+    have cut it."""
     return field in ("seed", "stop", "stream_options") or (field in _NEUTRAL and value == _NEUTRAL[field])
 
 

@@ -155,7 +155,7 @@ class ServerError:
 
 
 def filtered(finish_reason: str) -> ServerError | None:
-    """What a reply's end means that a filter of contents made; None for any other end."""
+    """Return the error for a reply that was ended by a content filter; None for any other finish reason."""
     if any(code in _plain(finish_reason) for code in _FILTER_CODES):
         words = f"the reply ended by {finish_reason}"
         return ServerError(400, words, frozenset({_plain(finish_reason)}), words)

@@ -63,7 +63,7 @@ class Given:
     left_out: tuple[str, ...] = ()
     """What could not be read, and why: the rest goes on."""
     others: bool = False
-    """Rows of other papers beside."""
+    """Also show the rows of other papers, next to ours."""
     x: tuple[str, Mapping[str, float]] | None = None
     """(label, folder's name -> value) that curves are drawn over, instead of the exhibit's own label."""
     measured: Measured = field(default_factory=Measured)
@@ -135,7 +135,7 @@ def is_sampled(run: ScoredRun) -> bool:
 def each_read(
     paths: Iterable[Path], read: Callable[[Path], Read] | None, problems: list[str]
 ) -> Iterator[tuple[Path, Read]]:
-    """What `read` makes of each; why it makes nothing of one goes to `problems`."""
+    """Yield each path with what `read` returns for it; if it cannot be read, append the reason to `problems`."""
     for path in paths:
         assert read is not None
         try:
@@ -211,7 +211,7 @@ class Exhibit:
     title: str
     shows: str
     command: str
-    """What makes that which fills it."""
+    """The command that produces the data for this exhibit."""
     takes: Callable[[Given], Sequence[str]]
     """What of the things given has a row or point in it; quick."""
     fill: Callable[[Given], Filled]

@@ -29,7 +29,7 @@ Groups = Mapping[str, Mapping[str, ScoredRun]]
 
 
 def perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
-    """The family of the published perturbations."""
+    """Return the environment family that has the published perturbations."""
     return next(
         spec
         for spec in specs.values()

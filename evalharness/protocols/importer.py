@@ -67,7 +67,7 @@ class FamilyImport(_Read):
     """A family's texts in a checkout."""
 
     texts: dict[str, TextSource] = {}
-    """Name (with a dot between a group and a name in it) -> the place of the text."""
+    """Name, or `group.name` -> where the text is found in the checkout."""
     json_: str | None = Field(default=None, alias="json")
     """A JSON file whose prompts (`system_msg`, `instruction`, `examples`, possibly by kind) are taken whole."""
     facts: dict[str, str | bool] = {}

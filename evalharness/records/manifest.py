@@ -24,8 +24,8 @@ class AgentIdentity(Stored):
     options: dict[str, Any]
     """All of its options, those left at their defaults included."""
     code_sha256: str | None = None
-    """Of its program: the file or the whole package that its class is in, and what these import that is not installed;
-    not there for agents of the harness."""
+    """SHA-256 of the agent's program: the file or package that holds its class, and all imported code that is not an
+    installed package. None for the harness's own agents."""
     command_sha256: dict[str, str] | None = None
     """Of `--agent-command`: word -> SHA-256 of the file, folder or module that it names, with what that imports."""
     not_checked: list[str] | None = None

@@ -419,8 +419,8 @@ class Summary(Timing, RunScores):
     template_tokens: ReplyTrouble | None = None
     """Where the server leaves tokens of the chat template in its replies."""
     unknown_marks: ReplyTrouble | None = None
-    """Where replies hold an action inside marks of unknown names, which are taken for reasoning; its causes are those
-    marks."""
+    """Set if replies hold an action inside tags with unknown names, which are treated as reasoning; `causes` lists
+    these tags."""
     outside: OutsideAgent | None = None
     """Of agents from outside."""
     made_from: str | None = None

@@ -101,7 +101,7 @@ def curve_point(
     rate: float,
     ends: tuple[float | None, float | None],
 ) -> Row:
-    """Of a curve over a number."""
+    """Return one point (table row) of a curve whose x axis is a number."""
     return {
         "series": series,
         "run": run,

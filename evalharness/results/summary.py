@@ -98,7 +98,7 @@ class Summing:
             self._outside.append(episode.outside)
 
     def summary(self, timing: Timing = NOT_TIMED) -> Summary:
-        """Of all that were added. `timing`: what only the command that plays knows."""
+        """Of all that were added. `timing`: measured times, which only the process that played knows."""
         found = summary_of(self.folder, self.manifest, self.scores, timing)
         more = {**self._replies.troubles(), "outside": outside_agent(self._outside)}
         return found.model_copy(update={name: value for name, value in more.items() if value})
@@ -124,7 +124,7 @@ def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
 
 
 def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:
-    """Compute the summary of a run folder. `timing`: what only the command that plays knows."""
+    """Compute the summary of a run folder. `timing`: measured times, which only the process that played knows."""
     summing = Summing(folder)
     for episode in read_episodes(folder):
         summing.add(episode)

@@ -188,8 +188,8 @@ def corrected_interval(
     ceiling: float | None,
     floor_attempts: int,
 ) -> tuple[float, float] | None:
-    """95 % interval of the chance-corrected score: that of the score, and the floor's own error. None where one of
-    them is not known, or where there is no room between floor and ceiling."""
+    """95 % interval of the chance-corrected score; it combines the interval of the score with the uncertainty of the
+    floor. None where one of them is not known, or where there is no room between floor and ceiling."""
     if score is None or limits is None or floor is None or floor_error is None or ceiling is None:
         return None
     floor_limits = stats.limits_of_mean(floor, floor_error, floor_attempts)

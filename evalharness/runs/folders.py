@@ -68,8 +68,8 @@ def find_runs(place: Path, scratch: Path) -> dict[Path, Path]:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Write the files of runs in `archive` below `folder`, which is new. `walk` offers only regular files whose names
-    lead nowhere else. Raises UserError for a damaged or hostile archive."""
+    """Write the files of runs in `archive` below `folder`, which is new. `walk` yields only regular files, and no name
+    that points outside the folder. Raises UserError for a damaged or hostile archive."""
     folder.mkdir()
     count = 0
     with system_errors(f"{archive} cannot be unpacked"):

@@ -78,8 +78,9 @@ def mean_length_interval(strata: Sequence[Counts], longest: float) -> Interval:
 
     A few tasks with very long items make the resampled mean skewed, and its percentiles too short on the upper side.
     The result takes the outer limits of two intervals, each good where the other is too short. The studentized
-    bootstrap of the logarithm (Davison & Hinkley 1997, section 5.2) holds if one task in ten is stuck. The score
-    interval of the reciprocal has a width even if every length is 1. `benchmarks/coverage_ratios.py` compares them.
+    bootstrap of the logarithm (Davison & Hinkley 1997, section 5.2) keeps its coverage even if one task in ten runs to
+    the turn limit. The score interval of the reciprocal has a width even if every length is 1.
+    `benchmarks/coverage_ratios.py` compares them.
     (nan, nan) without any item.
     """
     sums = np.sum([stratum.sum(axis=0) for stratum in strata], axis=0)

@@ -84,7 +84,8 @@ def load_excluded(
             spec.suites.expected.keys() - {"open"} - spec.suites.whole - spec.suites.training
         ):
             with contextlib.suppress(MissingDataError, InvalidTaskError, KeyError, ValueError):
-                # An engine's other wording of the same tasks does not add to their number.
+                # Two suites may hold the same tasks in different wording; count them once, so take
+                # the largest number, not the sum.
                 published = max(
                     published or 0, add(spec.suites.load_tasks(suite, data, FROZEN_SEED), PUBLISHED)
                 )

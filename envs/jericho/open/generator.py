@@ -95,7 +95,7 @@ def _task(
 
 
 def story_of(task: Task) -> Path:
-    """Return the story file of an open task, after compiling it for a quest of another seed than 0."""
+    """Return the story file of an open task. If its quest has a seed other than 0, compile the file first."""
     if "quest" in task.payload:
         seed, number = map(int, task.payload["quest"])
         quest = quests_of(seed)[number]

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 Needs = Callable[[Sequence[str]], int | None]
-"""Plays actions in a fresh world and returns how many of them reach the goal, or None."""
+"""Plays actions in a fresh world and returns how many of them, from the start, were needed to reach the goal; None if
+it was not reached."""
 
 NOISE = re.compile(r"open .*door.*|look around|inventory|task|(look at|look in|examine) .*")
 """Actions that are frequent in the simulator's own plans and nearly always unnecessary."""

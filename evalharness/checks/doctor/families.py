@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
@@ -48,7 +49,13 @@ def probe_families(data: Path, families: Sequence[str] | None = None) -> list[Fa
     """Probe the named families, or all installed ones, sorted."""
     if families is None:
         families = sorted(point.name for point in entry_points(group="evalharness.environments"))
-    return run_to_end(_probe_all(families, data))
+    log = logging.getLogger("evalharness")
+    level = log.level
+    log.setLevel(logging.ERROR)  # a worker that dies is a finding, and no other one takes its place
+    try:
+        return run_to_end(_probe_all(families, data))
+    finally:
+        log.setLevel(level)
 
 
 async def _probe_all(families: Sequence[str], data: Path) -> list[FamilyProbe]:

@@ -1,7 +1,8 @@
 """Compare a run's claims about how it was played with the rest of its folder.
 
 A replay cannot show which model answered or how it was asked. But several places in a folder state it, and here they
-must agree. If somebody changed all of them consistently, nothing is found; tables mark what is only stated.
+must agree. If somebody changed all these places in the same way, this check finds nothing; tables mark values that
+could not be verified by replay.
 """
 
 from __future__ import annotations

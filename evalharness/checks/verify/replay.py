@@ -61,8 +61,9 @@ _NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules=
 def _read_again(
     episode: Episode, surface: PlayedSurface, how: ReplayRules
 ) -> Iterator[tuple[ParsedReply, str, bool]]:
-    """Yield for each turn the run's agent's reading of the reply, the correction if it has no action, and whether
-    other messages were sent for it. Raises ValueError for an impossible reply, and AgentFaultError."""
+    """For each turn, yield how the run's agent parses the reply, the correction message (if the reply has no action),
+    and whether the messages sent differ from the recorded ones. Raises ValueError for an impossible reply, and
+    AgentFaultError."""
     if how.agent is not None and how.has_text:
         start = episode_start(
             episode,

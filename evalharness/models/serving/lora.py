@@ -37,7 +37,7 @@ class Adapter:
     """The base model as the training named it: a folder, or a hub id."""
     revision: str
     rank: int
-    """The largest of its matrices."""
+    """The largest rank of all its matrices."""
     settings: Mapping[str, Any]
     """`adapter_config.json`."""
     shapes: Mapping[str, Shape]

@@ -88,8 +88,8 @@ class SharedServers:
         on_status: Status | None = None,
         **what: Any,
     ) -> ModelServer:
-        """The server for these arguments, the same one as long as they stay the same. Another one takes its place and
-        its memory: it is stopped before that one starts."""
+        """The server for these arguments, the same one as long as they stay the same. If the arguments change, the old
+        server is stopped first, so that its memory is free for the new one."""
         if on_status is not None:
             self._status = on_status
         key, made_of = log_path.name, repr(sorted(what.items()))

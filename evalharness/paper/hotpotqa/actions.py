@@ -1,4 +1,5 @@
-"""What the agent can say, and what a reader of the page store answers: ReAct's search, lookup and finish."""
+"""The agent's actions (ReAct's search, lookup and finish), and the class `Reader`, which answers them from the page
+store."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ _ACTION = re.compile(r"\s*(search|lookup|finish)\s*\[(.*)\]\s*\.?\s*", re.IGNORE
 
 
 def parse(action: str) -> tuple[str, str] | None:
-    """(search, lookup or finish; its argument), or None. An argument of nothing is none."""
+    """(search, lookup or finish; its argument), or None. An empty argument does not count: the result is None."""
     match = _ACTION.fullmatch(action)
     if match is None or not match[2].strip():
         return None

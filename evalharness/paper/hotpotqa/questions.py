@@ -93,7 +93,7 @@ CALLED = {"person": "the {kind} {name}", "work": "the {kind} {name}", "event": "
 
 @dataclass(frozen=True)
 class Fact:
-    """What must be read of a thing."""
+    """A fact about a thing that the agent must read to answer the question."""
 
     thing: Thing
     relation: str

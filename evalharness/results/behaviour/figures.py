@@ -32,8 +32,9 @@ class Read:
     max_turns: int = MAX_TURNS
     """Of the run: the turn that an episode without any progress counts as its first."""
     tells_stop: bool = True
-    """Whether the server says which stop sequence ended a reply. Where it does not, an observation that a stop sequence
-    cut off before it began cannot be counted, and its rate has no row."""
+    """Whether the server says which stop sequence ended a reply. If the server does not say so, we cannot know whether
+    the model was about to write an observation when the stop sequence ended the reply; that error is not counted, and
+    its rate is left out of the table."""
 
     @cached_property
     def error_runs(self) -> list[int]:

@@ -149,7 +149,7 @@ def own_row(
     held_in: Sequence[str],
     verification: Verification | None = None,
 ) -> Standing:
-    """`label`: what tells the run from the others of the table."""
+    """`label`: the text that distinguishes this run from the other runs in the table."""
     manifest = run.manifest
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}

@@ -18,7 +18,7 @@ from evalharness.results.score import MEASURES
 
 
 def scores_table(training: Training) -> Table:
-    """The score that counts, by step."""
+    """Table of the training's main score (`training.score`) at each step."""
     table = plain_table("", training.axis, "n")
     for measure in MEASURES:
         table.add_column(f"{measure} % [95 % CI]", no_wrap=True)

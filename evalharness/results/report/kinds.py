@@ -21,7 +21,8 @@ def print_kinds(
     titles: Mapping[str, str],
     letters: Sequence[str] = (),
 ) -> None:
-    """`kinds`: family -> kind -> its scores in each run; `letters`: of the runs, where there are several."""
+    """`kinds`: family -> kind -> its score in each run; `letters`: the letter that stands for each run, if there are
+    several runs."""
     if not kinds:
         return
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)

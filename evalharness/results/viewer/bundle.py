@@ -149,7 +149,8 @@ def run_entry(
     label: str,
     behaviour: Sequence[BehaviourRow] = (),
 ) -> dict[str, Any]:
-    """What the page says about a run as a whole, its episodes excepted. `label`: what tells the run from the others."""
+    """What the page says about a run as a whole, its episodes excepted. `label`: the text that distinguishes this run
+    from the others."""
     titles = manifest.titles
     return {
         "name": manifest.run_name or manifest.model_name,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 MOST_ACTION = 20_000
 """Characters of an action; the longest that a simulator understands has some hundred."""
 MOST_THOUGHT = 100_000
-"""Characters of what the agent notes beside it."""
+"""Maximum characters of the thought that the agent may send with an action."""
 
 
 class _Message(BaseModel):

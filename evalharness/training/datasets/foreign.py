@@ -67,7 +67,7 @@ _READ_OF_MESSAGES = frozenset(
 
 
 class Part(NamedTuple):
-    """What one speaker says at once."""
+    """One message, or part of one, by one speaker."""
 
     role: Role
     text: str

@@ -44,7 +44,7 @@ class Unfit:
     unread: Counter[str] = field(default_factory=Counter)
     """Names of fields that are not in the data set -> records that had them."""
     unread_of_messages: Counter[str] = field(default_factory=Counter)
-    """The same for fields of messages -> messages."""
+    """Names of message fields that are not in the data set -> number of messages that had them."""
     shares: int = 0
     """Trained turns whose weight is neither 0 nor 1."""
     no_numbers: int = 0
@@ -67,11 +67,11 @@ class Unfit:
             numbers.append(number)
 
     def no_number(self, text: str) -> None:
-        """What takes the place of such a number: nothing."""
+        """Count a number that cannot be represented, and replace it by None."""
         self.no_numbers += 1
 
     def all_lines(self) -> list[str]:
-        """What became of the records that are not in the data set just as they were."""
+        """Return report lines about the records that were left out of the data set or changed on the way."""
         return [*self.lines(), *self.order.lines(), *self.masked_lines(), *self.unread_lines()]
 
     def unread_lines(self) -> list[str]:

@@ -28,7 +28,7 @@ READ_OF_MESSAGES = frozenset((*_LOSSES, *_MARKS, "is_copied_context"))
 MASKED, UNNAMED = "masked", "unnamed"
 """Kinds of error: one that a mask alone tells of, and one that a mark gives no name."""
 _ACT = re.compile(r"^[ \t>*_#`\-]*act[ \t]*[*_`]*:", re.IGNORECASE | re.MULTILINE)
-"""AgentInstruct's label for an action, which a run does not take for one."""
+"""The label that AgentInstruct puts before an action; a run does not accept it as an action label."""
 
 
 def with_listed_marks(

@@ -1,7 +1,7 @@
 """A trajectory with errors, tried out in the world: the plan played clean, then once more with errors put in.
 
-Every error is one because the world says so: it refuses the action, or lets it pass without progress and everything
-afterwards is as it was without it: the same answers, validity and progress at every later turn of the plan.
+The world confirms every error: it either refuses the action, or accepts it without progress, and all later turns of
+the plan have the same answers, validity and progress as without the action.
 """
 
 from __future__ import annotations

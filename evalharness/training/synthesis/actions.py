@@ -120,7 +120,8 @@ def _listed(values: tuple[str, ...]) -> frozenset[str]:
 
 
 def has_listed_parameters(name: str, action: Action, text: str) -> bool:
-    """Whether `text` is the action's name with values of its lists. Without expressions: long lists stay quick."""
+    """Whether `text` is the action's name with values of its lists. Regular expressions are not used here, so that
+    long lists are still checked quickly."""
     ends = {0}
     for part, is_parameter in name_parts(name, action):
         if not is_parameter:
@@ -169,8 +170,8 @@ def action_mistakes(name: str, action: Action) -> list[str]:
 
 @dataclass
 class ActionCheck:
-    """A script's actions, asked about many texts. An expression that was once too slow is not asked again, so that a
-    whole trajectory costs at most one time limit an action."""
+    """Checks many texts against the actions of one script. An expression that was once too slow is not asked again, so
+    that a whole trajectory costs at most one time limit an action."""
 
     script: Script
     _slow: set[str] = field(default_factory=set)

@@ -28,7 +28,7 @@ class NotJsonError(ValueError):
 
 @dataclass(frozen=True)
 class BrokenList:
-    """A list of objects that breaks off: what of it is whole, and why it is no JSON."""
+    """A JSON list that was cut off: the objects that are complete, and the parse error."""
 
     whole: tuple[dict[str, Any], ...]
     why: str

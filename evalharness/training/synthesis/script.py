@@ -93,7 +93,7 @@ class Action(_Part):
 
     @property
     def is_unbounded(self) -> bool:
-        """Whether an argument comes from no list."""
+        """Whether an argument is free text, so that its values cannot be listed."""
         return bool(self.special_format and self.special_format.strip())
 
 

@@ -35,7 +35,7 @@ class Plan:
     install: TuneInstall
     folder: Path
     identity: dict[str, Any]
-    """What a training that is continued has to be the same in."""
+    """Values that must be unchanged for a training to be continued."""
     data: list[dict[str, str]]
     """Name and SHA-256 of each file."""
     made: Made

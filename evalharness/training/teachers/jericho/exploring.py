@@ -291,7 +291,7 @@ class Explorer:
         return Decision(way, rule, f"{said} I go {way}; then back: {_path(self._after(way))}.")
 
     def _shown(self, way: str) -> str:
-        """A way, what closes it, and whether that which opens it is had."""
+        """Describe an exit: what blocks it, and whether the agent has the thing that opens it."""
         gate = self._room.gates.get(way)
         if gate is None or (gate.what in self._done and way not in self._found):
             return way
