@@ -113,7 +113,9 @@ def parse_grammar(text: str) -> Grammar:
                 fields[key[1]] = _field(tokens, "block" if key[1] == "grammar" else "string")
             if not {"template", "feedback"} <= set(fields):
                 raise InvalidTaskError(f"grammar: action {name} needs a template and a feedback")
-            actions[name.lower()] = ActionText(_parts(fields["template"]), _parts(fields["feedback"]))
+            # TextWorld's parser skips white space after an opening quote: `help` of the later release begins with it.
+            template, feedback = (_parts(fields[key].lstrip()) for key in ("template", "feedback"))
+            actions[name.lower()] = ActionText(template, feedback)
             lines = fields.get("grammar", "{}").split("\n")
             rules.update(_json("\n".join(line for line in lines if not line.lstrip().startswith("#"))))
         else:

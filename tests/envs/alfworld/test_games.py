@@ -122,3 +122,23 @@ def test_evaluated_games_are_never_training_data_in_the_words_of_any_release(
         for task in SPEC.suites.load_tasks("alfworld-seen", data, 0):
             assert barred.why_not(task) == PUBLISHED
     assert all(barred.why_not(task) is None for task in SPEC.suites.load_tasks("alfworld-train", later, 0))
+
+
+def test_recorded_games_of_the_later_words_are_played_to_the_letter(later: Path, data_source: Path) -> None:
+    """verl-agent's recordings in the words of the later release, against that release's own games."""
+    recording = data_source / "protocols" / "verl-agent-alfworld_move.jsonl"
+    if not recording.is_file():
+        pytest.skip(f"no {recording}")
+    tasks = {task.payload["game"]: task for task in SPEC.suites.load_tasks("alfworld-unseen", later, 0)}
+    env, compared = SPEC.make(later), 0
+    for line in recording.read_text().splitlines():
+        row = json.loads(line)
+        opening, _ = env.reset(options={"task": tasks[row["task"]["game"]]})
+        assert opening == row["init_obs"]
+        assert env.valid_actions() == sorted(row["init_admissible"])
+        for step in row["steps"]:
+            observation, _, won, _, _ = env.step(step["projected_action"])
+            assert (observation, won) == (step["obs"], step["won"]), row["task"]
+            assert env.valid_actions() == sorted(step["admissible"])
+            compared += 1
+    assert compared == 207
