@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_csv_option, add_json_option
-from evalharness.cli.output import results_console, write_csv, write_json, write_text
+from evalharness.cli.output import results_console, say, write_csv, write_json, write_text
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -22,13 +23,22 @@ HELP = "test differences between runs, paired by task"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "baseline RUN_A", "run folder, or repeats A1,A2,...: the baseline; or a study")
+    argument(
+        parser, "baseline RUN_A", "run folder, or repeats A1,A2,...: the baseline; or a study", nargs="?"
+    )
     argument(parser, "runs RUN_B", "run folders, or repeats B1,B2,..., to compare with it", nargs="*")
     argument(
         parser,
         "-v --verbose",
         "also show p over kinds of tasks, the detectable difference, and the tasks that only one run solves",
     )
+    argument(
+        parser,
+        "--published RATE",
+        "judge two printed rates instead of runs, such as '46.1%% of 128' '55.5%% of 128'",
+        nargs=2,
+    )
+    argument(parser, "--draws-from N", "with --published: games are drawn with repetition from N", type=int)
     argument(parser, "--markdown", "print Markdown, for a pull request or an e-mail")
     argument(
         parser,
@@ -43,6 +53,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.published is not None:
+        return _judge_published(args)
+    if args.baseline is None:
+        raise UserError("give two runs, or --published with two rates")
     from evalharness.base.terminal import line
     from evalharness.results.comparison import SCHEMA, compare_runs
     from evalharness.results.limits import parse_limit
@@ -94,3 +108,16 @@ def _runs_of(given: str) -> list[str]:
         return [given]
     runs = [str(run) for run in run_folders([folder])]
     return [",".join(runs)] if study[0] == "seeds" else runs
+
+
+def _judge_published(args: argparse.Namespace) -> int:
+    from evalharness.stats.published_gain import describe_gain, parse_rate
+
+    if args.baseline is not None or args.json or args.csv:
+        raise UserError("--published prints its answer for two rates: give no run, --json or --csv with it")
+    if args.draws_from is not None:
+        at_least(1, draws_from=args.draws_from)
+    before, after = map(parse_rate, args.published)
+    for text in describe_gain(before, after, args.draws_from):
+        say(text, stderr=False)
+    return 0
