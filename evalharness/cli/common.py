@@ -38,10 +38,6 @@ def add_json_option(parser: argparse._ActionsContainer) -> None:
     argument(parser, "--json FILE", "also write the result as JSON ('-': to standard output)", type=str)
 
 
-def add_plots_option(parser: argparse._ActionsContainer) -> None:
-    argument(parser, "-o --output DIR", "folder for the files (default: ./plots)", default=Path("plots"))
-
-
 def add_csv_option(parser: argparse._ActionsContainer, rows: str) -> None:
     argument(parser, "--csv FILE", f"also write {rows} as CSV ('-': to standard output)", type=str)
 

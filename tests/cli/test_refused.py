@@ -27,7 +27,7 @@ REFUSED = [
     ("compare RUN nowhere", NO_RUN),
     ("data fetch atari", "unknown family atari; known: alfworld"),
     ("data verify atari", "unknown family atari; known: alfworld"),
-    ("paper diversity thoughts nowhere", "nowhere"),
+    ("paper figure6 nowhere", "nowhere"),
     ("env serve babyia --suite open", "babyia"),
     ("export RUN --format csv --successful", "use its column `success`"),
     ("export RUN --format openai-chat -o /dev/null/x", "choose another with -o PATH"),

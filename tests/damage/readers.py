@@ -187,12 +187,11 @@ READERS: Mapping[str, Reader] = {
     "paper x": _command("paper", "figure5", "run", "other", "--x", "size=x.json", files="x.json"),
     "paper x csv": _command("paper", "figure5", "run", "other", "--x", "size=x.csv", files="x.csv"),
     "thoughts": _command(
-        "paper", "diversity", "thoughts", "run", "chat.jsonl", "-o", "plots", "--embedding", "tfidf",
+        "paper", "figure6", "run", "chat.jsonl", "-o", "thoughts.svg",
         files=f"{_RUN} chat.jsonl", slow=True,
     ),
     "environments": _command(
-        "paper", "diversity", "environments", "chat.json", "-o", "plots", "--embedding", "tfidf",
-        files="chat.json", slow=True
+        "paper", "figure7", "chat.json", "-o", "similarity.svg", files="chat.json", slow=True
     ),
     "replay": _command("run", *_PLAYED, "--model", "replay:run", files=_RUN),
     "agreement": _command("judge", "agreement", "simulator", "run/judgements/toy", files=f"{_RUN} {_JUDGED} {_JUDGED}"),

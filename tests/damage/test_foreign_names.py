@@ -41,7 +41,6 @@ _SLOW = (
     "checkpoints",
     "verify",
     "plot",
-    "diversity",
     "report",
     "leaderboard --no-published --",
 )
@@ -74,7 +73,6 @@ COMMANDS: Mapping[str, tuple[str, ...]] = {
         "--no-published run --verify",
     ),
     "paper": ("table1 run study", "."),
-    "paper diversity": ("thoughts run -o plots --embedding tfidf",),
     "export": tuple(
         f"run --format {form} -o exported-{form}"
         for form in ("csv", "parquet", "atif", "openai-chat", "mlflow")

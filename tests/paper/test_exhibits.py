@@ -44,7 +44,9 @@ def shown(*arguments: object, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def rows(exhibit: str, *arguments: object, capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(shown(exhibit, *arguments, "--csv", "-", capsys=capsys))))
+    """Those of models; differences between rows follow them in the file."""
+    text = shown(exhibit, *arguments, "--csv", "-", capsys=capsys)
+    return [row for row in csv.DictReader(io.StringIO(text)) if row["source"] != "difference"]
 
 
 def sweep(folder: Path, *names: str) -> Path:

@@ -66,7 +66,6 @@ READERS: dict[str, Callable[[], int]] = {
 }
 SLOW_READERS = {
     "plot": readers.READERS["plot"].run,
-    "diversity": command("paper", "diversity", "thoughts", "run", "-o", "plots", "--embedding", "tfidf"),
 }
 
 

@@ -1,1 +1,1 @@
-"""The commands of this folder: `evalharness paper` and `evalharness paper diversity`."""
+"""The commands of this folder: `evalharness paper`."""

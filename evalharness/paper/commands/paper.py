@@ -14,7 +14,6 @@ from evalharness.base.paths import data_folder
 from evalharness.cli.common import add_csv_option, add_json_option
 from evalharness.cli.output import results_console, say, write_csv, write_json, write_text
 from evalharness.cli.parser import CommandParser, argument
-from evalharness.paper.commands import diversity
 
 if TYPE_CHECKING:
     from evalharness.paper.exhibit import Exhibit, Filled, Given, Measured
@@ -47,7 +46,6 @@ def add_options(parser: CommandParser) -> None:
     add_csv_option(parser, "the rows")
     add_json_option(parser)
     parser.loose = "named"
-    parser.add_beside("diversity", diversity)
 
 
 def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:
@@ -152,7 +150,7 @@ def measured() -> Measured:
     def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
         from evalharness.paper.similarity import block_means
 
-        rows, name, _ = block_means(paths, 0, data=data_folder())
+        rows, name = block_means(paths, 0, data_folder())
         return [{**row, "embedding": name} for row in rows]
 
     return Measured(similarity, find_hook("error_turns"), find_hook("agreements"))
