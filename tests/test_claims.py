@@ -124,6 +124,8 @@ PROTOCOLS = {
 AGENTGYM = [PROTOCOLS[name] for name in ("agentgym", "agentgym-sciworld", "agentgym-babyai")]
 AGENTGYM_SAMPLING = "temperature {temperature:g}, {max_tokens:,} tokens".format(**AGENTGYM[0]["sampling"])
 EXPECTED = {spec.title: spec.suites.expected for spec in specs().values()}
+VERL = PROTOCOLS["verl-agent"]
+SEEN, DRAWN = EXPECTED["ALFWorld"]["alfworld-seen"], VERL["draw"]["games"]
 [HOTPOTQA_DRAW] = set(specs()["hotpotqa"].own.draw.values())
 PER_TASK = [teaching_of(spec).per_task for spec in specs().values()]
 START_MINUTES = {kind: int(seconds / 60) for kind, seconds in managed.START_TIMEOUT.items()}
@@ -168,6 +170,7 @@ CLAIMS: Sequence[tuple[str, str]] = (
     ("docs/configuration.md", f"{subset_errors('success')} points of success"),
     ("docs/configuration.md", f"{subset_errors('progress')} of progress"),
     ("docs/configuration.md", f"{subset_errors('difference')} of the difference"),
+    ("docs/data.md", f"at most {EXPECTED['ALFWorld']['alfworld-train']:,}"),
     ("docs/environments/alfworld.md", f"TextWorld needs {ENGINES[0][3]} ms a step; ours needs {ENGINES[0][2]} ms"),
     ("docs/environments/alfworld.md", f"over all {SIZES['ALFWorld']} games"),
     ("docs/environments/hotpotqa.md", f"**{specs()['hotpotqa'].own.max_turns} turns**"),
@@ -193,6 +196,11 @@ CLAIMS: Sequence[tuple[str, str]] = (
     ("docs/open-suite.md", f"a plan of {MIN_TURNS} to {MAX_TURNS} turns"),
     ("docs/other-protocols.md", f"{', '.join(str(each['turns']) for each in AGENTGYM)}; {AGENTGYM_SAMPLING}"),
     ("docs/other-protocols.md", "(ScienceWorld: {max_tokens})".format(**AGENTGYM[1]["sampling"])),
+    ("docs/other-protocols.md", f"plays {VERL['turns']} turns"),
+    ("docs/other-protocols.md", f"samples at temperature {VERL['sampling']['temperature']}"),
+    ("docs/other-protocols.md", f"Each of the {SEEN} games"),
+    ("docs/other-protocols.md", f"draws {DRAWN} games with repetition: {SEEN - SEEN * (1 - 1 / SEEN) ** DRAWN:.0f} "),
+    ("docs/other-protocols.md", f"shows {VERL['options']['history']} past pairs"),
     ("docs/other-protocols.md", f"(`verl-agent`: {PROTOCOLS['verl-agent']['draw']['games']})"),
     *(("docs/other-protocols.md", f"{title}'s {EXPECTED[title]['unwrapped']},") for title in ("ALFWorld", "Jericho")),
     ("docs/other-protocols.md", f"ScienceWorld's {EXPECTED['ScienceWorld']['unwrapped']} kinds"),
@@ -213,6 +221,7 @@ CLAIMS: Sequence[tuple[str, str]] = (
     ("docs/statistics.md", false_stars()),
     ("docs/statistics.md", f"p over kinds is above {SIGNIFICANT}"),
     ("docs/statistics.md", f"({100 * _POWER:g} % power, if it is the true one)"),
+    ("docs/statistics.md", f"number of games for {100 * _POWER:g} % power"),
     ("docs/statistics.md", f"at most {100 * SIGNIFICANT:g} % of tables of equal runs"),
     ("docs/trainers/index.md", f"`--train-seeds` (default {default_of('--train-seeds', 'rl/command.py')})"),
     ("docs/trainers/index.md", f"`--sessions` ({ServeOptions.sessions})"),
@@ -243,9 +252,10 @@ BESIDE = re.compile(rf"`(evalharness )?({COMMANDS})\b|`--|`results/")
 """A command, one of its options, or a file of results."""
 CITED = re.compile(
     r"(?i)`[^`]*`|\([^)\s]*\.md[^)]*\)|\(https?:[^)]*\)|ICLR 2025|(figures?|tables?|equation)\s+\d+(\s+and\s+\d+)?"
-    r"|\bseed 0|temperature [01]\b|\bstatus \d+|: 0 passes, 1 is|\b2 means|exactly 2 points|SHA-256|95 %|Python 3\.\d+"
-    r"|\b(429|503)\b|127\.0\.0\.1|from 0 to 1|N\+1|from 1 to 10|capability 8\.0|issue 51187|from about 44 requests"
-    r"|(nemo-gym|pddlgym) [\d.]+\d|\b8B\b|of 80 GB|reward is 10|exit status is 2|1\.4 GB",
+    r"|\bseed 0|temperature [01](?!\.)\b|\bstatus \d+|: 0 passes, 1 is|\b2 means|exactly 2 points|SHA-256|95 %"
+    r"|Python 3\.\d+|\b(429|503)\b|127\.0\.0\.1|from 0 to 1|N\+1|from 1 to 10|capability 8\.0"
+    r"|issue 51187|from about 44 requests|(nemo-gym|pddlgym) [\d.]+\d|\b8B\b|of 80 GB|reward is 10"
+    r"|exit status is 2|1\.4 GB",
 )
 """Code, links, and numbers that name something or are another's: sections, seeds, a status, an issue, a version."""
 
