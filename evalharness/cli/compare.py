@@ -38,7 +38,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "judge two printed rates instead of runs, such as '46.1%% of 128' '55.5%% of 128'",
         nargs=2,
     )
-    argument(parser, "--draws-from N", "with --published: games are drawn with repetition from N", type=int)
+    argument(parser, "--draws-from N", "with --published: games are drawn with repetition from N")
     argument(parser, "--markdown", "print Markdown, for a pull request or an e-mail")
     argument(
         parser,

@@ -306,6 +306,9 @@ READERS: Mapping[str, Reader] = {
     ),
     "checkpoint": _command("run", *_PLAYED, "--model", "checkpoint", files="checkpoint/*"),
     "import folder": _command("data", "import", "published", "--data", "brought", files="published/*/*"),
+    "import games": _command(
+        "data", "import", "--alfworld", "games", "--data", "brought", files="games/json_2.1.1/valid_seen/*/*/*"
+    ),
     "import tar": _command("data", "import", "published.tar", "--data", "brought", files="published.tar"),
     "import zip": _command("data", "import", "published.zip", "--data", "brought", files="published.zip"),
     "data verify": _command("data", "verify", "--data", "data", files="data/agentboard/*/*"),
@@ -461,6 +464,27 @@ def _make_settings(folder: Path) -> None:
     (folder / "polite.yaml").write_text(
         "description: d\nfamilies:\n  babyai:\n    prose: {a: b}\n    reverse_actions: true\n"
     )
+    trial = (
+        folder
+        / "games"
+        / "json_2.1.1"
+        / "valid_seen"
+        / "look_at_obj_in_light-Mug-None-DeskLamp-1"
+        / "trial_1"
+    )
+    trial.mkdir(parents=True)
+    (trial / "game.tw-pddl").write_text(
+        json.dumps(
+            {
+                "pddl_domain": "d",
+                "grammar": "g",
+                "pddl_problem": "p",
+                "solvable": True,
+                "walkthrough": ["look"],
+            }
+        )
+    )
+    (trial / "traj_data.json").write_text(json.dumps({"task_type": "look_at_obj_in_light"}))
     (folder / "config.yaml").write_text(
         "model: random\nsuite: open\nmax-turns: 5\ntasks: babyai:0\nlabel: {size: '3', by: '${USER_NAME}'}\nseed: 1\n"
     )

@@ -39,9 +39,6 @@ def _made(manifest: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("reader", "file", "change", "status"),
     [
-        ("play", "played/typed.jsonl", lambda line: line.pop("action"), 2),
-        ("play", "played/typed.jsonl", lambda line: line.update(task={}), 2),
-        ("play", "played/typed.jsonl", lambda line: line.update(action=3), 2),
         *((name, "data.manifest.json", change, 0)
           for name in ("report data", "label data") for change in (_prompts, _made)),
     ],

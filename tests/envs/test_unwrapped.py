@@ -63,19 +63,6 @@ def test_a_lost_game_begins_again_and_points_are_kept(published_data: Path) -> N
 
 
 @pytest.mark.data
-def test_a_game_in_its_own_words_tells_the_room_for_the_map(published_data: Path) -> None:
-    spec = specs()["jericho"]
-    tasks = {task.kind: task for task in family_tasks(spec, "unwrapped", published_data, 0)}
-    env = spec.make(published_data)
-    assert spec.room is not None
-    for _ in range(2):  # an episode does not begin where the one before ended
-        env.reset(options={"task": tasks["huntdark"]})
-        assert spec.room(env) == "Hunter, in Darkness"
-        env.step("look")
-        assert spec.room(env) == "Branching Cave"
-
-
-@pytest.mark.data
 def test_alfworld_is_textworlds_own(published_data: Path) -> None:
     spec = specs()["alfworld"]
     task = family_tasks(spec, "unwrapped", published_data, 0)[0]
