@@ -20,7 +20,7 @@ from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.folder import JudgeProgress, draws_of, own_place, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, add_folder_names, verdict_of
-from evalharness.models.asking import ATTEMPTS, Answer, AskingResult, asked_into, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, Answer, AskingResult, open_asked_model_for, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
@@ -188,7 +188,9 @@ async def _ask(
     progress: JudgeProgress,
 ) -> None:
     form = RequestForm(response_format=None if what.plain else VERDICT_FORMAT)
-    async with asked_into(store, prepared, form, progress, what.attempts, what.judge.concurrency) as model:
+    async with open_asked_model_for(
+        store, prepared, form, progress, what.attempts, what.judge.concurrency
+    ) as model:
 
         async def one(key: str, turn: DrawnTurn) -> None:
             verdict = store.add(turn, await model.answer(key, prompt.messages(turn)))

@@ -21,7 +21,14 @@ from evalharness.judge.folder import JudgeProgress
 from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt, stored_grade
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
-from evalharness.models.asking import ATTEMPTS, Answer, AskedModel, AskingResult, asked_into, refuse_scripted
+from evalharness.models.asking import (
+    ATTEMPTS,
+    Answer,
+    AskedModel,
+    AskingResult,
+    open_asked_model_for,
+    refuse_scripted,
+)
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
@@ -180,7 +187,7 @@ async def _everything(
     def at_work(
         prepared: Prepared, config: PolicyConfig, form: RequestForm
     ) -> AbstractAsyncContextManager[AskedModel]:
-        return asked_into(store, prepared, form, progress, what.attempts, config.concurrency)
+        return open_asked_model_for(store, prepared, form, progress, what.attempts, config.concurrency)
 
     questions = what.questions.questions
     if any((question.id, turn) not in store.answers for question in questions for turn in (1, 2)):

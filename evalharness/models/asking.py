@@ -1,4 +1,4 @@
-"""A model that is asked many things at once: server watched, failed tries noted, ended where going on is useless."""
+"""Send many requests to a model at once, watch its server, record failures, and stop when no answer can come."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from evalharness.records.answers import AnswerFolder
 _CONTENT_STATUS = (400, 403, 413, 422)
 """HTTP statuses of a refusal that can be due to what one request says."""
 _MOST_REFUSED = 8
-"""Requests refused before any was answered, until that is taken for a mistake in the request."""
+"""After so many refusals without any answer, the request's form is taken to be wrong."""
 _PROBE_TOKENS = 8
 _LOOK_SHARE = 0.1
-"""Of the time may go to looks at the model: a router's list of thousands of models takes a second to send."""
+"""Largest share of the time spent on checking the model: a router needs a second to list thousands of models."""
 _LONGEST_PAUSE = 1.0
-"""Seconds from one look to the next, at most, where an answer waits for it."""
+"""Most seconds between two checks of the model while an answer waits for the check."""
 ATTEMPTS = 3
-"""Tries of one thing whose infrastructure fails, where nobody says how many."""
+"""Default number of tries for a thing whose infrastructure fails."""
 
 OnFailure = Callable[[str, int, InfrastructureError, bool], None]
 """(key, attempt, error, whether it was given up): every failed try."""
@@ -47,9 +47,9 @@ class Answer:
     number: int
     """From 1, over the requests of one key."""
     reply: str
-    """The server's words, where it refused."""
+    """The server's error text, if it refused."""
     refusal: Refusal | None = None
-    """The server would not take the request: too long for the context, or refused for what it says."""
+    """Why the server refused the request: it exceeds the context, or its content was refused."""
     finish_reason: str = "stop"
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
@@ -57,23 +57,23 @@ class Answer:
     tries: int = 1
 
     def to_json(self) -> dict[str, Any]:
-        """All but what names it."""
+        """Return all fields except `key` and `number`."""
         return {name: value for name, value in vars(self).items() if name not in ("key", "number")}
 
 
 @dataclass(frozen=True)
 class AskingResult:
-    """What came of a command that asks a model for many things."""
+    """The result of a command that sends many requests to a model."""
 
     folder: Path
     summary: dict[str, Any]
-    """`left` of it: how many things are not there."""
+    """Its field `left` counts the things that have no result."""
     stopped: str | None
-    """Why it ended before every one was tried; None when it did not."""
+    """Why the command ended before every thing was tried; None if all were tried."""
 
     @property
     def exit_status(self) -> int:
-        """0, or 3 when infrastructure failures left some out."""
+        """0, or 3 if things have no result after infrastructure failures."""
         return 0 if self.stopped is None and not self.summary["left"] else 3
 
 
@@ -185,11 +185,11 @@ class AskedModel:
             async with self.slots.slot():
                 reply = await player.reply(messages, turn=number)
         except ContextOverflowError as error:
-            answer = self._refused(Answer(key, number, str(error), "context"), _too_long(error))
+            answer = self._judge_refusal(Answer(key, number, str(error), "context"), _too_long(error))
         except RequestRefusedError as error:
             if error.status not in _CONTENT_STATUS:
                 raise
-            answer = self._refused(Answer(key, number, error.reason, "refused"), error)
+            answer = self._judge_refusal(Answer(key, number, error.reason, "refused"), error)
         else:
             self.slots.count_reply()
             self._answered = True
@@ -211,14 +211,14 @@ class AskedModel:
         return answer
 
     async def _confirm(self, player: Player) -> None:
-        """As `Player.confirm`; looks that take long are further apart, and one serves all who wait."""
+        """Call `Player.confirm`. Slow checks are made less often, and one check serves all waiting answers."""
         await asyncio.sleep(max(0.0, self._next_look - time.monotonic()))
         began = time.monotonic()
         await player.confirm()
         self._next_look = began + min((time.monotonic() - began) / _LOOK_SHARE, _LONGEST_PAUSE)
 
-    def _refused(self, answer: Answer, reason: UserError) -> Answer:
-        # The server may have been started again with less context; what else it refuses, it refuses for what it says.
+    def _judge_refusal(self, answer: Answer, reason: UserError) -> Answer:
+        # A restarted server may have less context. It makes any other refusal because of the content.
         answered_before = self.answered_before and answer.refusal == "refused"
         if self._answered or self._form_is_right or answered_before:
             return answer
@@ -236,7 +236,7 @@ def _too_long(error: ContextOverflowError) -> UserError:
 
 
 @asynccontextmanager
-async def asked(
+async def open_asked_model(
     prepared: Prepared,
     folder: Path,
     form: RequestForm,
@@ -275,7 +275,7 @@ async def asked(
 
 
 @asynccontextmanager
-async def asked_into(
+async def open_asked_model_for(
     store: AnswerFolder,
     prepared: Prepared,
     form: RequestForm,
@@ -284,8 +284,9 @@ async def asked_into(
     concurrency: int | None,
     ceiling: int = MOST,
 ) -> AsyncIterator[AskedModel]:
-    """`asked` for a folder of answers, left early where going on is useless: `progress.stopped` then says why."""
-    model = asked(
+    """`open_asked_model` for a folder of answers. The block ends early if no answer can come:
+    `progress.stopped` says why."""
+    model = open_asked_model(
         prepared, store.folder, form, progress, store.note_failure,
         attempts=attempts, concurrency=concurrency, ceiling=ceiling,
     )  # fmt: skip

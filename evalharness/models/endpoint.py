@@ -227,7 +227,8 @@ class ChatEndpoint:
                 break
             self.left_out |= named
         # Templates refuse a system message in many words ("roles must alternate", say), and some servers refuse a
-        # field without naming it. Whatever was said, these are the two things that we can do about it.
+        # field without naming it. For any error text we try both remedies: merge the system message, and leave
+        # out extra fields.
         named_only, more = self.left_out, beyond_openai(self._request([], 0, 1, self._turn_form))
         for merges_system, left_out in ((True, set[str]()), (False, more), (True, more)):
             self.merges_system, self.left_out = merges_system, named_only | left_out
@@ -284,7 +285,7 @@ class ChatEndpoint:
             except TryFailedError as failure:
                 await self._wait_after(failure, failed, asked, began)
             else:
-                return self._retry_policy.answered()
+                return self._retry_policy.note_answer()
 
     async def close(self) -> None:
         if self._opened is not None:
@@ -309,12 +310,12 @@ class ChatEndpoint:
                 answer = await self._transport.send("POST", _CHAT, body, headers)
                 reply = self._read(answer, began)
             except ContextOverflowError:
-                self._retry_policy.answered()
+                self._retry_policy.note_answer()
                 raise
             except TryFailedError as failure:
                 await self._wait_after(failure, failed, started, began)
             else:
-                self._retry_policy.answered()
+                self._retry_policy.note_answer()
                 return self._with_open_reasoning(replace(reply, failed_tries=tuple(failed)))
 
     def _request(self, messages: object, seed: int, max_tokens: int, form: RequestForm) -> dict[str, Any]:
@@ -348,7 +349,7 @@ class ChatEndpoint:
         no other."""
         pause = pause_before_retry(failure, len(failed))
         now = time.monotonic()
-        self._retry_policy.failed()
+        self._retry_policy.note_failure()
         refused = failure.kind == "busy" and self._retry_policy.is_spent
         over = now + pause > started + 2 * self._timeout
         broken = sum(earlier.kind != "busy" for earlier in failed) + (failure.kind != "busy")
@@ -360,7 +361,7 @@ class ChatEndpoint:
                 f"{self.base_url}: {failure}, {len(failed)} tries in {now - started:.0f} s{longer}",
                 tuple(failed),
             ) from None
-        self._retry_policy.retried(self.base_url, failure, pause)
+        self._retry_policy.note_retry(self.base_url, failure, pause)
         self._reports.retry()
         await asyncio.sleep(pause)
 

@@ -21,7 +21,7 @@ from evalharness.base.settings import openai_hint
 from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
 from evalharness.models.connections import client_of
 from evalharness.models.opened import Opened, Prepared, Reports, Status
-from evalharness.models.replicas import Replica, connected
+from evalharness.models.replicas import Replica, connect
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
 from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
 from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo
@@ -41,7 +41,7 @@ from evalharness.models.serving.model_server import (
     ModelServer,
     SharedServers,
     WithAdapter,
-    served_as,
+    adapter_name,
 )
 from evalharness.models.serving.placement import gpus_of_one, place_on_gpus, visible_gpus
 
@@ -84,7 +84,7 @@ def own_servers(
     placed = _place(config, found.planned.extra)
 
     @asynccontextmanager
-    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+    async def open_policy(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
         what = await asyncio.to_thread(found.make, reports.status)
         name = what.adapter_name or what.served_name
         servers: list[ModelServer] = [
@@ -113,7 +113,7 @@ def own_servers(
                 )
                 for index, server in enumerate(servers)
             ]
-            group = await stack.enter_async_context(connected(replicas, reports))
+            group = await stack.enter_async_context(connect(replicas, reports))
             facts = dict(group.facts or {})
             facts |= {"vllm": servers[0].version, "argv": servers[0].argv, "replicas": len(servers)}
             if config.deterministic:
@@ -122,7 +122,7 @@ def own_servers(
                 facts["placement"] = [own["variables"] for own in placed]
             yield replace(group, facts=facts)
 
-    return Prepared(found.identity, opened, partial(_command_line, config, found))
+    return Prepared(found.identity, open_policy, partial(_command_line, config, found))
 
 
 def what_to_serve(config: PolicyConfig, on_status: Status, *, tools: bool = False) -> ResolvedModel:
@@ -184,7 +184,7 @@ def _with_adapter(
     def keep(on_status: Status) -> ToServe:
         # Nothing of the adapter in what the server is started with: it is the same one for other adapters.
         own = [*extra, "--enable-lora", "--max-lora-rank", str(adapter.max_rank)]
-        name = served_as(adapter.identity)
+        name = adapter_name(adapter.identity)
         return ToServe(str(base.path), base.path.name, own, name, adapter.path, VARIABLES)
 
     if config.lora_serve:

@@ -20,7 +20,7 @@ from evalharness.protocol.prompt import Message
 from evalharness.records.identity import ANSWERED_BY
 
 RESTARTS = 3
-"""How often a managed server that dies is started again. One that dies more often dies of what it is asked."""
+"""How often a managed server that dies is restarted. If it dies more often, the requests are the cause."""
 _ASK_AGAIN = 15.0
 """Seconds until an endpoint that stopped answering is tried again."""
 
@@ -105,9 +105,9 @@ class Replicas:
             else:
                 await self._changed.wait()
 
-    async def lost(self, replica: Replica, error: EndpointError) -> None:
-        """An endpoint gave no usable answer. With a second one its episodes move; a managed server that is alive
-        but no longer answers is ended, which its watcher sees."""
+    async def handle_lost(self, replica: Replica, error: EndpointError) -> None:
+        """Handle an endpoint that gave no usable reply. If there is another one, its episodes move there. A managed
+        server that is alive but no longer answers is killed, which its watcher sees."""
         if not replica.up:
             return
         if replica.server is not None:
@@ -182,7 +182,7 @@ class _ReplicaPlayer(Player):
             except TimeoutError:
                 continue  # the server is known to be gone: its answer need not be waited for
             except EndpointError as error:
-                await self.group.lost(replica, error)
+                await self.group.handle_lost(replica, error)
 
     async def confirm(self) -> None:
         """A server of our own is known by the hash of what it has loaded. One that the episode has left was looked at
@@ -192,8 +192,8 @@ class _ReplicaPlayer(Player):
 
 
 @asynccontextmanager
-async def connected(replicas: Sequence[Replica], reports: Reports) -> AsyncIterator[Opened]:
-    """The servers of one model asked as one."""
+async def connect(replicas: Sequence[Replica], reports: Reports) -> AsyncIterator[Opened]:
+    """Open one policy that sends its requests to all servers of one model."""
     group = Replicas(replicas, reports)
     clients = [replica.endpoint for replica in replicas]
     try:

@@ -24,7 +24,7 @@ from evalharness.models.endpoint import START_WAIT
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.own_servers import own_servers
-from evalharness.models.replicas import Replica, connected
+from evalharness.models.replicas import Replica, connect
 from evalharness.models.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 from evalharness.models.served import NotListedError, ServedModel, UnreadableListError, describe, one_model
 
@@ -144,10 +144,10 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
     if model is None or not model.is_told:
         identity["url"] = next(iter(served))
 
-    def opened(folder: Path, reports: Reports) -> AbstractAsyncContextManager[Opened]:
+    def open_policy(folder: Path, reports: Reports) -> AbstractAsyncContextManager[Opened]:
         clients = [
             client_of(config, url, name, key, reports, agent, expected) for url, expected in served.items()
         ]
-        return connected([Replica(client.base_url, client) for client in clients], reports)
+        return connect([Replica(client.base_url, client) for client in clients], reports)
 
-    return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))
+    return Prepared(identity, open_policy, lambda: ", ".join(f"{url} asked for {name}" for url in served))

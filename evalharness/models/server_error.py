@@ -1,4 +1,4 @@
-"""What an answer that is no reply says: its codes, its words, and which kind of error they mean. Pure."""
+"""Read the codes, the text and the kind of error from a server's error response. Pure."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class Slots:
         self.wake()
 
     def wake(self) -> None:
-        """Something has changed that decides whether an episode may start."""
+        """Wake those that wait to start an episode."""
         self._changed.set()
 
     async def change(self) -> None:
@@ -90,7 +90,7 @@ class Slots:
         return self._allowed
 
     def _count_allowed(self) -> None:
-        """Called wherever their number may have changed."""
+        """Add the time since the last call. Call this whenever the number of allowed slots may change."""
         now = self._clock()
         self._allowed += self._allowed_now * (now - self._allowed_since)
         self._allowed_since = now

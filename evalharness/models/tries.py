@@ -100,7 +100,7 @@ _TELL_EVERY = 5.0
 
 
 def pause_before_retry(failure: TryFailedError, earlier: int) -> float:
-    """Seconds. Jitter: hundreds of episodes that failed together must not come back together."""
+    """Return seconds with jitter, so that hundreds of episodes that failed together do not retry together."""
     if failure.retry_after is not None:
         return failure.retry_after + random.uniform(0.0, min(1.0, 0.25 * failure.retry_after))
     return min(_BACKOFF * 2.0 ** min(earlier, 16), _BACKOFF_LIMIT) * random.uniform(0.5, 1.5)
@@ -108,29 +108,29 @@ def pause_before_retry(failure: TryFailedError, earlier: int) -> float:
 
 @dataclass
 class RetryPolicy:
-    """What all requests to one server share: for how long none of them was answered."""
+    """Shared by all requests to one server: for how long the server has answered none of them."""
 
     limit_s: float
-    """So long a server may refuse every request for being too busy. It then has had the time that a reply may take, and
-    a quota that is used up looks the same."""
+    """Seconds for which a server may refuse every request as too busy. A reply may take as long, and a used-up quota
+    looks the same."""
     tell: Callable[[str], None] = lambda text: None
-    """Gets one line while requests fail, and '' once one is answered."""
+    """Called with one line while requests fail, and with '' after one is answered."""
     clock: Callable[[], float] = time.monotonic
     _failing_since: float | None = None
     _told: float | None = None
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         self._failing_since = None
         if self._told is not None:
             self._told = None
             self.tell("")
 
-    def failed(self) -> None:
+    def note_failure(self) -> None:
         if self._failing_since is None:
             self._failing_since = self.clock()
 
-    def retried(self, url: str, failure: TryFailedError, pause: float) -> None:
-        """A request that failed is asked again in `pause` seconds."""
+    def note_retry(self, url: str, failure: TryFailedError, pause: float) -> None:
+        """Report that a failed request is sent again in `pause` seconds."""
         now = self.clock()
         if self._told is None or now - self._told >= _TELL_EVERY:
             self._told = now

@@ -1,4 +1,4 @@
-"""An agent and a model: what is sent, what is said, until there is an action."""
+"""Send an agent's requests to a model and read the replies, until the agent has an action."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Dialogue:
                     raise error from None
             else:
                 self._note_answer(reply)
-                parsed = self.agent.read(said(reply))
+                parsed = self.agent.read(to_model_reply(reply))
                 if parsed is not None:
                     further, self.further = tuple(self.further), []
                     policy_s = time.perf_counter() - began
@@ -120,7 +120,7 @@ def _form_of(request: Request, call: int) -> RequestForm:
     )
 
 
-def said(reply: Reply) -> ModelReply:
+def to_model_reply(reply: Reply) -> ModelReply:
     """What an agent reads of a reply."""
     return ModelReply(
         reply.text, reply.reasoning.strip(), reply.calls, reply.stopped_by, reply.finish_reason == "length"

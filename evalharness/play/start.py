@@ -1,6 +1,6 @@
 """One start of the harness on the folder of a run, as in `sessions` of manifest.json.
 
-The policy is opened, every job is played and kept, and the time is accounted for.
+It opens the policy, plays and stores every job, and measures the time.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RunSession:
     ) -> StartResult:
         """`on_folder` gets the run's folder once its manifest is written. Raises UserError, StoreError, and
         InfrastructureError where the policy cannot be opened."""
-        async with self._opened(prepared) as opened:
+        async with self._open_policy(prepared) as opened:
             self.store.begin(manifest.with_model_facts(opened.facts or {}).to_json())
             write_atomically(self.store.folder / CONFIG, self.work.resolved)
             on_folder(self.store.folder)
@@ -76,7 +76,7 @@ class RunSession:
         return StartResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))
 
     @asynccontextmanager
-    async def _opened(self, prepared: Prepared) -> AsyncIterator[Opened]:
+    async def _open_policy(self, prepared: Prepared) -> AsyncIterator[Opened]:
         """The policy; and the pools, which are closed at the end."""
         reports = Reports(
             status=self._set_status,
@@ -150,7 +150,7 @@ class RunSession:
             pinned=self.slots.pinned,
             server=insight.summary(wall_s),
             recycled_workers=sum(pool.recycled for pool in pools.values()),
-            lost_workers=sum(pool.lost for pool in pools.values()),
+            lost_workers=sum(pool.lost_workers for pool in pools.values()),
             overloads=self.slots.overloads,
             events=self.events,
         )

@@ -111,14 +111,14 @@ def test_trouble_is_told_now_and_then_and_ends_with_an_answer() -> None:
     for second in range(12):
         now[0] = float(second)
         for _ in range(100):  # so many requests are refused in this second
-            policy.failed()
-            policy.retried("http://m/v1", BUSY, 2.0)
+            policy.note_failure()
+            policy.note_retry("http://m/v1", BUSY, 2.0)
     assert told == [
         f"http://m/v1: HTTP 429: slow down; asked again in 2 s (no answer for {s} s, given up after 60 s)"
         for s in (0, 5, 10)
     ]
-    policy.answered()
-    policy.answered()
+    policy.note_answer()
+    policy.note_answer()
     assert told[3:] == [""]
 
 
@@ -127,10 +127,10 @@ def test_retrying_ends_only_where_nobody_is_answered() -> None:
     policy = RetryPolicy(limit_s=10.0, clock=lambda: now[0])
     for second in (1.0, 9.0):
         now[0] = second
-        policy.failed()
+        policy.note_failure()
     assert not policy.is_spent
-    policy.answered()  # somebody was
+    policy.note_answer()  # somebody was
     for second, spent in ((10.0, False), (19.0, False), (21.0, True)):
         now[0] = second
-        policy.failed()
+        policy.note_failure()
         assert policy.is_spent is spent

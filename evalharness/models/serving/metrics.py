@@ -116,9 +116,9 @@ class ServerInsight:
     urls: Callable[[], Sequence[str]]
     """Addresses of the metrics pages to look at now."""
     on_preempted: Callable[[], None] = lambda: None
-    """Called when the server has preempted requests since the look before."""
+    """Called when the server has preempted requests since the previous reading."""
     on_cache: Callable[[float], None] = lambda tokens: None
-    """Gets how many tokens the caches of all servers hold, where they say so."""
+    """Called with the tokens that the caches of all servers can hold, if the servers report it."""
     now: Reading | None = None
     """The last look at all servers together."""
     prompt_rate: float = 0.0
@@ -133,7 +133,7 @@ class ServerInsight:
     _when: float = 0.0
 
     async def watch(self) -> None:
-        """Look until cancelled, and once more then. Servers without such a page are not asked again for a minute."""
+        """Read the metrics until cancelled, then read them once more. Without a metrics page, try again each minute."""
         # A script's run asks nobody, and does not wait for the client's import.
         while not self.urls():  # noqa: ASYNC110
             await asyncio.sleep(EVERY)

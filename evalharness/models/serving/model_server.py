@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError
 Result = TypeVar("Result")
 Status = Callable[[str], None]
 VARIABLES = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
-"""What lets vLLM take adapters while it runs. It listens on loopback alone."""
+"""Lets vLLM load adapters while it runs. The server listens on loopback only."""
 
 
 class ModelServer(Protocol):
@@ -28,23 +28,23 @@ class ModelServer(Protocol):
         """Start and wait until ready. Raises UserError or InfrastructureError, leaving no process."""
 
     async def stop(self) -> None:
-        """End it and all its processes. Idempotent."""
+        """End the server and all its processes. Idempotent."""
 
     async def restart(self) -> None:
-        """Stop what is left and start again with the same arguments."""
+        """Stop the remaining processes and start again with the same arguments."""
         await self.stop()
         await self.start()
 
     async def kill(self) -> None:
-        """End one that is alive and no longer answers; it counts as having died."""
+        """End a server that is alive but no longer answers; it counts as dead."""
 
     def alive(self) -> bool: ...
 
     async def wait_dead(self) -> None:
-        """Until it has ended, by itself or by `stop`."""
+        """Wait until the server has ended, by itself or by `stop`."""
 
     def failure(self) -> str | None:
-        """Why it died by itself; None while it lives or when it was stopped."""
+        """Why the server died by itself; None while it runs or after `stop`."""
 
 
 class SharedServers:
@@ -58,12 +58,12 @@ class SharedServers:
         """`folder` is where the servers' logs go, instead of the runs' folders."""
         self._folder = folder
         self._servers: dict[str, ModelServer] = {}
-        """By the name of its log: a run's first, second, ... server."""
+        """Name of the log -> a run's first, second, ... server."""
         self._what: dict[str, str] = {}
-        """What each was made of."""
+        """Name of the log -> the arguments of its server, as text."""
         self._replaced: list[ModelServer] = []
         self._status: Status = lambda text: None
-        """Of the run that is going on."""
+        """Shows the status of the current run."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="model servers", daemon=True)
@@ -100,22 +100,22 @@ class SharedServers:
             tell = (lambda text: self._status(text)) if on_status is not None else None
             self._servers[key] = make(log_path=self._folder / log_path.name, on_status=tell, **what)
             self._what[key] = made_of
-        return cast(ModelServer, _Lent(self, self._servers[key]))
+        return cast(ModelServer, _SharedServer(self, self._servers[key]))
 
     async def make_room(self) -> None:
         await asyncio.gather(*(server.stop() for server in self._replaced))
         self._replaced.clear()
 
     async def there(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Carried out in the servers' thread; being cancelled here cancels it there."""
-        future = asyncio.run_coroutine_threadsafe(self._tracked(coroutine), self._loop)
+        """Run the coroutine in the servers' thread. Cancelling this call cancels the coroutine."""
+        future = asyncio.run_coroutine_threadsafe(self._track(coroutine), self._loop)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             future.cancel()
             raise
 
-    async def _tracked(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+    async def _track(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -132,7 +132,7 @@ class SharedServers:
         await asyncio.gather(*(server.stop() for server in (*self._servers.values(), *self._replaced)))
 
 
-class _Lent:
+class _SharedServer:
     """A server as one run sees it: started if need be, and still there when the run is over."""
 
     def __init__(self, lender: SharedServers, server: ModelServer) -> None:
@@ -147,7 +147,7 @@ class _Lent:
             await self._lender.there(self._server.start())
 
     async def stop(self) -> None:
-        """It is not this run's to stop."""
+        """Do nothing: later runs use the server."""
 
     async def restart(self) -> None:
         await self._lender.there(self._server.restart())
@@ -159,8 +159,8 @@ class _Lent:
         await self._lender.there(self._server.wait_dead())
 
 
-def served_as(identity: str) -> str:
-    """The adapter's name on the server: other weights have another one, so that no server mixes them up."""
+def adapter_name(identity: str) -> str:
+    """The adapter's name on the server. Different weights get different names."""
     return f"lora-{identity[:16]}"
 
 
@@ -184,7 +184,7 @@ class WithAdapter:
         await self._load()
 
     async def _load(self) -> None:
-        """Raises UserError where vLLM refuses the adapter."""
+        """Raises UserError if vLLM refuses the adapter."""
         import aiohttp
 
         wanted = {"lora_name": self._name, "lora_path": str(self._adapter)}

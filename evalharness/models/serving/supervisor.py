@@ -5,9 +5,9 @@ uses the standard library only:
 
     python -I -S supervisor.py CONTROL_FD GRACE_SECONDS SCRATCH COMMAND [ARGUMENT ...]
 
-CONTROL_FD is its end of the pair. The kernel closes our end whatever ends us, a SIGKILL included; end-of-file there is
-therefore the one order to stop. Whatever comes before it says that the command is at work: only then has it
-GRACE_SECONDS to end in. vLLM answers no SIGTERM while it starts, and has nothing to lose. What goes the other way is
+CONTROL_FD is its end of the pair. When our process ends, even by SIGKILL, the kernel closes our end. End-of-file
+is the only order to stop. Any byte before it says that the command is at work: only then may it take GRACE_SECONDS to
+end. vLLM answers no SIGTERM while it starts, and has nothing to lose. The script sends us
 `started PID`, then `exited STATUS` (negative: the signal), one line each; or `failed REASON`.
 
 vLLM is a tree (API server, engine core, workers, resource trackers) whose inner processes survive the

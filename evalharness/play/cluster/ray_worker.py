@@ -92,7 +92,7 @@ class RayWorker:
         self._usage = Usage()
         self._actor: Any = None
         self._asked_s = 0.0
-        """What the calls under way may take, together: the process carries them out one after the other."""
+        """Seconds that all pending calls together may take: the process runs them one after the other."""
 
     def _start(self) -> Any:
         host = ray.remote(Host).options(num_cpus=_CORES, scheduling_strategy="SPREAD", max_restarts=0)
@@ -158,11 +158,11 @@ class RayWorker:
             raise
 
     def usage(self) -> Usage:
-        """As the node said some seconds ago."""
+        """Return the last usage that the node reported, some seconds old."""
         return self._usage
 
     def kill(self) -> None:
-        """The actor, and with it the worker process: the kernel is asked for that when a worker starts."""
+        """Kill the actor. The kernel then ends the worker process, as arranged at its start."""
         self.broken = True
         if self._actor is not None:
             with contextlib.suppress(RayError):

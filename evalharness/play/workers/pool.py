@@ -17,7 +17,7 @@ _CHECK_EVERY = 5.0
 """Seconds between looks at a worker's memory: a look at a process tree costs milliseconds."""
 _GROWTH_FACTOR = 1.5
 _GROWTH_BYTES = 300 * 2**20
-"""A worker is replaced when it holds half as much again as it did when warm, and this much on top."""
+"""A worker is replaced when its memory exceeds 1.5 times `warm_bytes` plus this many bytes."""
 BUSY = 0.7
 """Share of the time that a family's workers are at work from which one more is worth its start."""
 _SPARE_BYTES = 512 * 2**20
@@ -26,7 +26,7 @@ _UNKNOWN_BYTES = 400 * 2**20
 
 
 def available_bytes() -> int:
-    """Memory that could still be had without swapping."""
+    """Bytes of memory that are available without swapping."""
     import psutil
 
     return int(psutil.virtual_memory().available)
@@ -41,6 +41,7 @@ class _Held:
     """Numbers of its environments that have no episode; the last is given out next."""
     episodes: int = 0
     warm_bytes: int | None = None
+    """Resident bytes, first read after `per_worker` episodes."""
     checked: float = field(default_factory=time.monotonic)
     retiring: bool = False
     cpu_s: float = 0.0
@@ -113,8 +114,8 @@ class EnvironmentPool:
         return self._cpu_gone + sum(held.cpu_s for held in self._held)
 
     @property
-    def lost(self) -> int:
-        """Workers that died, hung or raised."""
+    def lost_workers(self) -> int:
+        """Number of workers that died, hung or raised."""
         return self._lost_before + sum(held.worker.lost is not None for held in self._held)
 
     def grow(self, *, cores_idle: bool = False) -> bool:
@@ -211,7 +212,7 @@ class EnvironmentPool:
 
     @staticmethod
     def _sample_cpu(held: _Held) -> int | None:
-        """Resident bytes; notes the CPU time on the way."""
+        """Return the resident bytes and record the CPU time."""
         usage = held.worker.usage()
         if usage.cpu_s is not None:
             held.cpu_s = max(held.cpu_s, usage.cpu_s)

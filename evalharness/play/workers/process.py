@@ -76,7 +76,7 @@ class Worker(Protocol):
     answered: bool
     """It has started."""
     last_call: CallTimes
-    """Of the call that returned last."""
+    """Times of the call that returned last."""
 
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
         """Raises WorkerError, and is then broken for good; UserError for what the user can fix."""
@@ -89,7 +89,7 @@ class Worker(Protocol):
 
 
 def note_lost(worker: Worker, reason: str) -> None:
-    """One line for each worker that is lost."""
+    """Record the reason and log one line, once for each lost worker."""
     if worker.lost is None and not worker.broken:
         worker.lost = reason
         _LOG.warning("the %s worker %s; another one takes its place", worker.spec.title, reason)
@@ -149,7 +149,7 @@ class WorkerProcess:
             lines += [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
         return WorkerStartError("\n  ".join(lines))
 
-    async def _connected(self) -> Pipeline:
+    async def _connect(self) -> Pipeline:
         if self._pipeline is not None:
             return self._pipeline
         async with self._starting:
@@ -171,7 +171,7 @@ class WorkerProcess:
             raise WorkerGoneError(f"the {self.spec.title} worker that held this episode is gone")
         asked, started, before = time.perf_counter(), self.answered, self._took_s
         try:
-            pipeline = await self._connected()
+            pipeline = await self._connect()
             limit = timeout if started else timeout + _START_TIMEOUT
             answer = await pipeline.ask(op, limit, {"slot": slot, **arguments})
         except PipelineBrokenError as error:

@@ -66,7 +66,7 @@ class Pools:
     def status(self) -> dict[str, dict[str, int]]:
         """Return for each family the number of running workers, and of workers that died, hung or raised an error."""
         return {
-            family: {"workers": len(pool.workers), "lost_workers": pool.lost}
+            family: {"workers": len(pool.workers), "lost_workers": pool.lost_workers}
             for family, pool in self._pools.items()
         }
 

@@ -12,7 +12,13 @@ from typing import Any, Literal
 
 from evalharness.base.errors import UserError
 from evalharness.config import PolicyConfig
-from evalharness.models.asking import ATTEMPTS, AskedModel, AskingResult, asked_into, refuse_scripted
+from evalharness.models.asking import (
+    ATTEMPTS,
+    AskedModel,
+    AskingResult,
+    open_asked_model_for,
+    refuse_scripted,
+)
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
@@ -253,7 +259,9 @@ async def _ask_all(
     schema = schemas.SCRIPT if kind == "scripts" else schemas.TRAJECTORY
     form = RequestForm(response_format=None if what.plain else schemas.response_format(kind, schema))
     ceiling = max(1, min(MOST, len(left)))
-    model = asked_into(store, prepared, form, progress, what.attempts, what.model.concurrency, ceiling)
+    model = open_asked_model_for(
+        store, prepared, form, progress, what.attempts, what.model.concurrency, ceiling
+    )
     async with model as asking:
         asking.answered_before = bool(store.done)
         store.note_start(policy=dict(asking.facts), **await asking.settle_form())
