@@ -16,7 +16,7 @@ from evalharness.records.episode import Episode, FailedTry
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of a policy. Token counts are None where the server reports none."""
+    """One reply of a policy. Token counts are None if the server reports none."""
 
     text: str
     reasoning: str = ""
@@ -24,24 +24,24 @@ class Reply:
     finish_reason: str = "stop"
     """As the chat completions API says it: `stop`, `length`, ..."""
     stopped_by: str | None = None
-    """The stop sequence that ended generation, where the server tells."""
+    """The stop sequence that ended generation, if the server reports it."""
     tells_stop: bool = True
     """Whether the server says for every reply if a stop sequence ended it."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     """All that was generated, reasoning included."""
     reasoning_tokens: int | None = None
-    """Those of the reasoning, where the server counts them."""
+    """Tokens of the reasoning, if the server counts them."""
     cached_tokens: int | None = None
     """Prompt tokens that the server found in its cache."""
     calls: tuple[ToolCall, ...] = ()
     source: Mapping[str, str | None] = field(default_factory=dict)
-    """What it says of the model and the server that made it, by the keys of `records.identity.SOURCE`."""
+    """Facts about the model and the server that made the reply, by the keys of `records.identity.SOURCE`."""
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()
     plan: str | None = None
-    """Name of the known plan that it is a step of, where a policy carries one out."""
+    """Name of the known plan that this reply belongs to, if the policy carries one out."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class RequestForm:
 
 
 class PolicyError(InfrastructureError):
-    """The policy gave no usable reply, and not for anything the model did: the episode is started over."""
+    """The policy gave no usable reply, and the model is not the cause: the episode is started over."""
 
     refuses_all = False
     """Further requests would be refused, too: no other episode can be played now."""
@@ -84,7 +84,7 @@ class Environment(Protocol):
 
     @property
     def last_call(self) -> CallTimes:
-        """Where the time of the call that returned last went."""
+        """Times of the call that returned last."""
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         """Returns (goal, first observation, info)."""
@@ -107,7 +107,7 @@ class Player(Protocol):
 
     async def confirm(self) -> None:
         """Called once after the last reply: return when it is known that all came from the policy that the run began
-        with. Raises UserError where they did not, InfrastructureError where that cannot be known now."""
+        with. Raises UserError if they did not, InfrastructureError if that cannot be known now."""
         return  # a script is what it is
 
     def finished(self, episode: Episode) -> Episode:
@@ -115,7 +115,7 @@ class Player(Protocol):
         return episode
 
     def void(self) -> None:
-        """Called instead where infrastructure failed: the episode is started over."""
+        """Called instead of `finished` if infrastructure failed: the episode is started over."""
         return
 
 

@@ -16,20 +16,20 @@ Status = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Reports:
-    """Who hears what happens while a policy works."""
+    """Callbacks for events while a policy works."""
 
     status: Status = lambda text: None
-    """One line on what goes on."""
+    """Called with one line of status."""
     event: Status = lambda text: None
-    """A server died, came back, was given up: to be kept."""
+    """Called with one line to store: a server died, came back or was given up."""
     overload: Callable[[], None] = lambda: None
-    """A request was refused with 429 or 503."""
+    """Called if a request was refused with 429 or 503."""
     retry: Callable[[], None] = lambda: None
-    """A request that failed is asked again."""
+    """Called if a failed request is sent again."""
 
 
 SILENT = Reports()
-"""Nobody hears it."""
+"""Callbacks that do nothing."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Opened:
     failure: Callable[[], str | None] = lambda: None
     """Why the policy can never answer again; None while it can."""
     facts: Mapping[str, Any] | None = None
-    """What is only known once it runs: the server's version and arguments."""
+    """Facts known only after the start: the server's version and arguments."""
     metrics: Callable[[], Sequence[str]] = lambda: ()
-    """Where the servers that are up now tell how busy they are."""
+    """Return the URLs of the metrics pages of the servers that are up."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One model behind several servers: who asks whom, and what happens when a server dies."""
+"""Distribute the requests for one model over several servers, and handle the death of a server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ASK_AGAIN = 15.0
 
 
 class ModelGoneError(InfrastructureError):
-    """No server of the model is left that could answer."""
+    """None of the model's servers can answer any more."""
 
 
 @dataclass
@@ -36,17 +36,17 @@ class Replica:
     name: str
     endpoint: ChatEndpoint
     server: ModelServer | None = None
-    """The process, where it is ours: it is started again when it dies."""
+    """The server's process if we manage it; it is restarted when it dies."""
     restarts: int = 0
     up: bool = True
     gone: str | None = None
-    """Why it will never answer again."""
+    """Why the server will never answer again; None while it can."""
     down_since: float = 0.0
     asked: set[asyncio.Timeout] = field(default_factory=set)
-    """Of each request that it is working on what breaks it off."""
+    """The timeouts of its current requests; expiring one cancels its request."""
 
     def mark_down(self) -> None:
-        """Whoever waits for an answer learns of it at once."""
+        """Mark the server as down and cancel its current requests at once."""
         self.up = False
         self.down_since = time.monotonic()
         now = asyncio.get_running_loop().time()
@@ -165,7 +165,7 @@ class _ReplicaPlayer(Player):
     sample: int
     form: RequestForm
     replica: Replica | None = None
-    """Whom it asked last."""
+    """The server that got the last request."""
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         form = self.form if form is None else replace(form, episode=self.form.episode)

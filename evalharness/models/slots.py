@@ -44,9 +44,9 @@ class Slots:
         self.limit = most
         self.pinned = pinned
         self.busy = 0
-        """Requests at the model now."""
+        """Number of requests at the model now."""
         self.episodes = 0
-        """In flight now."""
+        """Number of episodes in flight now."""
         self.room = CacheRoom()
         self.replies = 0
         """So far."""

@@ -1,4 +1,4 @@
-"""What asking a model for many things has done so far, and a view of it: live on a terminal, plain lines elsewhere."""
+"""Count what many requests to a model have done so far, and show it: live on a terminal, otherwise as plain lines."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class WorkProgress:
     """What is asked for, in the plural: `judgements`."""
     total: int = 0
     finished: int = 0
-    """Those of earlier sessions included."""
+    """Things finished, including those of earlier sessions."""
     running: int = 0
     failures: int = 0
-    """Given up for an infrastructure failure; the same command tries them again."""
+    """Things given up after infrastructure failures; the same command tries them again."""
     calls: int = 0
     """Answered in this start."""
     completion_tokens: int = 0
     status: str = ""
     stopped: str | None = None
-    """Why it ended before every one was tried."""
+    """Why the command ended before every thing was tried."""
     engine: Callable[[], str] = lambda: ""
     """One line on the concurrency and on what the model's server says of itself."""
     started: float = field(default_factory=time.monotonic)
     here: int = 0
-    """Finished in this start."""
+    """Things finished in this start."""
 
     def set_status(self, text: str) -> None:
         self.status = text
@@ -61,7 +61,7 @@ class WorkProgress:
         return (self.total - self.finished - self.failures) * self.elapsed / self.here
 
     def details(self) -> list[str]:
-        """What is said of those that are finished."""
+        """Return details about the finished things."""
         return []
 
     def counts(self) -> str:

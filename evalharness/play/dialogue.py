@@ -27,7 +27,7 @@ class TurnReply:
     further: tuple[FurtherCall, ...]
     sent: str
     policy_s: float
-    """Of all calls: queueing, failed tries and their pauses included."""
+    """Seconds of all calls, including queueing, failed tries and their pauses."""
     prompt_cut: bool
     """As in a turn."""
 
@@ -46,7 +46,7 @@ class Dialogue:
     _prompt: int = 0
     """Its tokens; 0 where they are not known."""
     _cut: bool = False
-    """The server dropped a part of it."""
+    """Whether the server dropped a part of the request."""
 
     async def ask(self, turn: int) -> TurnReply:
         """Raises ContextFullError, ContentFilteredError, PolicyStoppedError, AgentFaultError; infrastructure errors
@@ -61,7 +61,7 @@ class Dialogue:
             except ContextOverflowError:
                 self.trims.append(Trim(turn, self.agent.shorten(), call))
             except RequestRefusedError as error:
-                # The server has many words for a full context: that a shorter request is taken says it in all of them.
+                # Servers report a full context in many ways. If a shorter request is accepted, the context was full.
                 if refused or not (error.said.may_be_length and self.agent.size > self._answered > 0):
                     raise (refused or error) from None
                 refused = error
@@ -121,7 +121,7 @@ def _form_of(request: Request, call: int) -> RequestForm:
 
 
 def to_model_reply(reply: Reply) -> ModelReply:
-    """What an agent reads of a reply."""
+    """Return the part of a reply that an agent reads."""
     return ModelReply(
         reply.text, reply.reasoning.strip(), reply.calls, reply.stopped_by, reply.finish_reason == "length"
     )

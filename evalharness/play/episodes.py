@@ -27,7 +27,7 @@ from evalharness.records.format_trouble import ENOUGH, Replies, cut_prompts
 
 @dataclass
 class SlotPlayer(Player):
-    """A player that waits for a slot at the model before each turn, and notes how long all took."""
+    """A player that waits for a slot at the model before each turn and measures the times."""
 
     player: Player
     slots: Slots

@@ -1,4 +1,4 @@
-"""What a run has done so far, for whoever shows it."""
+"""Count what a run has done so far, for the progress display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalharness.records.store import EpisodeKey
 class FamilyProgress:
     total: int
     done: int = 0
-    """Episodes finished, those of earlier sessions included."""
+    """Episodes finished, including those of earlier sessions."""
     successes: int = 0
     progress_sum: float = 0.0
     failures: int = 0
@@ -35,14 +35,14 @@ class Progress:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     retries: int = 0
-    """Requests that were made again, whatever the reason."""
+    """Requests that were sent again, for any reason."""
     refusals: int = 0
-    """Of those: the server said that it had too much to do (429, 503)."""
+    """Requests that the server refused as too busy (429, 503)."""
     engine: Callable[[], str] = lambda: ""
     """One line on the concurrency and on what the model's server says of itself."""
     forecast: Forecast = field(default_factory=Forecast)
     on_episode: Callable[[Episode], None] = lambda episode: None
-    """Gets each episode that is finished."""
+    """Called with each finished episode."""
 
     def begin_episode(self, family: str, key: EpisodeKey) -> None:
         self.families[family].running += 1

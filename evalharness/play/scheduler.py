@@ -1,4 +1,4 @@
-"""Which episode runs where and when; what happens when one breaks."""
+"""Decide which episode starts next and in which environment, and retry episodes after infrastructure failures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PendingEpisode:
     task: Task
     sample: int
     expected_turns: float = float(MAX_TURNS)
-    """The turn limit, unless more is known."""
+    """Expected turns: the turn limit, if the caller gives no number."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -68,7 +68,7 @@ class Scheduler:
     slots: Slots
     attempts: int
     cores: int = field(default_factory=usable_cores)
-    """Of all machines that workers run on."""
+    """Cores of all machines that workers run on."""
     policy_alive: Callable[[], str | None] = lambda: None
     """None, or why the policy can never answer again."""
     halted: Callable[[], str | None] = lambda: None

@@ -15,7 +15,7 @@ _MAY_DIFFER = ("seed", "samples")
 
 
 def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
-    """The runs as one with the attempts of all. Raises UserError where they are no repeats of each other."""
+    """Return one run with the attempts of all. Raises UserError if the runs are not repeats of each other."""
     first = runs[0]
     if len(runs) == 1:
         return first
@@ -33,7 +33,7 @@ def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
 
 
 def joined(runs: Sequence[ScoredRun]) -> ScoredRun:
-    """The runs as one with the attempts of all, whatever they are."""
+    """Return one run with the attempts of all, without checking that they are repeats."""
     first = runs[0]
     samples = [run.samples for run in runs]
     scores = [
@@ -58,6 +58,6 @@ def _identity(run: ScoredRun) -> Mapping[str, Any]:
 
 
 def differing(one: ScoredRun, other: ScoredRun) -> list[str]:
-    """In what they are no repeats of each other: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
+    """Return the settings that wrongly differ between the runs: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
     first, second = _identity(one), _identity(other)
     return sorted(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))

@@ -62,11 +62,11 @@ class EpisodeScore:
     """Turns that were cut off inside their reasoning."""
     context_full: bool = False
     content_filter: bool = False
-    """The server's filter of contents ended it."""
+    """Whether the server's content filter ended the episode."""
     cut_from: int = 0
     """The first turn whose prompt had lost its beginning at the server; 0: none."""
     halted: bool = False
-    """Its last action halted the simulator."""
+    """Whether the last action halted the simulator."""
     """Turns without token counts."""
     trials: int = 1
     """Played at the task, one after the other; the scores are those of the last."""
@@ -137,7 +137,7 @@ def _attempts(episodes: Sequence[EpisodeScore], of: str) -> list[list[float]]:
 
 
 def _task_means(episodes: Sequence[EpisodeScore], of: str) -> list[float]:
-    """A value a task: samples of one task are no independent evidence, so intervals are over tasks."""
+    """Return one value per task: samples of one task are not independent, so intervals are over tasks."""
     return [_mean(listed) for listed in _attempts(episodes, of)]
 
 
@@ -281,7 +281,7 @@ def held_out_estimate(
 
 
 def pooled_score(by_family: Mapping[str, Sequence[EpisodeScore]]) -> Scores:
-    """Over all tasks of several families, each once."""
+    """Return the rates over all tasks of several families, each task once."""
     strata = list(by_family.values())
     found: dict[str, Any] = {}
     for measure in MEASURES:

@@ -1,4 +1,4 @@
-"""A stored run as its scores: what tables over several runs are made of."""
+"""The scores of a stored run, from which the tables over several runs are made."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ScoredRun:
 
     @cached_property
     def played(self) -> Mapping[str, Played]:
-        """Family -> how much of it is there."""
+        """Family -> how much of it was played."""
         expected = self.manifest.expected.items()
         return {family: played(self.by_family.get(family, ()), n, self.samples) for family, n in expected}
 
@@ -121,7 +121,7 @@ class ScoredRun:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """What the user noted (`--label`); of a key that was given twice the later."""
+        """The user's labels (`--label`). If a key was given twice, the later value counts."""
         return self.manifest.user_labels
 
     @property
@@ -176,7 +176,7 @@ def load_scored_run(folder: Path) -> ScoredRun:
 
 
 def scored_run(folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]) -> ScoredRun:
-    """Raises UserError where there are no scores."""
+    """Raises UserError if there are no scores."""
     if not scores:
         raise UserError(f"{folder} holds no finished episode yet; the command that began it continues it")
     return ScoredRun(folder, manifest, tuple(sorted(scores, key=lambda s: (s.family, s.task_id, s.sample))))

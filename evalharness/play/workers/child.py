@@ -40,7 +40,7 @@ def private_stdout() -> IO[str]:
 
 
 class NotMadeError(Exception):
-    """The simulator's own libraries or programs do not start here."""
+    """The simulator's own libraries or programs do not start on this machine."""
 
 
 class _Slots:

@@ -17,11 +17,11 @@ from typing import Any
 
 
 class PipelineBrokenError(Exception):
-    """The process died, said something that is no answer, or did not answer in time."""
+    """The process died, sent an invalid answer, or did not answer in time."""
 
 
 class PipelineGoneError(PipelineBrokenError):
-    """It broke over another request."""
+    """The pipeline broke during another request."""
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Pipeline:
             self.fail(self._untold)
 
     def fail(self, reason: str) -> None:
-        """Break: whoever asked first gets the reason, the others that the process is gone."""
+        """Break the pipeline: the first request fails with the reason, the others because the process is gone."""
         if self._broken:
             return
         self._broken = True
@@ -122,7 +122,7 @@ class Pipeline:
         self._tell_gone()
 
     def abandon(self) -> None:
-        """No more is asked: the process may end as it likes."""
+        """Fail pending requests; the end of the process is then no error."""
         self._broken = True
         self._tell_gone()
 

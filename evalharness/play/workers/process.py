@@ -23,11 +23,11 @@ from evalharness.play.workers.pipeline import Pipeline, PipelineBrokenError, Pip
 T = TypeVar("T")
 _LOG = logging.getLogger("evalharness")
 _LINE_LIMIT = 64 * 1024 * 1024
-"""Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
+"""Most bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
 _START_TIMEOUT = 120.0
 """Seconds for a process to import its simulator on a busy machine."""
 _LAST_BYTES, _LAST_LINES = 4096, 3
-"""Of what a process that did not start wrote to standard error."""
+"""Most bytes read and lines shown of the standard error of a process that did not start."""
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """No simulator multiplies large matrices, but numpy starts a thread for every core, and each waits busily at first:
 half of what the start of a worker costs on two cores, and more on more."""
@@ -70,11 +70,11 @@ class Worker(Protocol):
 
     spec: EnvSpec
     broken: bool
-    """It has died or been killed and will never answer again."""
+    """Whether the worker has died or was killed; it will never answer again."""
     lost: str | None
     """How it died, hung or raised; None if it did not, or nobody waited for it any more."""
     answered: bool
-    """It has started."""
+    """Whether the worker has started."""
     last_call: CallTimes
     """Times of the call that returned last."""
 
@@ -341,7 +341,7 @@ class RemoteEnvironment:
         return False
 
     async def close(self) -> None:
-        """Its own worker, where it has one."""
+        """Return its own worker, if it has one."""
         if self._own is not None:
             await self._own.close()
 
