@@ -33,7 +33,7 @@ class TaskSamples:
     best_progress: float
     mean_progress: float
     greedy_success: bool | None
-    """None where the greedy run has not played the task."""
+    """None if the greedy run has not played the task."""
     greedy_progress: float | None
 
     @property
@@ -86,7 +86,7 @@ class BestOfN:
         return rows
 
     def task_rows(self) -> list[dict[str, Any]]:
-        """A flat row a task."""
+        """Return one flat row per task."""
         return [{**asdict(task), "any_success": task.any_success} for task in self.tasks]
 
     def to_json(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _task(task: TaskScore, greedy: ScoredRun) -> TaskSamples:
 
 
 def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
-    """Raises UserError where the two are not the same tasks under the same protocol, or not of one model."""
+    """Raises UserError if the two runs differ in tasks, protocol or model."""
     _require_pair(greedy, samples)
     n = samples.samples
     tasks = [_task(each, greedy) for each in samples.tasks.values() if each.samples == n]
@@ -236,7 +236,7 @@ def _family(family: str, strata: Sequence[Sequence[TaskSamples]]) -> FamilyBest:
 
 
 def _interval(strata: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, float]:
-    """Of (best - greedy); it has a width where no task differs."""
+    """Return the interval of (best - greedy). It has a width even if no task differs."""
     deltas = [[best - greedy for greedy, best in pairs] for pairs in strata]
     return stats.paired_interval(deltas, stats.permutation_test([d for stratum in deltas for d in stratum]))
 

@@ -28,7 +28,7 @@ class Point:
 
     name: str
     x: float
-    """Its step or epoch."""
+    """The checkpoint's step or epoch."""
     folder: str
     n: int
     """Tasks played."""
@@ -51,14 +51,14 @@ class Training:
     max_turns: int
     titles: Mapping[str, str]
     score: str
-    """The column that counts: `held_out`, or `all` where that is withheld."""
+    """Column of the main score: `held_out`, or `all` if the held-out score is withheld."""
     by: str
-    """The measure that the best is chosen by."""
+    """The measure that selects the best checkpoint."""
     points: tuple[Point, ...]
     best: str
-    """Name of the best checkpoint: where several are equal the earliest of them."""
+    """Name of the best checkpoint; the earliest one if several are equal."""
     selected_on: str
-    """The suite that it was chosen on."""
+    """The suite on which the best checkpoint was selected."""
     chosen_among: int
     """Checkpoints that have been played on that suite."""
     notes: tuple[str, ...]
@@ -71,7 +71,7 @@ class Training:
         return {"schema": SCHEMA, **asdict(self)}
 
     def rows(self) -> list[dict[str, Any]]:
-        """A flat row a checkpoint, column and measure."""
+        """Return one flat row per checkpoint, column and measure."""
         return [
             {
                 "checkpoint": point.name,
@@ -219,7 +219,7 @@ def _common(runs: Sequence[ScoredRun]) -> set[str]:
 
 
 def _choose(runs: Mapping[str, ScoredRun], by: str) -> str:
-    """The best by the tasks that all have played."""
+    """Return the best checkpoint over the tasks that all have played."""
     common = _common(list(runs.values()))
     column, stands_for = _score_column(runs), _stands_for(runs.values())
     mean_weight = sum(stands_for.values()) / len(stands_for) if stands_for else 1.0

@@ -46,7 +46,7 @@ class Comparison:
     """The rates are changes from the unperturbed run, of two sweeps (`evalharness.results.losses`)."""
 
     def __repr__(self) -> str:
-        """One line; the records of both runs are hundreds of thousands of characters."""
+        """Return one line: the records of both runs have hundreds of thousands of characters."""
         solved = f"{len(self.gained)} tasks solved more, {len(self.lost)} less"
         baseline, run = labels_of([self.baseline, self.run])
         return f"<Comparison of {run!r} with {baseline!r}: {len(self.differences)} tests, {solved}>"
@@ -268,7 +268,7 @@ def _value(value: object) -> object:
 def _notes(
     baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool, letters: tuple[str, str]
 ) -> list[str]:
-    """What a reader must know before believing the table."""
+    """Return warnings that a reader needs before trusting the table."""
     notes = []
     changed = [
         f"{key} {_value(baseline.config.get(key))} and {_value(run.config.get(key))}"
@@ -316,7 +316,7 @@ def _notes(
 def _notes_of_attempts(
     baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], letters: tuple[str, str]
 ) -> list[str]:
-    """Whether it was measured how far another run of the same model would move."""
+    """Return a note for each run whose variation between runs of the same model is not measured well."""
     once = [name for i, name in enumerate(letters) if sum(pair[i].samples > 1 for pair in pairs) < 2]
     notes = []
     if once:

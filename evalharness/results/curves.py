@@ -55,7 +55,7 @@ def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:
 
 
 def rated(values: Sequence[float], **names: Any) -> Row:
-    """A rate over tasks, its interval also where all are at 0 or at 1."""
+    """Return a rate over tasks with its interval, even if all tasks are at 0 or at 1."""
     low, high = stats.rate_interval(values, binary=names.get("measure") == "success")
     return {
         **names,

@@ -13,7 +13,7 @@ from evalharness.results.scored_run import TaskScore
 
 SIGNIFICANT = 0.05
 SAME = 1e-9
-"""Means over samples that are equal on paper may differ in the last bits."""
+"""Tolerance: means that are mathematically equal may differ in the last bits."""
 
 Pair = tuple[TaskScore, TaskScore]
 """The same task in the baseline and in the other run."""
@@ -42,14 +42,14 @@ class Difference:
     within tasks, where a task has more of them in one run; `subset`: what the interval of an estimate leaves out where
     it ends at 0; `trainings`: Student's t over trainings, for means over several."""
     p_holm: float
-    """Adjusted over the tests that were asked for at once, see `adjusted`."""
+    """`p` adjusted over all tests of the command, see `adjusted`."""
     wins: int
     ties: int
     losses: int
     detectable: float | None = None
     """The smallest true difference that this test finds with 80 % power at 5 % (before Holm); None: none is."""
     kinds: int
-    """Kinds that the paired tasks are of."""
+    """Number of kinds among the paired tasks."""
     ci95_by_kind: tuple[float, float] | None = None
     """A check of sensitivity, for tasks like these: whole kinds are the evidence. None where a family is all of one
     kind; as over tasks where every task is a kind of its own."""
@@ -88,7 +88,7 @@ class Difference:
 
 
 def columns_of(prefix: str, d: Difference | None) -> dict[str, Any]:
-    """The test as columns of a flat row; None in each where there is none."""
+    """Return the test as columns of a flat row; all are None if there is no test."""
     names = ("difference", "p", "p_holm", "wins", "ties", "losses")
     low, high = d.ci95 if d else (None, None)
     return {

@@ -1,4 +1,4 @@
-"""What tables and pictures call runs: short, and never the same for two of them. Pure."""
+"""Make short and distinct labels of runs for tables and figures. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TELLS: Mapping[str, Callable[[Any], str]] = {
 
 @dataclass(frozen=True)
 class NamedRun:
-    """Of a run what its label is made of."""
+    """The facts about a run from which its label is made."""
 
     name: str
     folder: Path
@@ -118,14 +118,14 @@ def _distinguished(runs: Sequence[NamedRun], label: str) -> list[str]:
         differing = [key for key in _TELLS if len({str(run.config.get(key)) for run in runs}) > 1]
         chosen = [(key,) for key in differing] + [tuple(differing[:2])]
         for keys in chosen:
-            said = [", ".join(_said(key, run.config.get(key)) for key in keys) for run in runs]
+            said = [", ".join(_describe_option(key, run.config.get(key)) for key in keys) for run in runs]
             if len(set(said)) == len(runs):
                 return [f"{label} ({text})" for text in said]
     return [f"{label} ({tail})" for tail in _tails([run.folder for run in runs])]
 
 
-def _said(key: str, value: Any) -> str:
-    """A manifest from elsewhere can hold anything under these names."""
+def _describe_option(key: str, value: Any) -> str:
+    """Return the option as text. A stranger's manifest can hold a value of any type."""
     try:
         return _TELLS[key](value)
     except (TypeError, ValueError, KeyError):

@@ -52,7 +52,7 @@ class Column:
     retention: Mapping[str, float | None]
     """Measure -> perturbed / unperturbed over the paired tasks; None where the unperturbed rate is 0."""
     recalled: bool = False
-    """The perturbation is a published one in our wording."""
+    """Whether the perturbation is a published one in our wording."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Sweep:
     max_turns: int
     samples: int
     columns: tuple[Column, ...]
-    """The unperturbed one first."""
+    """Columns, the unperturbed one first."""
     average: Mapping[str, float]
     """Measure -> mean over all columns, the unperturbed one included, as in the paper."""
     first_average: Mapping[str, float] | None

@@ -45,7 +45,7 @@ def sorted_offsets(folder: Path, seen: Callable[[Episode], object] = lambda epis
 
 
 def episodes_at(folder: Path, offsets: Sequence[int]) -> Iterator[Episode]:
-    """One in memory at a time."""
+    """Yield the episodes, one in memory at a time."""
     if not offsets:
         return
     with open_file(folder / EPISODES) as file:
@@ -73,7 +73,7 @@ def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]
 
 
 def run_columns(folder: Path) -> dict[str, str | None]:
-    """Return what every row of a run says of the run."""
+    """Return the columns about the run that all its rows share."""
     manifest = read_manifest(folder)
     return {"model": manifest.model_name, "perturbation": manifest.config.perturb}
 
@@ -88,7 +88,7 @@ def place_columns(folder: Path) -> dict[str, str | None]:
 
 _TEXT, _TEXTS, _FLAG, _WHOLE, _REAL = "string", ["string"], "bool", "int64", "float64"
 _RUN: Mapping[str, Any] = dict.fromkeys(("model", "perturbation"), _TEXT)
-"""Of `run_columns`."""
+"""Types of `run_columns`."""
 _EPISODE: Mapping[str, Any] = {
     **dict.fromkeys(("task_id", "family", "suite", "kind", "difficulty", "labels"), _TEXT),
     **{"sample": _WHOLE, "success": _FLAG, "solved": _FLAG, "progress": _REAL},
@@ -103,7 +103,7 @@ _EPISODE_READ = dict.fromkeys(
     ("error_turns", "longest_error_run", "no_effect_turns", "repeated_turns", "longest_loop", "help_turns",
      "distinct_observations", "distinct_actions", "distinct_places", "first_progress_turn"), _WHOLE
 )  # fmt: skip
-"""Of `episode_columns`."""
+"""Types of `episode_columns`."""
 _TURN: Mapping[str, Any] = {
     **{"task_id": _TEXT, "family": _TEXT, "sample": _WHOLE, "turn": _WHOLE},
     **{"thought": _TEXT, "action": _TEXT, "observation": _TEXT, "progress": _REAL, "valid": _FLAG},
@@ -113,7 +113,7 @@ _TURN: Mapping[str, Any] = {
     **{"reasoning": _TEXT, "reasoning_tokens": _WHOLE},
 }
 _TURN_READ = {"error": _FLAG, "progressed": _FLAG, "repeated": _FLAG, "place": _TEXT}
-"""Of `TurnFacts`."""
+"""Types of `TurnFacts`."""
 
 
 def _recorded(columns: Iterable[str], of: object, **made: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from evalharness.stats.trainings import Scores, compare_trainings, mean_over_tra
 
 T = TypeVar("T")
 SEED = "training_seed"
-"""The label that says which."""
+"""Name of the label that holds the training's seed."""
 _OF_WEIGHTS = ("model", "model_name", "lora")
 """Parts of an identity in which trainings differ."""
 
@@ -122,7 +122,7 @@ def _scores(run: ScoredRun, family: str, measure: str, tasks: set[str]) -> list[
 
 
 def _played(run: ScoredRun) -> set[str]:
-    """Tasks that every training has played."""
+    """Return the tasks that every training has played."""
     return set.intersection(*(set(each.tasks) for each in run.trainings))
 
 

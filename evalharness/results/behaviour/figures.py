@@ -61,12 +61,12 @@ class Read:
         return len({turn.observation for turn in self.episode.turns})
 
     def no_effect_turns(self) -> int | None:
-        """None where the environment does not report it."""
+        """None if the environment does not report it."""
         reported = [turn.no_effect for turn in self.episode.turns if turn.no_effect is not None]
         return sum(reported) if reported else None
 
     def distinct_places(self) -> int | None:
-        """None where the environment does not say where the agent is."""
+        """None if the environment does not report the agent's place."""
         places = {turn.place for turn in self.turns} - {None}
         return len(places) or None
 

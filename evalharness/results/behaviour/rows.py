@@ -37,7 +37,7 @@ class BehaviourRow:
     high: float
     """Ends of the 95 % interval over tasks."""
     n: int
-    """How many were counted: `Figure.per` says of what."""
+    """Number of counted items; `Figure.per` names them."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class DifferenceRow:
 
 @dataclass(frozen=True)
 class RunBehaviour:
-    """The counts of a run: all that rows and differences are made of."""
+    """The counts of a run, from which rows and differences are computed."""
 
     folder: Path
     manifest: Manifest

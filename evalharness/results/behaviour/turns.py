@@ -37,15 +37,15 @@ class TurnFacts:
     """What one turn was."""
 
     error: bool
-    """The world carried out nothing: the reply had no action, or the action was not valid."""
+    """The environment carried out nothing: the reply had no action, or the action was not valid."""
     progressed: bool
     """Progress after it is higher than after any earlier turn (0 before the first)."""
     repeated: bool
     """The same move was made before on the same last observation."""
     help: bool
-    """It asked for the valid actions."""
+    """The turn asked for the valid actions."""
     place: str | None
-    """Where the agent is after it, None where no text has said it."""
+    """The agent's place after the turn; None if no text has named it."""
     words: int
     """Words of the thought."""
     word_runs: int
@@ -62,7 +62,7 @@ def words(text: str) -> list[str]:
 
 
 def plain(action: str) -> str:
-    """An action without differences of case, white space and a final period: `Look.` is `look`."""
+    """Return the action in lower case, without extra white space and final period: `Look.` is `look`."""
     return " ".join(action.casefold().split()).rstrip(".")
 
 
@@ -157,7 +157,7 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 
 @cache
 def action_reader(family: str, perturbation: str | None) -> ActionReader:
-    """How to read a family, as its installed environment says; one that is not installed is read plainly."""
+    """Return how to read a family's actions; the default if its environment is not installed."""
     from evalharness.envs import specs
     from evalharness.protocol.perturb import PlayedSurface
 

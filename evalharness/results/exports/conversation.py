@@ -1,4 +1,4 @@
-"""The chat of a stored episode, message by message, as the model was sent it."""
+"""Rebuild the messages of a stored episode as they were sent to the model."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from evalharness.records.rebuilt import episode_start, rebuild
 
 @dataclass(frozen=True)
 class Protocol:
-    """What of a run's configuration its conversations depend on."""
+    """The parts of a run's configuration that its conversations depend on."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
     """Family -> turns of its episodes at most."""
     keep_thinking: bool = False
     agent: ChosenAgent | None = field(default_factory=lambda: agent_named("react"))
-    """None: the run's agent is not here, and a plain chat stands for what it sent."""
+    """None: the run's agent is not installed, and a plain chat replaces its messages."""
     adaptation: Adaptation = AS_WRITTEN
 
     @classmethod

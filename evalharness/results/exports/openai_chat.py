@@ -15,7 +15,7 @@ def metadata(episode: Episode) -> dict[str, Any]:
 
 
 def line(episode: Episode, protocol: Protocol = USUAL) -> str:
-    """The chat ends with the last reply: what the world answered to it, nobody read."""
+    """End the chat with the last reply: the model never read the last observation."""
     messages = conversation(episode, protocol)
     if episode.turns:
         messages.pop()
