@@ -15,27 +15,27 @@ from evalharness.training.datasets.overlap import Exclusion
 
 
 @dataclass(frozen=True)
-class Part:
+class DataShare:
     path: Path
     share: float
     """Relative to those of the other parts."""
 
 
-def parse_part(text: str) -> Part:
+def parse_part(text: str) -> DataShare:
     """`FILE` or `FILE:SHARE`. Raises UserError."""
     name, colon, share = text.rpartition(":")
     if not colon or Path(text).exists():
-        return Part(Path(text), 1.0)
+        return DataShare(Path(text), 1.0)
     try:
         value = float(share)
     except ValueError:
-        return Part(Path(text), 1.0)
+        return DataShare(Path(text), 1.0)
     if not 1e-9 <= value <= 1e9:
         raise UserError(f"{text}: a share is a number above 0 (up to 1e9), as in FILE:0.2")
-    return Part(Path(name), value)
+    return DataShare(Path(name), value)
 
 
-def amounts(parts: Sequence[Part], there: Sequence[int], wanted: int | None) -> list[int]:
+def amounts(parts: Sequence[DataShare], there: Sequence[int], wanted: int | None) -> list[int]:
     """How many conversations each part gives. Without `wanted` as many as the ratio allows. Raises UserError."""
     total = sum(part.share for part in parts)
     if wanted is None:
@@ -56,7 +56,7 @@ def amounts(parts: Sequence[Part], there: Sequence[int], wanted: int | None) -> 
 
 
 def mix(
-    parts: Sequence[Part],
+    parts: Sequence[DataShare],
     seed: int,
     wanted: int | None,
     exclusion: Exclusion,

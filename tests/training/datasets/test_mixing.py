@@ -20,12 +20,12 @@ from evalharness.training.datasets.conversation import (
     write_data,
 )
 from evalharness.training.datasets.layouts import Unfit, read_any, to_conversation
-from evalharness.training.datasets.mix import Part, amounts, parse_part
+from evalharness.training.datasets.mix import DataShare, amounts, parse_part
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 10), st.integers(1, 50)), min_size=1, max_size=4))
 def test_amounts_keep_the_ratio_and_what_is_there(table: list[tuple[float, int]]) -> None:
-    parts = [Part(Path(str(i)), share) for i, (share, _) in enumerate(table)]
+    parts = [DataShare(Path(str(i)), share) for i, (share, _) in enumerate(table)]
     there = [have for _, have in table]
     found = amounts(parts, there, None)
     total = sum(share for share, _ in table)
@@ -54,7 +54,7 @@ def test_mix_draws_by_ratio_and_seed(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert manifest is not None
     assert manifest["counts"]["sources"] == {"general": 7, "grounded": 2}
     with pytest.raises(UserError, match="asks for"):
-        amounts([Part(data, 1.0)], [3], 4)
+        amounts([DataShare(data, 1.0)], [3], 4)
 
 
 def test_all_of_several_data_sets_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,8 +76,8 @@ def test_all_of_several_data_sets_is_one(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_share_is_told_from_a_file_name(tmp_path: Path) -> None:
-    assert parse_part("a.jsonl:0.25") == Part(Path("a.jsonl"), 0.25)
-    assert parse_part("c:a.jsonl") == Part(Path("c:a.jsonl"), 1.0)
+    assert parse_part("a.jsonl:0.25") == DataShare(Path("a.jsonl"), 0.25)
+    assert parse_part("c:a.jsonl") == DataShare(Path("c:a.jsonl"), 1.0)
     with pytest.raises(UserError, match="above 0"):
         parse_part("a.jsonl:0")
 
