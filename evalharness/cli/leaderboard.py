@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
 def _make_board(args: argparse.Namespace) -> Leaderboard:
     """Raises UserError if a run does not belong in the table, or if `--verify` leaves none."""
     from evalharness.envs import specs
-    from evalharness.results.leaderboard.leaderboards import make_leaderboard, not_beside_published
+    from evalharness.results.leaderboard.leaderboards import make_leaderboard, require_one_table
     from evalharness.results.leaderboard.standing_rows import Benchmark
     from evalharness.results.scored_run import ScoredRun, load_scored_run
 
@@ -119,17 +119,15 @@ def _make_board(args: argparse.Namespace) -> Leaderboard:
             leave_out(problem)
         for name, folder in located.items():
             try:
-                if args.verify:
-                    _require_verified(args, name, folder)
                 run = replace(load_scored_run(folder), folder=name)
+                if args.verify:
+                    # First what is quickly known: no run is replayed that the table has no place for.
+                    require_one_table([*runs[:1], run], None if args.no_published else benchmark)
+                    _require_verified(args, name, folder)
             except UserError as error:
                 leave_out(str(error).replace(str(folder), str(name)))
                 continue
-            why = None if args.no_published or not args.verify else not_beside_published(run, benchmark)
-            if why:
-                leave_out(f"{name} {why}")
-            else:
-                runs.append(run)
+            runs.append(run)
     if args.runs and not runs:
         raise UserError("no run is left for the table")
     return make_leaderboard(
@@ -147,7 +145,12 @@ def _require_verified(args: argparse.Namespace, name: Path, folder: Path) -> Non
     """Raises UserError if the run's numbers do not follow from its actions, or cannot be checked."""
     say(f"verifying {name}")
     if not replay_run(args, name, folder).verified:
-        raise UserError(f"{name}: its numbers do not follow from its actions; see: evalharness verify {name}")
+        place = next(
+            each for each in (name, *name.parents) if each.exists()
+        )  # of an unpacked run: the archive
+        raise UserError(
+            f"{name}: its numbers do not follow from its actions; see: evalharness verify {place}"
+        )
 
 
 def _held_in(declared: Sequence[str], places: Sequence[Path], runs: Sequence[Path]) -> dict[Path, list[str]]:

@@ -67,18 +67,21 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def locate_runs(places: Sequence[Path]) -> Iterator[tuple[Mapping[Path, Path], Sequence[str]]]:
-    """Give (name -> folder of each run at these places, a line for each place without runs). Archives stay unpacked
-    while the context is open."""
-    from evalharness.runs.folders import find_runs
+    """Give (name -> folder of each run at these places, a line for each place without runs). A folder's archives count
+    as places of their own. Archives stay unpacked while the context is open."""
+    from evalharness.runs.folders import archives_in, find_runs
 
     runs: dict[Path, Path] = {}
     problems = []
     with TemporaryDirectory(prefix="evalharness-") as scratch:
         for place in places:
-            try:
-                runs |= find_runs(place, Path(scratch))
-            except UserError as error:
-                problems.append(str(error))
+            packed = archives_in(place)
+            for one in (place, *packed):
+                try:
+                    runs |= find_runs(one, Path(scratch))
+                except UserError as error:
+                    if one is not place or not packed:
+                        problems.append(str(error))
         yield runs, problems
 
 

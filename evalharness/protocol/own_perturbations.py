@@ -18,8 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.yaml_lines import load_model
+from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Perturbation
 
+FROM_FILE = "the user's file"
+"""`Perturbation.source` of these."""
 _ENDINGS = (".yaml", ".yml", ".json")
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 _Template = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -80,6 +83,10 @@ def read_files(name: str) -> tuple[str, dict[str, OwnPerturbation]]:
         if is_file(part):
             path = Path(part).expanduser()
             definition, _ = load_model(path, OwnPerturbation, f"--perturb {part}")
+            for family in sorted(definition.families.keys() - specs().keys()):
+                raise UserError(
+                    f"--perturb {part}: unknown family {family!r}{nearest(family, sorted(specs()))}"
+                )
             stem = re.sub(r"[^A-Za-z0-9_-]+", "-", path.stem)[:40]
             recorded = f"{stem}@{definition.digest}"
             definitions[recorded] = definition
@@ -115,7 +122,7 @@ def own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
                 f"--perturb {name}: {action}: {template!r} needs the slots of {templates[action]!r}, once each, with "
                 "words between them"
             )
-    return Perturbation(definition.description, source="the user's file", **dict(changes))
+    return Perturbation(definition.description, source=FROM_FILE, **dict(changes))
 
 
 def _slots(template: str) -> list[str] | None:

@@ -315,6 +315,11 @@ class Manifest(Stored):
         """Return the name that the user gave the run (`--name`)."""
         return self._every_label().get(RUN_NAME)
 
+    @property
+    def shown_name(self) -> str:
+        """Return the run's name, else the model's."""
+        return self.run_name or self.model_name
+
     def _every_label(self) -> dict[str, str]:
         return {key: value for start in self.sessions for key, value in (start.label or {}).items()}
 

@@ -173,7 +173,11 @@ def summary_of(
         run=str(folder),
         suite=manifest.suite,
         labels={f: who for f, who in mark_changed(manifest.labels, hashes).items() if who != "official"},
-        model={"name": manifest.model_name, **manifest.identity.model},
+        model={
+            "name": manifest.model_name,
+            **({"run_name": manifest.run_name} if manifest.run_name else {}),
+            **manifest.identity.model,
+        },
         max_turns=max(limits.values(), default=config.max_turns),
         max_tokens=config.max_tokens,
         perturbation=config.perturb,

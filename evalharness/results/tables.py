@@ -75,7 +75,7 @@ def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]
 def run_columns(folder: Path) -> dict[str, str | None]:
     """Return the columns about the run that all its rows share."""
     manifest = read_manifest(folder)
-    return {"model": manifest.model_name, "perturbation": manifest.config.perturb}
+    return {"model": manifest.shown_name, "perturbation": manifest.config.perturb}
 
 
 def place_columns(folder: Path) -> dict[str, str | None]:

@@ -67,6 +67,12 @@ def find_runs(place: Path, scratch: Path) -> dict[Path, Path]:
     return {place / run.relative_to(folder): run for run in folders}
 
 
+def archives_in(place: Path) -> list[Path]:
+    """Return the archives directly in a folder; none for any other place."""
+    inside = sorted(place.iterdir()) if place.is_dir() and not (place / MANIFEST).exists() else []
+    return [entry for entry in inside if is_archive(entry) and entry.is_file()]
+
+
 def _unpack(archive: Path, folder: Path) -> None:
     """Write the files of runs in `archive` below `folder`, which is new. `walk` yields only regular files, and no name
     that points outside the folder. Raises UserError for a damaged or hostile archive."""

@@ -117,7 +117,7 @@ def _run(folder: Path) -> RunEntry:
     return RunEntry(
         folder,
         state,
-        model=manifest.run_name or manifest.model_name,
+        model=manifest.shown_name,
         suite=manifest.suite_name,
         perturbation=config.perturb,
         families=tuple(sorted(manifest.counts)),

@@ -104,3 +104,16 @@ def test_a_strangers_manifest_names_no_file_and_no_other_definition(tmp_path: Pa
         (run / "manifest.json").write_text(json.dumps(forged))
         with pytest.raises(UserError, match="is damaged"):
             read_manifest(run)
+
+
+def test_a_file_without_effect_or_with_an_unknown_family_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["run", "--model", "oracle", "--suite", "open", "--tasks", "babyai:0", "-o", str(tmp_path / "run")]
+    for file, named in (
+        (write(tmp_path / "none.yaml", "babyai", prose={"not in the prompt": "x"}), "BabyAI"),
+        (write(tmp_path / "other.yaml", "babiai", upper_case=True), "did you mean 'babyai'"),
+    ):
+        assert main([*run, "--perturb", file]) == 2
+        assert named in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()

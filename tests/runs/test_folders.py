@@ -57,3 +57,19 @@ def test_a_path_that_leads_out_and_a_bomb_refuse_the_archive(
     monkeypatch.setattr(source, "MAX_FREE_BYTES", 2**20)
     with pytest.raises(UserError, match="size"):
         find_runs(zip_of(run, tmp_path / "bomb.zip", {"b/manifest.json": b" " * 2**22}), scratch)
+
+
+def test_the_archives_of_a_folder_are_places_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    zip_of(make_run(tmp_path / "run", {"babyai": [SOLVED]}, name="alpha"), sent / "alpha.zip")
+    (sent / "bad.zip").write_bytes(b"no archive")
+    target = tmp_path / "board.json"
+    assert main(["leaderboard", "--no-published", "--json", str(target), str(sent)]) == 2
+    assert "bad.zip" in capsys.readouterr().err
+    (sent / "bad.zip").unlink()
+    assert main(["leaderboard", "--no-published", "--json", str(target), str(sent)]) == 0
+    [row] = json.loads(target.read_text())["rows"]
+    assert row["folder"] == f"{sent}/alpha.zip/alpha"

@@ -77,7 +77,7 @@ class Tables:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self._older = _is_older(manifest)
-        self._of_run = {"model": manifest.model_name, "perturbation": manifest.config.perturb}
+        self._of_run = {"model": manifest.shown_name, "perturbation": manifest.config.perturb}
         self.findings: list[Finding] = []
         self._rows: dict[str, dict[Any, dict[str, Any]]] = {}
         for name, key in ((TABLES[0], ("task_id", "sample")), (TABLES[1], ("task_id", "sample", "turn"))):

@@ -25,10 +25,15 @@ if TYPE_CHECKING:
     from evalharness.records.summary import FamilyRow, HeldOut, Performance, Summary
 
 
+def _model_of(summary: Summary) -> str:
+    name, run = summary.model.get("name"), summary.model.get("run_name")
+    return printable(f"{run} (model {name})" if run else f"model {name}", single_line=True)
+
+
 def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     """What the numbers are of; plain sentences."""
     found = [
-        f"model {printable(str(summary.model.get('name')), single_line=True)} · suite {summary.suite} · "
+        f"{_model_of(summary)} · suite {summary.suite} · "
         + (f"agent {printable(summary.agent, single_line=True)} · " if summary.agent else "")
         + (f"protocol {printable(summary.protocol, single_line=True)} · " if summary.protocol else "")
         + (f"perturbation {summary.perturbation} · " if summary.perturbation else "")

@@ -153,7 +153,7 @@ def run_entry(
     from the others."""
     titles = manifest.titles
     return {
-        "name": manifest.run_name or manifest.model_name,
+        "name": manifest.shown_name,
         "label": label,
         "folder": summary.run,
         "suite": manifest.suite,
