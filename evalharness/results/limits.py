@@ -10,7 +10,9 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.results.difference import Difference
 from evalharness.results.score import MEASURES
 
-_FORM = re.compile(r"\s*(\w+?)(?:_(success|progress))?(?:\.(low|high))?\s*([<>])\s*([-+]?\d+(?:\.\d+)?)\s*")
+_FORM = re.compile(
+    r"\s*([^<>]+?)(?:_(success|progress))?(?:\.(low|high))?\s*([<>])\s*([-+]?\d+(?:\.\d+)?)\s*"
+)
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ def parse_limit(text: str) -> Limit:
             f"--fail-if {text}: give a score, < or >, and points: 'held_out < -2', 'babyai_progress.low < -5'"
         )
     family, measure, end, sign, points = match.groups()
+    if abs(float(points)) > 100:
+        raise UserError(f"--fail-if {text}: points are from -100 to 100")
     below = sign == "<"
     return Limit(
         text.strip(),

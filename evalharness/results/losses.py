@@ -48,12 +48,25 @@ def compare_losses(sweeps: Sequence[tuple[Path, Runs]]) -> list[Comparison]:
             differences=tuple(differences),
             gained=(),
             lost=(),
-            notes=(),
+            notes=tuple(_left_out(sweeps[0][1], sweeps[i][1])),
             letters=(letter(0), letter(i)),
             of_losses=True,
         )
         for i, differences in enumerate(adjusted(tests), start=1)
     ]
+
+
+def _left_out(first: Runs, second: Runs) -> list[str]:
+    """Return a line each for perturbations of one sweep only, and for tasks that not all runs have."""
+    common = first.keys() & second.keys()
+    tasks = [set(runs[name].tasks) for runs in (first, second) for name in common]
+    missing = len(set.union(*tasks)) - len(set.intersection(*tasks))
+    lines = []
+    if alone := sorted(first.keys() ^ second.keys()):
+        lines.append(f"left out, in one sweep only: {', '.join(alone)}")
+    if missing:
+        lines.append(f"left out: {missing} tasks that only some of the runs have")
+    return lines
 
 
 def _differences(first: tuple[Path, Runs], second: tuple[Path, Runs]) -> list[Difference]:

@@ -207,7 +207,13 @@ def test_a_limit_fails_where_the_interval_is_beyond_it(
 
 
 @pytest.mark.parametrize(
-    ("limit", "why"), [("held_out < -2", "has no held_out"), ("babyai <= 1", "give a score, < or >")]
+    ("limit", "why"),
+    [
+        ("held_out < -2", "has no held_out"),
+        ("babyai <= 1", "give a score, < or >"),
+        ("babyai < 200", "-100 to 100"),
+        ("all perturbations < -2", "has no all perturbations"),
+    ],
 )
 def test_a_limit_that_cannot_be_tested_is_no_pass(
     limit: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

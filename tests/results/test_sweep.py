@@ -161,6 +161,7 @@ def test_two_sweeps_are_compared_by_what_they_lose(
     assert first.startswith(
         "gamma loses less under perturbation than alpha: success -12.5 against -50.0 points, difference +37.5 ["
     )
+    assert "left out, in one sweep only: P3" in first
     [found] = json.loads(target.read_text())["comparisons"]
     rows = {d["family"]: d for d in found["differences"] if d["measure"] == "success"}
     assert list(rows) == ["all perturbations", "P1", "P2"]  # alpha has no P3
