@@ -55,8 +55,9 @@ def add_options(parser: CommandParser) -> None:
         bring,
         "--alfworld DIR",
         "ALFWorld's own games, from the folder of alfworld-download (default: $ALFWORLD_DATA)",
+        dest="family_folder",
+        action=_FamilyFolder,
         nargs="?",
-        const=False,
     )
     argument(bring, "--link", "make symbolic links into DIR instead of copies")
     fetch = action("fetch", _fetch, "download the official archives and import them")
@@ -73,6 +74,15 @@ def add_options(parser: CommandParser) -> None:
         add_command(actions, name, module)
 
 
+class _FamilyFolder(argparse.Action):
+    """`--FAMILY DIR`: the option names the family."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        setattr(namespace, self.dest, ((option or "").lstrip("-"), values))
+
+
 def _path(args: argparse.Namespace) -> int:
     write_text("", "-", f"{data_folder(args)}\n")
     return 0
@@ -84,11 +94,13 @@ def _import(args: argparse.Namespace) -> int:
     from evalharness.data import published
     from evalharness.data.importer import import_published
 
-    if args.alfworld is not None:
-        folder = args.alfworld or os.environ.get("ALFWORLD_DATA")
+    if args.family_folder is not None:
+        family, folder = args.family_folder
+        variable = f"{family.upper()}_DATA"
+        folder = folder or os.environ.get(variable)
         if args.source or not folder:
-            raise UserError("give ALFWorld's folder alone: --alfworld DIR, or set ALFWORLD_DATA")
-        return _import_of_a_family(args, "alfworld", folder)
+            raise UserError(f"give the folder alone: --{family} DIR, or set {variable}")
+        return _import_of_a_family(args, family, folder)
     if not args.source:
         raise UserError("give a folder or an archive with the published files")
     if len(args.source) > 2:

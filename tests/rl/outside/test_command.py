@@ -24,7 +24,7 @@ from evalharness.rl.outside.serve import prepare_outside
 
 EXTERNAL = {"agent": "external", "agent_option": {"name": "mine"}}
 AGENT = Path(__file__).with_name("agent.py")
-PAGE = Path(__file__).parents[2] / "docs" / "external-agents.md"
+PAGE = Path(__file__).parents[3] / "docs" / "external-agents.md"
 
 
 def play(
