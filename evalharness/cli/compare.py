@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
         return _judge_published(args)
     if args.baseline is None:
         raise UserError("give two runs, or --published with two rates")
+    if args.draws_from is not None:
+        raise UserError("--draws-from is for --published")
     from evalharness.base.terminal import line
     from evalharness.results.comparison import SCHEMA, compare_runs
     from evalharness.results.limits import parse_limit
@@ -113,8 +115,8 @@ def _runs_of(given: str) -> list[str]:
 def _judge_published(args: argparse.Namespace) -> int:
     from evalharness.stats.published_gain import describe_gain, parse_rate
 
-    if args.baseline is not None or args.json or args.csv:
-        raise UserError("--published prints its answer for two rates: give no run, --json or --csv with it")
+    if args.baseline is not None or args.json or args.csv or args.fail_if or args.markdown:
+        raise UserError("--published prints its answer for two rates: give it alone, or with --draws-from")
     if args.draws_from is not None:
         at_least(1, draws_from=args.draws_from)
     before, after = map(parse_rate, args.published)

@@ -129,7 +129,7 @@ class PlayedSurface:
             )
 
     def find_confused_action(self) -> str | None:
-        """Return an action that is not read back from its wording, or is still read from its old wording."""
+        """Return an action whose new wording is not understood, or whose old wording still is; None without one."""
         for name, template in self.canonical.templates.items():
             slots = [slot for _, slot, _, _ in Formatter().parse(template) if slot is not None]
             meant = Action(

@@ -100,7 +100,7 @@ def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list
 
 
 def trainings_line(run: ScoredRun) -> str | None:
-    """Over which seeds a mean is; None of a run without such a label."""
+    """Return a line about the trainings behind a row; None for a run without a label of its training seed."""
     if run.trainings:
         seeds = ", ".join(each.labels[SEED] for each in run.trainings)
         return f"mean of trainings with seeds {seeds}; the interval holds seeds and tasks"
