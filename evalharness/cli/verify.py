@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     console = results_console(args)
     verdicts, status = [], 0
     with locate_runs(args.folders) as (runs, problems):
-        if problems and len(args.folders) == 1:
+        if problems and not runs and len(problems) == 1:
             raise UserError(problems[0])
         for problem in problems:
             note(problem)
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
             try:
                 verdict = replay_run(args, name, folder)
             except UserError as error:
-                if len(runs) == 1:
+                if len(runs) == 1 and not problems:
                     raise
                 note(f"{name} cannot be verified: {error}")
                 status = 2

@@ -262,11 +262,6 @@ class Episode(Record):
         return sum(call.prompt_tokens or 0 for call in self.model_calls)
 
     @property
-    def cached_tokens(self) -> int:
-        """Return how many of the `prompt_tokens` the server found in its cache."""
-        return sum(min(call.cached_tokens or 0, call.prompt_tokens or 0) for call in self.model_calls)
-
-    @property
     def completion_tokens(self) -> int:
         """Sum over all calls; a call without a reported number counts as 0."""
         return sum(call.completion_tokens or 0 for call in self.model_calls)

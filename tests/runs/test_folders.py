@@ -69,6 +69,10 @@ def test_the_archives_of_a_folder_are_places_of_their_own(
     target = tmp_path / "board.json"
     assert main(["leaderboard", "--no-published", "--json", str(target), str(sent)]) == 2
     assert "bad.zip" in capsys.readouterr().err
+    assert main(["verify", str(sent)]) == 2
+    said = capsys.readouterr()
+    assert "bad.zip" in said.err
+    assert "alpha.zip/alpha" in said.out + said.err  # the others are looked at all the same
     (sent / "bad.zip").unlink()
     assert main(["leaderboard", "--no-published", "--json", str(target), str(sent)]) == 0
     [row] = json.loads(target.read_text())["rows"]
