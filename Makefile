@@ -25,7 +25,7 @@ demo: venv ## install everything, then a small real model plays all five familie
 test: development ## install everything, then run the tests that take minutes
 	.venv/bin/pytest -n 3 --dist loadfile -m "not long"
 
-test-all: test rest ## also run the long tests: servers, trainings, Ray, trainers, installations, faults
+test-all: test rest ## also run the long tests: servers, trainings, trainers, installations, faults
 
 rest: development
 	EVALHARNESS_TEST_EXAMPLES=150 .venv/bin/pytest -n 3 --dist loadfile -m "long or property"

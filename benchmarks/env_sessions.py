@@ -194,11 +194,11 @@ async def soak(
 
 
 @contextmanager
-def served(family: str, sessions: int, turns: int, more: Sequence[str]) -> Iterator[tuple[str, int]]:
+def served(family: str, sessions: int, turns: int) -> Iterator[tuple[str, int]]:
     """URL and process."""
     options = ["--port", 0, "--sessions", sessions + 1, "--max-turns", turns]
     command = [sys.executable, "-m", "evalharness", "env", "serve", family, *map(str, options)]
-    command += ["--train-seeds", "0", "--allow-eval-tasks", *more]
+    command += ["--train-seeds", "0", "--allow-eval-tasks"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert server.stdout
@@ -246,10 +246,8 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=8, help="different tasks in a group")
     parser.add_argument("--soak", type=float, metavar="MINUTES", help="play on, and kill workers")
     parser.add_argument("--kill-every", type=float, default=KILL_EVERY_S, metavar="S", help="of --soak (60)")
-    parser.add_argument("--cluster", metavar="ADDRESS", help="as `env serve --cluster`")
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     args = parser.parse_args()
-    more = ["--cluster", args.cluster] if args.cluster else []
     figures: dict[str, Any] = {}
     if not args.soak:
         print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)
@@ -257,13 +255,13 @@ def main() -> int:
         sessions = args.sessions or SESSIONS.get(family, 256)
         recorded = walks(family, args.tasks, args.turns)
         if args.soak:
-            with served(family, sessions, args.turns, more) as (url, pid):
+            with served(family, sessions, args.turns) as (url, pid):
                 found = asyncio.run(soak(url, pid, recorded, sessions, args.soak, args.kill_every))
             figures[family] = found
             print(family, json.dumps(found), flush=True)
             continue
         bare, theirs = ours(family, recorded), stock(family, recorded)
-        with served(family, sessions, args.turns, more) as (url, pid):
+        with served(family, sessions, args.turns) as (url, pid):
             found = asyncio.run(measure(url, pid, recorded, sessions))
         figures[family] = {**found, "bare": asdict(bare), "stock": theirs and asdict(theirs)}
         print(row(family, found, bare, theirs), flush=True)

@@ -20,8 +20,6 @@ class ExecutionConfig(ConfigPart):
     """environment processes of a family (default: by cores and measured cost); may be repeated"""
     engine: Annotated[Literal["ours", "stock"], Option(later=True)] = "ours"
     """stock: play ALFWorld on TextWorld and PDDL on pddlgym: the same games, many times as slow"""
-    cluster: Annotated[str | None, Option("ADDRESS", operational=True)] = None
-    """run the environments on a Ray cluster: ray://host:10001, host:6379, auto (this machine's), or local (our own)"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = Field(default={})
     """a label for tables and plots, such as data_size=8000 (`paper figure5 --x data_size`); may be repeated"""
 

@@ -66,8 +66,6 @@ class RunConfig:
             raise UserError(
                 f"--agent {self.agent.chosen.name}: {self.policy.model} is no model and reads nothing"
             )
-        if self.execution.engine == "stock" and self.execution.cluster is not None:
-            raise UserError("--engine stock cannot be given with --cluster: its nodes play on our engines")
 
     @classmethod
     def of(cls, **options: Any) -> RunConfig:
@@ -239,13 +237,12 @@ _PROGRAMS = ("agent_command", "vllm")
 
 def _refuse_code(path: Path, given: Mapping[str, Any]) -> None:
     """Raises UserError if a configuration file names code: another person may have written the file, so only the user
-    may name code. Options that may name code (vLLM's plugins, a cluster that sends pickles) are refused only in the
-    file of a run folder."""
+    may name code. Options of vLLM may name a plugin: they are refused only in the file of a run folder."""
     names = [name for name in _PROGRAMS if given.get(name)]
     if ":" in str(given.get("agent") or ""):
         names.append("agent")
-    if _is_kept(path):
-        names += [name for name in ("vllm_args", "cluster") if given.get(name)]
+    if _is_kept(path) and given.get("vllm_args"):
+        names.append("vllm_args")
     for name in names:
         value = given[name] if isinstance(given[name], str) else shlex.join(map(str, given[name]))
         raise UserError(

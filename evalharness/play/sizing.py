@@ -9,7 +9,6 @@ from pathlib import Path
 from evalharness.config import PolicyConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.slots import MOST, Slots
-from evalharness.play.cluster import WorkerSite
 from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.workers.pool import EnvironmentPool
 
@@ -34,7 +33,6 @@ def make_pools(
     workers: Mapping[str, int],
     specs: Mapping[str, EnvSpec],
     jobs: Sequence[PendingEpisode],
-    site: WorkerSite,
     cores: int,
     *,
     scripted: bool,
@@ -64,8 +62,6 @@ def make_pools(
             size=pinned or sizes[family],
             busy_workers=0 if pinned or spec.worker.envs_per_worker < _FEW_ENVIRONMENTS else cores,
             episodes_per_worker=per_worker,
-            make_worker=site.make_worker,
-            on_this_machine=site.cores is None,
             repeats_fatal_actions=True,
         )
     return pools

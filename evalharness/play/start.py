@@ -19,7 +19,6 @@ from evalharness.base.machine import usable_cores
 from evalharness.models.opened import Opened, Prepared, Reports
 from evalharness.models.serving.metrics import ServerInsight
 from evalharness.models.tries import AbortedError
-from evalharness.play.cluster import WorkerSite
 from evalharness.play.efficiency import Measured, report
 from evalharness.play.episodes import Episodes, Work
 from evalharness.play.progress import Progress
@@ -46,15 +45,15 @@ class StartResult:
 class RunSession:
     """Everything that can be made before the policy is opened is made here; `play` is called once."""
 
-    def __init__(self, work: Work, store: RunStore, progress: Progress, site: WorkerSite) -> None:
+    def __init__(self, work: Work, store: RunStore, progress: Progress) -> None:
         self.work = work
         self.store = store
         self.progress = progress
-        self.cores = site.cores or usable_cores()
+        self.cores = usable_cores()
         workers = work.execution.workers
         self.slots = request_slots(work.policy, sum(workers.values()), len(work.jobs), self.cores)
         self.pools = make_pools(
-            workers, work.specs, work.jobs, site, self.cores,
+            workers, work.specs, work.jobs, self.cores,
             scripted=work.policy.is_scripted, data=work.data, log=store.folder / "workers.log",
         )  # fmt: skip
         self.events: list[Event] = []

@@ -129,7 +129,6 @@ def make_manifest(
                         "workers": dict(config.execution.workers),
                         "endpoints": list(config.policy.endpoints),
                         "replicas": config.policy.replicas,
-                        "cluster": config.execution.cluster,
                     },
                     "label": config.execution.labels,
                 }

@@ -169,8 +169,6 @@ class Operation(Stored):
     """Addresses of the model's servers that the user named."""
     replicas: int | None = None
     """Servers of the model that were started."""
-    cluster: str | None = None
-    """Address of the Ray cluster that the environments ran on."""
 
 
 class Policy(Stored):

@@ -69,11 +69,6 @@ def add_options(parser: CommandParser) -> None:
         default="127.0.0.1",
     )
     argument(serve, "--port PORT", "port; 0: a free one", default=8000)
-    argument(
-        serve,
-        "--cluster ADDRESS",
-        "run the environments on the nodes of a Ray cluster, as in `run --cluster`",
-    )
     add_data_option(serve)
 
 
@@ -113,7 +108,6 @@ def run(args: argparse.Namespace) -> int:
         waiting=args.waiting,
         host=args.host,
         port=args.port,
-        cluster=args.cluster,
     )
 
     def ready(server: RunningServer) -> None:

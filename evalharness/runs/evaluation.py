@@ -16,7 +16,6 @@ from evalharness.envs.base import EnvSpec, Perturbation, Task
 from evalharness.models.base import Policy
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.serving.model_server import SharedServers
-from evalharness.play.cluster import worker_site
 from evalharness.play.episodes import Work
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.start import RunSession
@@ -165,17 +164,13 @@ def evaluate(
                 _LOG.warning(f"no answer from {config.policy.model}: these are the stored results of {name}")
             stopped = clock.reached() if jobs else None
             if is_new or (jobs and stopped is None):
-                with worker_site(
-                    config.execution.cluster,
-                    on_status=set_status,
-                ) as site:
-                    work = Work(
-                        config.policy, config.agent, config.limits, config.execution,
-                        config.to_yaml(), chosen.specs, chosen.prompts, chosen.surfaces,
-                        data, jobs, clock,
-                    )  # fmt: skip
-                    start = RunSession(work, store, progress, site)
-                    result = run_to_end(start.play(prepared, manifest, on_folder))
+                work = Work(
+                    config.policy, config.agent, config.limits, config.execution,
+                    config.to_yaml(), chosen.specs, chosen.prompts, chosen.surfaces,
+                    data, jobs, clock,
+                )  # fmt: skip
+                start = RunSession(work, store, progress)
+                result = run_to_end(start.play(prepared, manifest, on_folder))
                 stopped = result.stopped
                 timing = timing.model_copy(update=result.timing.given_fields())
             else:

@@ -35,7 +35,6 @@ _APART = (
     "evalharness.training.tune.trainer",
     "evalharness.rl.clients",
     "evalharness.models.serving.demo",
-    "evalharness.play.cluster.ray",
     "evalharness.training.datasets.make_tokens",
     "evalharness.play.workers.child",
     "evalharness.__main__",

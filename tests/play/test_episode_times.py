@@ -22,7 +22,6 @@ from evalharness.models.base import Player, Reply, RequestForm
 from evalharness.models.opened import Opened
 from evalharness.models.scripted import OraclePolicy
 from evalharness.models.slots import Slots
-from evalharness.play.cluster import worker_site
 from evalharness.play.efficiency import report
 from evalharness.play.episodes import SlotPlayer, Work
 from evalharness.play.loop import play
@@ -131,8 +130,8 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
 async def test_slots_were_not_to_be_had_while_the_model_was_loading(tmp_path: Path) -> None:
     now, config = 0.0, RunConfig.of(model="oracle")
     work = Work(config.policy, config.agent, config.limits, config.execution, "", {}, {}, {}, None, [])
-    with worker_site(None) as site, RunStore(tmp_path / "run") as store:
-        start = RunSession(work, store, Progress({}), site)
+    with RunStore(tmp_path / "run") as store:
+        start = RunSession(work, store, Progress({}))
         start.slots = Slots(8, clock=lambda: now)
         now = 600.0
         _, took = await start._play_jobs(Opened(OraclePolicy()))

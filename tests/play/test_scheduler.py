@@ -189,7 +189,7 @@ def test_cores_are_shared_out_by_expected_cpu_time() -> None:
 
 
 class Unweighed(WorkerProcess):
-    """A real worker that cannot be weighed, as one on another machine."""
+    """A real worker whose memory and CPU time cannot be read."""
 
     def usage(self) -> Usage:
         return Usage()
@@ -287,33 +287,15 @@ async def test_a_hanging_call_takes_down_the_calls_behind_it_with_a_reason_each(
         await pool.close()
 
 
-async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
-    compass: EnvSpec, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("available", "size"), [(0, 1), (64 << 30, 4)])
+async def test_a_pool_grows_only_while_memory_is_available(
+    compass: EnvSpec, monkeypatch: pytest.MonkeyPatch, available: int, size: int
 ) -> None:
-    """On a cluster: this machine has one core and no memory left, the nodes have eight cores."""
-    monkeypatch.setattr("evalharness.play.scheduler.usable_cores", lambda: 1)
-    monkeypatch.setattr("evalharness.play.scheduler._LOOK_EVERY", 0.0)
-    monkeypatch.setattr("evalharness.play.workers.pool.available_bytes", lambda: 0)
-    monkeypatch.setattr(EnvironmentPool, "look", lambda pool: 1.0)
-    grown = {}
-    for name, cores in (("here", 1), ("cluster", 8)):
-        pool = EnvironmentPool(compass, None, max_workers=4, size=1, on_this_machine=name == "here")
-
-        async def play(
-            job: PendingEpisode, environment: RemoteEnvironment, pool: EnvironmentPool = pool
-        ) -> Episode:
-            for _ in range(1000):
-                await asyncio.sleep(0)
-            return None  # type: ignore[return-value]
-
-        scheduler = Scheduler(
-            pools={"a": pool}, play=play, on_episode=lambda episode: None, on_failure=lambda *failure: None,
-            slots=Slots(1, pinned=True), attempts=1, cores=cores,
-        )  # fmt: skip
-        await scheduler.run(jobs_of("a", [30.0] * 6))
-        grown[name] = pool.size
-        await pool.close()
-    assert grown == {"here": 1, "cluster": 4}
+    monkeypatch.setattr("evalharness.play.workers.pool.available_bytes", lambda: available)
+    pool = EnvironmentPool(compass, None, max_workers=4, size=1)
+    while pool.grow():
+        pass
+    assert pool.size == size
 
 
 @pytest.mark.parametrize(("share", "workers"), [(0.1, 3), (0.6, 1)])

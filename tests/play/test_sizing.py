@@ -10,11 +10,9 @@ import pytest
 from evalharness.config import make_config
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.envs.sciworld import SPEC
-from evalharness.play.cluster import WorkerSite
 from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.sizing import make_pools
 from evalharness.play.workers.pool import EnvironmentPool
-from evalharness.play.workers.process import WorkerProcess
 
 TWENTY_FOUR = replace(SPEC, worker=replace(SPEC.worker, envs_per_worker=24))
 
@@ -25,9 +23,8 @@ def pool_of(spec: EnvSpec, episodes: int, **options: Any) -> EnvironmentPool:
         PendingEpisode(Task(f"x/{i}", spec.family, "open", i, "g", "easy", "k"), 0) for i in range(episodes)
     ]
     config = make_config({"model": "http://h/v1", "suite": "open", **options})
-    site = WorkerSite(WorkerProcess)
     pools = make_pools(
-        config.execution.workers, {spec.family: spec}, jobs, site, 2,
+        config.execution.workers, {spec.family: spec}, jobs, 2,
         scripted=config.policy.is_scripted, data=None, log=None,
     )  # fmt: skip
     return pools[spec.family]

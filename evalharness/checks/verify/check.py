@@ -19,7 +19,6 @@ from evalharness.checks.verify.totals import Tables, summary_findings
 from evalharness.config import PolicyConfig, is_scripted
 from evalharness.envs import specs as installed_specs
 from evalharness.models.event_loop import run_to_end
-from evalharness.play.cluster import worker_site
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import PendingEpisode, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
@@ -184,30 +183,28 @@ class _Check:
                 progress.give_up(job.task.family, job.task.id, job.sample)
 
         cores = usable_cores()
-        with worker_site(None) as site:
-            pools = make_pools(
-                {},
-                installed_specs(),
-                self._jobs,
-                site,
-                cores,
-                scripted=True,
-                data=self.data,
-                log=None,
+        pools = make_pools(
+            {},
+            installed_specs(),
+            self._jobs,
+            cores,
+            scripted=True,
+            data=self.data,
+            log=None,
+        )
+        async with AsyncExitStack() as stack:
+            for pool in pools.values():
+                stack.push_async_callback(pool.close)
+            scheduler = Scheduler(
+                pools=pools,
+                play=one,
+                on_episode=keep,
+                on_failure=note_failure,
+                slots=request_slots(PolicyConfig(model="oracle"), 0, len(self._jobs), cores),
+                attempts=_ATTEMPTS,
+                cores=cores,
             )
-            async with AsyncExitStack() as stack:
-                for pool in pools.values():
-                    stack.push_async_callback(pool.close)
-                scheduler = Scheduler(
-                    pools=pools,
-                    play=one,
-                    on_episode=keep,
-                    on_failure=note_failure,
-                    slots=request_slots(PolicyConfig(model="oracle"), 0, len(self._jobs), cores),
-                    attempts=_ATTEMPTS,
-                    cores=cores,
-                )
-                await scheduler.run(self._jobs)
+            await scheduler.run(self._jobs)
 
     def _prompt_of(self, episode: Episode) -> PromptFile | None:
         """Return None if no prompt file with the episode's hash exists."""

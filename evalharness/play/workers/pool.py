@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evalharness.base.timing import FamilyTimes
 from evalharness.envs.base import EnvSpec
-from evalharness.play.workers.process import RemoteEnvironment, Worker, WorkerProcess
+from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 
 _CHECK_EVERY = 5.0
 """Seconds between looks at a worker's memory: a look at a process tree costs milliseconds."""
@@ -36,7 +36,7 @@ def available_bytes() -> int:
 class _Held:
     """What the pool knows of one worker."""
 
-    worker: Worker
+    worker: WorkerProcess
     free: list[int]
     """Numbers of its environments that have no episode; the last is given out next."""
     episodes: int = 0
@@ -64,9 +64,7 @@ class EnvironmentPool:
     """0 means `max_workers`."""
     episodes_per_worker: int | None = None
     """Episodes in flight in one worker; default: as many environments as it may hold."""
-    make_worker: Callable[[EnvSpec, Path | None, Path | None], Worker] = WorkerProcess
-    on_this_machine: bool = True
-    """So that this machine's memory limits how many there may be."""
+    make_worker: Callable[[EnvSpec, Path | None, Path | None], WorkerProcess] = WorkerProcess
     times: FamilyTimes = field(default_factory=FamilyTimes)
     repeats_fatal_actions: bool = False
     """An action that ends its worker is repeated in another one, to know whether the action did it
@@ -100,7 +98,7 @@ class EnvironmentPool:
         return self.max_workers * self.per_worker
 
     @property
-    def workers(self) -> list[Worker]:
+    def workers(self) -> list[WorkerProcess]:
         return [held.worker for held in self._held]
 
     @property
@@ -122,10 +120,7 @@ class EnvironmentPool:
         """Allow one more worker, where the memory is there for it."""
         if self.size >= (self.max_workers if cores_idle else self.busy_workers):
             return False
-        if (
-            self.on_this_machine
-            and available_bytes() < 1.2 * (self._largest or _UNKNOWN_BYTES) + _SPARE_BYTES
-        ):
+        if available_bytes() < 1.2 * (self._largest or _UNKNOWN_BYTES) + _SPARE_BYTES:
             return False
         self.size += 1
         return True
@@ -175,7 +170,7 @@ class EnvironmentPool:
         self._held.append(_Held(self._new_worker(), free=[*range(self.per_worker)][::-1]))
         return self._held[-1]
 
-    def _new_worker(self) -> Worker:
+    def _new_worker(self) -> WorkerProcess:
         return self.make_worker(self.spec, self.data, self.log)
 
     def _drop(self, held: _Held) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, TypeVar
 
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.timing import CallTimes, FamilyTimes
@@ -65,36 +65,6 @@ class Usage:
     rss_bytes: int | None = None
 
 
-class Worker(Protocol):
-    """Holds up to `spec.worker.envs_per_worker` environments somewhere; carries out one call at a time."""
-
-    spec: EnvSpec
-    broken: bool
-    """Whether the worker has died or was killed; it will never answer again."""
-    lost: str | None
-    """How it died, hung or raised; None if it did not, or nobody waited for it any more."""
-    answered: bool
-    """Whether the worker has started."""
-    last_call: CallTimes
-    """Times of the call that returned last."""
-
-    async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
-        """Raises WorkerError, and is then broken for good; UserError for what the user can fix."""
-
-    def usage(self) -> Usage: ...
-
-    def kill(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-
-def note_lost(worker: Worker, reason: str) -> None:
-    """Record the reason and log one line, once for each lost worker."""
-    if worker.lost is None and not worker.broken:
-        worker.lost = reason
-        _LOG.warning("the %s worker %s; another one takes its place", worker.spec.title, reason)
-
-
 class WorkerProcess:
     """One process that holds up to `spec.worker.envs_per_worker` environments; carries out one call at a time."""
 
@@ -103,9 +73,13 @@ class WorkerProcess:
         self.data = data
         self.log = log
         self.broken = False
+        """Whether the process has died or was killed; it will never answer again."""
         self.lost: str | None = None
+        """How the process died, hung or raised; None if it did not, or nobody waited for it any more."""
         self.answered = False
+        """Whether the process has started."""
         self.last_call = CallTimes()
+        """Times of the call that returned last."""
         self._errors: IO[bytes] | None = None
         """What its process writes to standard error: the log, or a temporary file where there is none."""
         self._errors_from = 0
@@ -230,7 +204,9 @@ class WorkerProcess:
 
     def _lose(self, reason: str) -> None:
         if self._pipeline is not None and self._pipeline.ready and not self.broken:
-            note_lost(self, reason)
+            if self.lost is None:
+                self.lost = reason
+                _LOG.warning("the %s worker %s; another one takes its place", self.spec.title, reason)
             if self._errors is not None and not self._errors.closed:
                 self._errors.write(f"the {self.spec.title} worker {reason}\n".encode(errors="replace"))
         self.kill()
@@ -271,19 +247,19 @@ class WorkerProcess:
 class RemoteEnvironment:
     """One environment in a worker: what the episode loop talks to."""
 
-    worker: Worker
+    worker: WorkerProcess
     slot: int
     times: FamilyTimes = field(default_factory=FamilyTimes)
     last_call: CallTimes = field(default_factory=CallTimes)
     """Of this environment's own calls; the worker's is of whichever episode was answered last."""
-    make_worker: Callable[[], Worker] | None = None
+    make_worker: Callable[[], WorkerProcess] | None = None
     """To find out whether an action ends every worker."""
     _task: Task | None = None
     _actions: list[str] = field(default_factory=list)
     """Carried out since the reset."""
     _info: dict[str, Any] = field(default_factory=dict)
     """What the last answer said."""
-    _own: Worker | None = None
+    _own: WorkerProcess | None = None
     """Made after an action had ended the pool's worker; for another trial at the task."""
 
     async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:

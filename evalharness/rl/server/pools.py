@@ -9,7 +9,6 @@ from pathlib import Path
 
 from evalharness.base.machine import usable_cores
 from evalharness.envs.base import EnvSpec
-from evalharness.play.cluster import WorkerSite
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment
 
@@ -24,8 +23,8 @@ class BusyError(Exception):
 class Pools:
     """A session holds an environment from its reset to the episode's end."""
 
-    def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None, site: WorkerSite) -> None:
-        cores = site.cores or usable_cores()
+    def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None) -> None:
+        cores = usable_cores()
         self._wanted: dict[str, int] = {}
         """Family -> environments that are held or waited for."""
         self._pools: dict[str, EnvironmentPool] = {}
@@ -33,14 +32,7 @@ class Pools:
             # Every session may hold an environment of the same family, and a trainer steps a batch in lockstep: with
             # fewer environments the last episodes of a batch would wait forever for the first.
             most = max(-(-sessions // spec.worker.envs_per_worker), min(cores, sessions))
-            self._pools[spec.family] = EnvironmentPool(
-                spec,
-                data,
-                most,
-                size=min(cores, most),
-                make_worker=site.make_worker,
-                on_this_machine=site.cores is None,
-            )
+            self._pools[spec.family] = EnvironmentPool(spec, data, most, size=min(cores, most))
             self._wanted[spec.family] = 0
 
     @asynccontextmanager

@@ -75,7 +75,7 @@ class NoEpisodeOpenError(Exception):
 
 
 _TRIES = 3
-"""Tries of a reset, which loses nothing by a retry. Ray still assigns actors to a node for seconds after it died."""
+"""Tries of a reset, which loses nothing by a retry."""
 
 
 class ClientSession:

@@ -13,7 +13,6 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.door.door import Door, is_loopback, is_one_of, listening, require_address
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
 from evalharness.models.event_loop import run_to_end
-from evalharness.play.cluster import WorkerSite, worker_site
 from evalharness.protocol.drawn import fixed_name
 from evalharness.protocol.perturb import RANDOM, surfaces
 from evalharness.protocol.prompt import load_prompts
@@ -49,8 +48,6 @@ class ServeOptions:
     waiting: int = 64
     host: str = "127.0.0.1"
     port: int = 8000
-    cluster: str | None = None
-    """Ray cluster that runs the environments; None: this machine runs them."""
 
 
 @dataclass(frozen=True)
@@ -82,13 +79,10 @@ def serve(
     """Serve until Ctrl-C; call `ready` with the address. Raises UserError, KeyboardInterrupt."""
     token = _make_token(needed=not is_loopback(options.host))
     require_address(options.host, options.port, _FLAGS)
-    with worker_site(options.cluster, on_status=note) as site:
-        run_to_end(_serve(_service(options, specs, data, note, site), options, token, ready))
+    run_to_end(_serve(_service(options, specs, data, note), options, token, ready))
 
 
-def _service(
-    options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note, site: WorkerSite
-) -> Service:
+def _service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note) -> Service:
     """Check all options before any environment is started. Raises UserError."""
     families = options.tasks.families
     if options.tasks.allow_eval_tasks and options.perturb == RANDOM:
@@ -105,7 +99,7 @@ def _service(
         options.keep_thinking,
         options.seed if options.perturb == RANDOM else None,
     )
-    pools = Pools(families, options.sessions, data, site)
+    pools = Pools(families, options.sessions, data)
     return Service(options.name, table, pools, rules, options.reward)
 
 
