@@ -1,6 +1,9 @@
 """A gain between two printed rates: interval, p, and the games that would decide."""
 
+import re
+
 import pytest
+from published_gains import GAINS, read_gains, table_lines
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
@@ -37,3 +40,26 @@ def test_compare_judges_two_printed_rates(capsys: pytest.CaptureFixture[str]) ->
     shown = " ".join(capsys.readouterr().out.split())
     assert "gain +9.4 points" in shown
     assert "84 different games" in shown
+
+
+def test_the_table_of_published_gains_is_what_compare_says(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each row of results/published/gains.csv is judged by the command; the page has that table and its counts."""
+    page = (GAINS.parent / "README.md").read_text(encoding="utf-8")
+    table = list(table_lines())
+    assert "\n".join(table) in page
+    rows = read_gains()
+    for row, line in zip(rows, table[2:], strict=True):
+        rates = [f"{row[name]}% of {row['games']}" for name in ("baseline_rate", "rate")]
+        assert main(["compare", "--published", *rates]) == 0
+        said = re.search(
+            r"gain (\S+) points, 95 % interval (\[.*\]), p = (\S+) .* needs (\S+) games",
+            " ".join(capsys.readouterr().out.split()),
+        )
+        assert said is not None
+        assert f"| {said[1]} {said[2]} | {said[3]} | {said[4]} |" in line
+    undecided = sum(float(line.split("|")[-3]) >= 0.05 for line in table[2:])
+    stated = sum(row["games_stated"] != "not stated" for row in rows)
+    works = len({row["source"] for row in rows})
+    assert f"{len(rows)} gains of {works} works" in page
+    assert f"**{undecided} of the {len(rows)} have p" in " ".join(page.split())
+    assert f"Only {stated} came with" in page
