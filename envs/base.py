@@ -89,10 +89,24 @@ GENERAL: Mapping[str, Perturbation] = {
 
 
 @dataclass(frozen=True)
+class GameWords:
+    """The words of games that differ from the family's templates and prompt file, such as those of another release."""
+
+    actions: Mapping[str, str] = field(default_factory=dict)
+    """Action name -> the games' template."""
+    prose: Mapping[str, str] = field(default_factory=dict)
+    """Text of the prompt's rules -> its replacement."""
+    feedback: Mapping[str, str] = field(default_factory=dict)
+    """Regular expression for an observation of the prompt's examples -> its replacement."""
+
+
+@dataclass(frozen=True)
 class Wording:
     """An environment's wording of actions beyond its templates, and the possible changes to it."""
 
     perturbations: Mapping[str, Perturbation] = field(default_factory=dict)
+    games: Mapping[str, GameWords] = field(default_factory=dict)
+    """`Task.words` -> the words of these games."""
     mentions: Mapping[str, str] = field(default_factory=dict)
     """Prose that a perturbation replaces -> the action that it mentions: both are reworded together, or neither."""
     listing: str = ""

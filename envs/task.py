@@ -90,6 +90,11 @@ class Task:
             return self.id
         return f"{self.family}/{self.suite}-{self.suite_seed}/{self.id.rpartition('/')[2]}"
 
+    @property
+    def words(self) -> str:
+        """Return the name of its game's own words (`Wording.games`); empty: those of the family."""
+        return str(self.payload.get("words", ""))
+
     @cached_property
     def content_hash(self) -> str:
         """SHA-256 over the canonical JSON of `to_json`: changes whenever the task does. Cached: a run needs it five

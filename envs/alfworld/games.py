@@ -39,6 +39,7 @@ GAME_NAME = re.compile(r"[A-Za-z_]+-[\w.]+-[\w.]+-[\w.]+-\d+/trial_[\w.]+")
 FIX = "evalharness data import --alfworld DIR"
 
 _FILE = "game.tw-pddl"
+_MOVE = re.compile(r'action PutObject \{\s*template :: "move ')
 _GOAL = re.compile(r'"Your task is to: (.*?)"')
 _TEXTS = ("pddl_domain", "grammar", "pddl_problem")
 
@@ -200,6 +201,7 @@ def _task(suite: str, index: int, name: str, game: Mapping[str, Any]) -> Task:
             "sha256": hash_game(game),
             "object": object_type.lower(),
             "target": target_type.lower(),
+            **({"words": "move"} if _MOVE.search(game["grammar"]) else {}),
         },
     )
 

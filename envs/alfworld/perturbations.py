@@ -1,10 +1,10 @@
-"""ALFWorld's perturbations: P1 to P5 of the AgentRefine paper, and our own."""
+"""ALFWorld's words: those of its later release, and perturbations (P1 to P5 of the AgentRefine paper, and our own)."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from evalharness.envs.base import GENERAL, Perturbation, Wording
+from evalharness.envs.base import GENERAL, GameWords, Perturbation, Wording
 
 _published = partial(Perturbation, source="AgentRefine (arXiv 2501.01702)", published=True)
 
@@ -66,6 +66,13 @@ WORDING = Wording(
         ),
         "listing": GENERAL["listing"],
         "instruction": GENERAL["instruction"],
+    },
+    games={
+        "move": GameWords(
+            {"put": "move {object} to {receptacle}", "check": "help"},
+            {"names every command that works right now": "names the kinds of commands"},
+            {r"You put (the .+) in/on (the .+)\.": r"You move \1 to \2."},
+        )
     },
     listing="Choose an action from these valid actions: ",
     # The published task loop also takes `put X in Y` and `put X on Y`.

@@ -21,7 +21,6 @@ from evalharness.envs.alfworld.grammar import (
     Symbol,
     parse_grammar,
 )
-from evalharness.envs.alfworld.grammar import Literal as TextLiteral
 from evalharness.envs.alfworld.narration import Filled, Scene, derive
 from evalharness.envs.alfworld.pddl import (
     Atom,
@@ -100,12 +99,6 @@ class World:
     @property
     def problem(self) -> Problem:
         return self._household.problem
-
-    @property
-    def says_move(self) -> bool:
-        """Return whether the game says `move X to Y`, as the later release does, instead of `put X in/on Y`."""
-        put = self._household.grammar.actions.get("putobject")
-        return put is not None and put.template[0] == TextLiteral("move ")
 
     def reset(self) -> str:
         self.facts = self._household.initial.copy()

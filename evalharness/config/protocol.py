@@ -22,7 +22,8 @@ def read_protocol_options(given: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     stated = load_protocol(said).run_options()
     without: set[str] = set()
-    if is_scripted(str(given.get("model", ""))):
+    model = given.get("model")  # --model may be given several times: a list
+    if is_scripted(str(model[0] if isinstance(model, list) and model else model)):
         without.update(_OF_MODELS)  # a script reads no prompt
     if given.get("sampling") is not None:
         without.update(SAMPLING)

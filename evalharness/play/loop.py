@@ -102,6 +102,7 @@ async def play(
 
     Infrastructure errors pass through: the caller starts the episode over. Raises AgentFaultError."""
     started, clock = time.time(), time.perf_counter()
+    surface = surface.for_game(task.words)
     world, guarded = WordedEnvironment(environment, surface, {}), Guarded(agent or ReactAgent())
     before = time.perf_counter()
     goal, first, _ = await world.reset(task)
@@ -142,6 +143,7 @@ async def play(
         figures=dict(world.info.get("figures", {})),
         further=tuple(dialogue.further),
         first_valid_actions=start.valid_actions,
+        words=task.words,
     )
 
 

@@ -17,7 +17,7 @@ from string import Formatter, ascii_lowercase
 from typing import Any, NamedTuple
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.envs.base import EnvSpec, Perturbation
+from evalharness.envs.base import EnvSpec, GameWords, Perturbation
 from evalharness.envs.surface import Action, ActionSurface
 from evalharness.protocol.own_perturbations import own_perturbation
 from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile
@@ -91,8 +91,21 @@ def _opening(template: str) -> str:
 class PlayedSurface:
     """An environment's wording, canonical or perturbed. The plain surface changes nothing."""
 
-    def __init__(self, spec: EnvSpec, name: str | None = None, *, drawn: Perturbation | None = None) -> None:
-        """`drawn`: the perturbation behind `name` if it was drawn and is not the environment's own."""
+    def __init__(
+        self,
+        spec: EnvSpec,
+        name: str | None = None,
+        *,
+        drawn: Perturbation | None = None,
+        words: str = "",
+    ) -> None:
+        """`drawn`: the perturbation behind `name` if it was drawn and is not the environment's own. `words`: the
+        game's own words (`Task.words`), which the environment understands instead of the family's templates."""
+        self._made_with = (spec, name, drawn)
+        self._of_games: dict[str, PlayedSurface] = {words: self}
+        self.words = words
+        self._game = spec.actions.wording.games.get(words, GameWords())
+        self._written = ActionSurface(spec.actions.templates)
         if drawn is None:
             self.name = None if name is None else normal_name(name)
             self.perturbation = Perturbation("") if name is None else compose(spec, name)
@@ -100,18 +113,18 @@ class PlayedSurface:
             self.name, self.perturbation = name, drawn
         self.wording = spec.actions.wording
         self.help_action = spec.actions.help_action
-        self.canonical = ActionSurface(spec.actions.templates)
-        templates = {**spec.actions.templates, **self.perturbation.actions}
+        self.canonical = ActionSurface({**spec.actions.templates, **self._game.actions})
+        templates = {**self.canonical.templates, **self.perturbation.actions}
         if self.perturbation.upper_case:
             templates = {action: _in_capitals(template) for action, template in templates.items()}
         self.perturbed = ActionSurface(templates)
         self.changed = [
-            action for action, template in spec.actions.templates.items() if templates[action] != template
+            action for action, template in self.canonical.templates.items() if templates[action] != template
         ]
         # Words shown in capitals must be typed in capitals; otherwise case matters as little as in the original.
         strict = self.wording.case_matters or self.perturbation.upper_case
         self._parser = _ActionParser({a: templates[a] for a in self.changed}, ignore_case=not strict)
-        self._old = _ActionParser({a: spec.actions.templates[a] for a in self.changed}, ignore_case=True)
+        self._old = _ActionParser({a: self.canonical.templates[a] for a in self.changed}, ignore_case=True)
         self._also = {
             action: re.compile(pattern, re.IGNORECASE | re.DOTALL)
             for action, pattern in self.wording.also.items()
@@ -127,6 +140,13 @@ class PlayedSurface:
                 f"--perturb {self.name}: in {spec.title} the new wording of an action is that of another one, or the "
                 f"old wording of {action} still means an action"
             )
+
+    def for_game(self, words: str) -> PlayedSurface:
+        """Return the surface of a game with these words (`Task.words`)."""
+        if words not in self._of_games:
+            spec, name, drawn = self._made_with
+            self._of_games[words] = PlayedSurface(spec, name, drawn=drawn, words=words)
+        return self._of_games[words]
 
     def find_confused_action(self) -> str | None:
         """Return an action whose new wording is not understood, or whose old wording still is; None without one."""
@@ -193,7 +213,7 @@ class PlayedSurface:
 
     def prompt(self, prompt: PromptFile) -> PromptFile:
         """Return the prompt of one kind of task in this surface."""
-        if self.name is None:
+        if self.name is None and not self.words:
             return prompt
         how = self.perturbation
         instruction, rules = self._prose(prompt.instruction), self._prose(prompt.format_rules)
@@ -221,13 +241,23 @@ class PlayedSurface:
         steps = tuple(
             ExampleTurn(
                 thought=self.names(step.thought),
-                action=self.action(step.action),
-                observation=self.observation(step.observation),
+                action=self.action(self._in_game(step.action)),
+                observation=self.observation(self._feedback_in_game(step.observation)),
             )
             for step in example.steps
         )
         observation = self.observation(example.observation)
         return Example(goal=self.names(example.goal), observation=observation, steps=steps)
+
+    def _in_game(self, written: str) -> str:
+        """Translate an action of a prompt file to the game's words."""
+        action = self._written.parse(written)
+        return self.canonical.render(action) if action and action.name in self._game.actions else written
+
+    def _feedback_in_game(self, written: str) -> str:
+        for pattern, replacement in self._game.feedback.items():
+            written = re.sub(pattern, replacement, written)
+        return written
 
     def _read_part(self, text: str) -> _SplitReply:
         """Split off what environments may ignore: white space before, and white space, final periods and ignored text
@@ -270,7 +300,7 @@ class PlayedSurface:
 
     def _prose(self, text: str) -> str:
         """Reword prose about actions: quoted actions by their templates, the rest by the perturbation's data."""
-        for old, new in self.perturbation.prose.items():
+        for old, new in {**self._game.prose, **self.perturbation.prose}.items():
             text = re.sub(rf"(?<![\w-]){re.escape(old)}(?![\w-])", lambda _, new=new: new, text)  # type: ignore[misc]
         for name in self.changed:
             old, new = _opening(self.canonical.templates[name]), _opening(self.perturbed.templates[name])

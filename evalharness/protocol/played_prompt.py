@@ -25,18 +25,19 @@ def played_prompt(
     prompt_hash: str,
     folder: Path | None = None,
     adaptation: Adaptation = AS_WRITTEN,
+    words: str = "",
 ) -> tuple[PromptFile, PlayedSurface] | None:
     """Return the prompt in the episode's words, and its surface; None if no usable prompt file with that hash exists.
 
-    `folder` holds the user's own prompt files, as `run --prompts` takes it. Cached by file and by kind: reading YAML
-    takes 10 ms, and PDDL and ScienceWorld have many kinds.
+    `folder` holds the user's own prompt files, as `run --prompts` takes it; `words` as in `Task`. Cached by file and by
+    kind: reading YAML takes 10 ms, and PDDL and ScienceWorld have many kinds.
     """
     spec = specs().get(family)
     if spec is None:
         return None
     try:
         prompt = _load_prompt(family, folder, adaptation)
-        surface = surface_named(spec, perturbation)
+        surface = surface_named(spec, perturbation).for_game(words)
     except UserError:
         return None
     if prompt.sha256 != prompt_hash:

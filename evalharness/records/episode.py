@@ -178,7 +178,7 @@ class Episode(Record):
     """A played sample of a task. If the agent had several trials, turns and scores are those of the last one."""
 
     where_set: ClassVar[tuple[str, ...]] = (
-        "figures", "further", "earlier", "first_valid_actions", "outside"
+        "figures", "further", "earlier", "first_valid_actions", "outside", "words"
     )  # fmt: skip
 
     task_id: str
@@ -218,6 +218,8 @@ class Episode(Record):
     """The valid actions after the first observation, if the agent asks for them."""
     outside: Outside | None = None
     """Facts about an external agent (`--agent external`)."""
+    words: str = ""
+    """Name of the game's own words (`Task.words`); empty: those of the family."""
 
     @property
     def all_turns(self) -> tuple[Turn, ...]:

@@ -56,7 +56,7 @@ def episodes_at(folder: Path, offsets: Sequence[int]) -> Iterator[Episode]:
 
 def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """An episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
-    facts = read_turns(episode, action_reader(episode.family, episode.perturbation))
+    facts = read_turns(episode, action_reader(episode.family, episode.perturbation, episode.words))
     row, turns = recorded_rows(episode)
     row |= episode_columns(Read(episode, facts))
     return row, [turn | _recorded(_TURN_READ, fact) for turn, fact in zip(turns, facts, strict=True)]

@@ -33,6 +33,23 @@ def test_every_protocol_stands_for_options_of_a_run(name: str) -> None:
         assert "changed" not in config.identity()["protocol"]
 
 
+def test_a_script_plays_a_protocols_tasks_and_turns(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "run",
+        "--model",
+        "oracle",
+        "--protocol",
+        "verl-agent",
+        "--suite",
+        "open",
+        "--limit",
+        "1",
+        "--dry-run",
+    ]
+    assert main(command) == 0
+    assert "at most 50 turns" in " ".join(capsys.readouterr().out.split())
+
+
 def test_options_override_the_protocol_and_are_marked() -> None:
     config = RunConfig.of(
         model=MODEL, protocol="verl-agent", max_turns=8, temperature=0.0, agent_option={"history": "5"}

@@ -28,7 +28,7 @@ def test_every_field_is_stored_as_it_is() -> None:
     trial = Trial((asked,), 0.5, False, False, "turn_limit", (Trim(1, 1, 1),), (further,))
     whole = replace(
         episode, turns=(asked, *(replace(t, **vars_of(asked)) for t in episode.turns[1:])), trims=(Trim(3, 2, 1),),
-        figures={"joint": 0.5}, further=(further,), earlier=(trial,), first_valid_actions=("look",),
+        figures={"joint": 0.5}, further=(further,), earlier=(trial,), first_valid_actions=("look",), words="move",
     )  # fmt: skip
     stored = {
         key: value for key, value in asdict(whole).items() if key != "outside"

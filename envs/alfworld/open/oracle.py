@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import TypeAlias
 
+from evalharness.envs.alfworld.actions import ACTIONS
 from evalharness.envs.alfworld.world import World
 
 TREATED_AT = {"clean": ("sinkbasin", "sink"), "heat": ("microwave",), "cool": ("fridge",)}
 """Treatment -> kinds of receptacle that provide it."""
-
-
-PUT = "put {thing} in/on {place}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +30,8 @@ class Layout:
     closed: frozenset[str]
     start: str
     """The agent's spot at the start."""
-    put: str = PUT
-    """The command that puts a thing down, in the game's words."""
+    put: str = ACTIONS["put"]
+    """Template of the command that puts a thing down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +62,12 @@ class SwitchOn:
 Stop: TypeAlias = Fetch | Treat | PutDown | SwitchOn
 
 
-def plan(world: World, kind: str, object_type: str, target_type: str) -> list[str]:
-    """Return commands from the state after `reset()` to the goal; [] if no errand reaches it. Plays on `world`."""
+def plan(world: World, kind: str, object_type: str, target_type: str, put: str = ACTIONS["put"]) -> list[str]:
+    """Return commands from the state after `reset()` to the goal; [] if no errand reaches it. Plays on `world`.
+
+    `put`: the game's template of the command that puts a thing down."""
     world.reset()
-    commands = errand(survey(world), kind, object_type, target_type) or ["look"]
+    commands = errand(survey(world, put), kind, object_type, target_type) or ["look"]
     for position, command in enumerate(commands):
         if command not in world.commands():
             return []
@@ -83,7 +83,7 @@ def errand(layout: Layout, kind: str, object_type: str, target_type: str) -> lis
     return min(choices, key=len, default=[])
 
 
-def survey(world: World) -> Layout:
+def survey(world: World, put: str) -> Layout:
     facts, name = world.facts, world.name
 
     def holders(predicate: str) -> dict[str, tuple[str, ...]]:
@@ -101,7 +101,7 @@ def survey(world: World) -> Layout:
         spots={name(place): spot for place, spot in sorted(facts.of("receptacleatlocation"))},
         closed=frozenset(name(place) for place in unopened),
         start=next(iter(facts.of("atlocation")))[1],
-        put="move {thing} to {place}" if world.says_move else PUT,
+        put=put,
     )
 
 
@@ -172,7 +172,7 @@ def _commands(layout: Layout, stops: tuple[Stop, ...]) -> list[str]:
                 commands.append(f"{how} {thing} with {place}")
             case PutDown(thing, place):
                 reach_into(place)
-                commands.append(layout.put.format(thing=thing, place=place))
+                commands.append(layout.put.format(object=thing, receptacle=place))
             case SwitchOn(lamp, place):
                 go(place)
                 commands.append(f"use {lamp}")

@@ -210,7 +210,7 @@ class _Check:
         """Return None if no prompt file with the episode's hash exists."""
         prompt = played_prompt(
             episode.family, episode.kind, episode.perturbation, episode.prompt_hash,
-            adaptation=Adaptation.of(self.manifest.options),
+            adaptation=Adaptation.of(self.manifest.options), words=episode.words,
         )  # fmt: skip
         return None if prompt is None else prompt[0]
 

@@ -105,7 +105,7 @@ async def replay(
 
     Infrastructure errors are passed on: the caller tries again.
     """
-    notes = _Notes(recorded)
+    notes, surface = _Notes(recorded), surface.for_game(task.words)
     for number, trial in enumerate(recorded.earlier, 1):
         await _replay_trial(number, trial, task, environment, surface, notes)
     goal, first, info = await environment.reset(task)

@@ -100,7 +100,7 @@ class Behaving:
         self._hashes: dict[str, str] = {}
 
     def add(self, episode: Episode) -> None:
-        turns = read_turns(episode, action_reader(episode.family, episode.perturbation))
+        turns = read_turns(episode, action_reader(episode.family, episode.perturbation, episode.words))
         read = Read(
             episode, turns, self._limits.get(episode.family, self.manifest.config.max_turns), self._tells_stop
         )

@@ -156,17 +156,19 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 
 
 @cache
-def action_reader(family: str, perturbation: str | None) -> ActionReader:
-    """Return how to read a family's actions; the default if its environment is not installed."""
+def action_reader(family: str, perturbation: str | None, words: str = "") -> ActionReader:
+    """Return how to read a family's actions; the default if its environment is not installed. `words` as in `Task`."""
     from evalharness.envs import specs
     from evalharness.protocol.perturb import PlayedSurface
 
     spec = specs().get(family)
     if spec is None:
         return ActionReader()
+    surface = PlayedSurface(spec, perturbation).for_game(words)
+    templates = {name: plain(text) for name, text in surface.canonical.templates.items()}
     return ActionReader(
-        to_world=PlayedSurface(spec, perturbation).to_world,
-        surface=ActionSurface({name: plain(text) for name, text in spec.actions.templates.items()}),
-        help_action=plain(spec.actions.help) if spec.actions.help else ActionReader.help_action,
+        to_world=surface.to_world,
+        surface=ActionSurface(templates),
+        help_action=templates.get(spec.actions.help_action or "", ActionReader.help_action),
         place=spec.place,
     )

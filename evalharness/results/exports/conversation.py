@@ -48,7 +48,7 @@ class Protocol:
     def start(self, episode: Episode, folder: Path | None = None) -> tuple[EpisodeStart, bool]:
         """What the agent began with, and whether that is whole. `folder`: of the user's own prompt files."""
         which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
-        found = played_prompt(*which, folder, self.adaptation)
+        found = played_prompt(*which, folder, self.adaptation, episode.words)
         prompt, actions = (_NO_PROMPT, ActionSurface({})) if found is None else (found[0], found[1].perturbed)
         limit = self.limits.get(episode.family, MAX_TURNS)
         start = episode_start(episode, prompt, actions, limit, keep_thinking=self.keep_thinking)

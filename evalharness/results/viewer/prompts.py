@@ -27,7 +27,7 @@ class Prompts:
     def of(self, episode: Episode, protocol: Protocol = USUAL) -> int | None:
         """Position in `listed`; None where no prompt file of that very hash is at hand, and for an agent that does
         not begin every request of an episode alike."""
-        which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
+        which = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash, episode.words)
         key = (*which, protocol.limits.get(episode.family), protocol.agent, protocol.adaptation)
         if key not in self._known:
             messages = self._worded(episode, protocol)

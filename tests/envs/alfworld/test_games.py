@@ -13,6 +13,9 @@ from evalharness.cli import main
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.games import evaluated_games
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
+from evalharness.protocol.perturb import PlayedSurface
+from evalharness.records.store import read_episodes
+from evalharness.results.exports.conversation import opening
 from evalharness.suites.excluded import PUBLISHED, load_excluded
 
 pytestmark = pytest.mark.data
@@ -77,6 +80,45 @@ def test_the_oracle_solves_every_game_in_the_words_of_its_grammar(older: Path, l
         verbs = _oracle_verbs(SPEC.suites.load_tasks(suite, later, 0), later)
         assert "move" in verbs
         assert "put" not in verbs
+
+
+def test_the_prompt_says_put_or_move_as_the_game_does(older: Path, later: Path, tmp_path: Path) -> None:
+    shown = {}
+    for data in (older, later):
+        folder = tmp_path / ("older" if data == older else "later")
+        command = [
+            "run",
+            "--model",
+            "oracle",
+            "--suite",
+            "alfworld-seen",
+            "--limit",
+            "1",
+            "--data",
+            str(data),
+        ]
+        assert main([*command, "--tasks", "alfworld:kind=clean", "-o", str(folder)]) == 0
+        [episode] = read_episodes(folder)
+        messages, whole = opening(episode)
+        assert whole
+        shown[episode.words] = messages[1]["content"]
+        assert main(["verify", str(folder), "--data", str(data)]) == 0
+    put, move = (
+        ("put fork 1 in/on drawer 1", "You put the fork 1 in/on"),
+        ("move fork 1 to drawer 1", "You move the fork 1 to"),
+    )
+    for words, here, elsewhere in (("", put, move), ("move", move, put)):
+        assert all(text in shown[words] for text in here)
+        assert not any(text in shown[words] for text in elsewhere)
+    assert "check valid actions" not in shown["move"]
+
+
+@pytest.mark.parametrize("name", [None, *SPEC.actions.wording.perturbations])
+def test_a_perturbation_of_the_later_games_is_understood_by_them(name: str | None) -> None:
+    surface = PlayedSurface(SPEC, name).for_game("move")
+    assert surface.find_confused_action() is None
+    command = "move mug 1 to desk 1"
+    assert surface.to_world(surface.action(command)) == command
 
 
 def test_missing_and_changed_games_are_counted_and_named(older: Path, tmp_path: Path) -> None:
