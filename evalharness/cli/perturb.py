@@ -64,7 +64,7 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
     from evalharness.protocol.drawn import surface_named
-    from evalharness.protocol.own_perturbations import read_files
+    from evalharness.protocol.perturbation_names import read_files
     from evalharness.protocol.prompt import load_prompt
 
     spec = require_family(args.family)

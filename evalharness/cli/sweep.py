@@ -115,8 +115,7 @@ def _columns(args: argparse.Namespace) -> Runs:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
     from evalharness.cli.options import config_of
     from evalharness.envs import specs as installed_specs
-    from evalharness.protocol.own_perturbations import read_files
-    from evalharness.protocol.perturb import compose, normal_name
+    from evalharness.protocol.perturbation_names import compose, normal_name, read_files
     from evalharness.results.sweep import UNPERTURBED, default_perturbations
 
     specs = installed_specs()

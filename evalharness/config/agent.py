@@ -14,7 +14,12 @@ from evalharness.base.reading import read_text
 from evalharness.config.option import ConfigPart, Option
 from evalharness.config.values import Turns
 from evalharness.envs.base import MAX_TURNS, EnvSpec
-from evalharness.protocol.own_perturbations import OwnPerturbation, read_files, remember
+from evalharness.protocol.perturbation_names import (
+    OwnPerturbation,
+    normal_name,
+    read_files,
+    remember,
+)
 from evalharness.protocol.published import DEFAULT as DEFAULT_PROTOCOL
 from evalharness.protocol.published import Protocol, load_protocol
 
@@ -89,8 +94,6 @@ class AgentConfig(ConfigPart):
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
-        from evalharness.protocol.perturb import normal_name
-
         return None if name is None else normal_name(name)
 
     @field_validator("system", mode="before")

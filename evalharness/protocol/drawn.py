@@ -2,7 +2,7 @@
 
 A draw consists of one of the environment's perturbations or none, a wording for every other action among those that
 the environment knows, and an order of the listed actions. Its name is `random:` and 16 hexadecimal digits, from which
-the draw can be repeated. Evaluations refuse these names (`perturb.normal_name`).
+the draw can be repeated. Evaluations refuse these names (`perturbation_names.normal_name`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Perturbation
-from evalharness.protocol.perturb import RANDOM, PlayedSurface, normal_name
+from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturbation_names import RANDOM, normal_name
 
 _NAME = re.compile(rf"{RANDOM}:[0-9a-f]{{16}}")
 _ATTEMPTS = 200

@@ -1,4 +1,4 @@
-"""Perturbations: an environment in other words. Pure.
+"""An environment in other words.
 
 Everything that a policy reads or writes goes through a `PlayedSurface`: the prompt, the observations, the lists of
 valid actions, and its replies, which the surface translates to the environment's own words. The environment itself and
@@ -16,64 +16,14 @@ from dataclasses import dataclass
 from string import Formatter, ascii_lowercase
 from typing import Any, NamedTuple
 
-from evalharness.base.errors import UserError, nearest
+from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, GameWords, Perturbation
 from evalharness.envs.surface import Action, ActionSurface
-from evalharness.protocol.own_perturbations import own_perturbation
+from evalharness.protocol.perturbation_names import FROM_FILE, compose, normal_name
 from evalharness.protocol.prompt import Example, ExampleTurn, PromptFile
 
 UNKNOWN_WORD = "qzxvkw"
 """A word of no language, sent in place of an action in its old wording."""
-RANDOM = "random"
-"""A new wording for each episode, named `random:` and the draw (`evalharness.protocol.drawn`). Only for training."""
-
-
-def normal_name(name: str) -> str:
-    """Sort the names: `P4+P1` is `P1+P4`. Raises UserError for a repeated or missing name, and for `random`."""
-    parts = [part.strip() for part in name.split("+")]
-    if "" in parts or len(set(parts)) < len(parts):
-        raise UserError(f"--perturb {name!r}: join different names with +, as in P1+P4")
-    if any(part.partition(":")[0] == RANDOM for part in parts):
-        raise UserError(
-            f"--perturb {name}: words are drawn for training alone (env serve, refine grounded); an evaluation plays "
-            "all episodes in the same words"
-        )
-    return "+".join(sorted(parts))
-
-
-def compose(spec: EnvSpec, name: str) -> Perturbation:
-    """Return the perturbation that `name` (`P1`, `P1+P4`) means in this environment.
-
-    Raises UserError for a name that the environment does not have, and for two that reword the same action.
-    """
-    known = spec.actions.wording.perturbations
-    whole = Perturbation(description="", source="")
-    for part in normal_name(name).split("+"):
-        how = known.get(part) or own_perturbation(spec, part)
-        if how is None:
-            raise UserError(
-                f"--perturb {part}: {spec.title} has no such perturbation{nearest(part, list(known))} "
-                f"(see: evalharness data perturbations list {spec.family}; your own: --perturb FILE.yaml)"
-            )
-        whole = _both(whole, how, name)
-    return whole
-
-
-def _both(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
-    if clash := sorted(first.actions.keys() & second.actions.keys()):
-        raise UserError(f"--perturb {name}: two of these reword the same action ({', '.join(clash)})")
-    return Perturbation(
-        description="; ".join(filter(None, (first.description, second.description))),
-        actions={**first.actions, **second.actions},
-        prose={**first.prose, **second.prose},
-        join_numbers=first.join_numbers or second.join_numbers,
-        upper_case=first.upper_case or second.upper_case,
-        reverse_actions=first.reverse_actions or second.reverse_actions,
-        reorder_instruction=first.reorder_instruction or second.reorder_instruction,
-        drop_format_rules=first.drop_format_rules or second.drop_format_rules,
-        source=" + ".join(dict.fromkeys(filter(None, (first.source, second.source)))),
-        recalled=first.recalled or second.recalled,
-    )
 
 
 def _in_capitals(template: str) -> str:
@@ -147,6 +97,15 @@ class PlayedSurface:
             spec, name, drawn = self._made_with
             self._of_games[words] = PlayedSurface(spec, name, drawn=drawn, words=words)
         return self._of_games[words]
+
+    def require_effect(self, prompt: PromptFile) -> None:
+        """Raises UserError if a perturbation from a user's file changes neither actions nor the prompt."""
+        if FROM_FILE not in self.perturbation.source or self.changed or self.perturbation.join_numbers:
+            return
+        spec = self._made_with[0]
+        plain = PlayedSurface(spec, self.name, drawn=Perturbation(""), words=self.words)
+        if self.prompt(prompt) == plain.prompt(prompt):
+            raise UserError(f"--perturb {self.name}: it changes nothing in {spec.title}")
 
     def find_confused_action(self) -> str | None:
         """Return an action whose new wording is not understood, or whose old wording still is; None without one."""

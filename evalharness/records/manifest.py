@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from evalharness.agents.registry import ChosenAgent, agent_named, agent_recorded
 from evalharness.config.execution import RUN_NAME
 from evalharness.config.values import Samples, SuiteSeed, Turns
-from evalharness.protocol.own_perturbations import OwnPerturbation, is_file, remember
+from evalharness.protocol.perturbation_names import OwnPerturbation, is_file, remember
 from evalharness.records.stored import SCHEMA, Count, Counts, Limit, Stored
 
 

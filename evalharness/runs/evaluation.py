@@ -12,7 +12,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError, nearest
 from evalharness.config import RunConfig
 from evalharness.envs import specs as installed_specs
-from evalharness.envs.base import EnvSpec, Perturbation, Task
+from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Policy
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.serving.model_server import SharedServers
@@ -20,7 +20,6 @@ from evalharness.play.episodes import Work
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.start import RunSession
 from evalharness.play.time_limit import TimeLimit
-from evalharness.protocol.own_perturbations import FROM_FILE
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.make_manifest import make_manifest
@@ -80,11 +79,7 @@ def choose(config: RunConfig, data: Path | None, load: Load = family_tasks) -> R
     limits = {family: config.agent.turn_limit(specs[family]) for family in families}
     spoken = surfaces(specs, families, config.agent.perturb)
     for family, surface in spoken.items():
-        how, prompt = surface.perturbation, prompts[family]
-        nothing = PlayedSurface(specs[family], surface.name, drawn=Perturbation(""))
-        words = surface.changed or how.join_numbers or surface.prompt(prompt) != nothing.prompt(prompt)
-        if how.source == FROM_FILE and not words:
-            raise UserError(f"--perturb {config.agent.perturb}: it changes nothing in {specs[family].title}")
+        surface.require_effect(prompts[family])
     return RunTasks(specs, tasks, prompts, spoken, limits, stands_for)
 
 

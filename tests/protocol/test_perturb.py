@@ -18,7 +18,8 @@ from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.surface import Action
-from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface, normal_name
+from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface
+from evalharness.protocol.perturbation_names import normal_name
 from evalharness.protocol.prompt import load_prompt
 from tests.support.contracts import FAMILIES, contract
 

@@ -14,7 +14,8 @@ from evalharness.door.door import Door, is_loopback, is_one_of, listening, requi
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
 from evalharness.models.event_loop import run_to_end
 from evalharness.protocol.drawn import fixed_name
-from evalharness.protocol.perturb import RANDOM, surfaces
+from evalharness.protocol.perturb import surfaces
+from evalharness.protocol.perturbation_names import RANDOM
 from evalharness.protocol.prompt import load_prompts
 from evalharness.rl.server.application import application
 from evalharness.rl.server.gate import Gate

@@ -21,7 +21,8 @@ from evalharness.base.reading import sha256_of
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.models.base import Environment
 from evalharness.protocol.drawn import draw_name, fixed_name, surface_named
-from evalharness.protocol.perturb import RANDOM, PlayedSurface
+from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturbation_names import RANDOM
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.excluded import load_excluded
 from evalharness.suites.open import FROZEN_SEED

@@ -1,7 +1,7 @@
-"""Perturbations from a user's file: data of the same kind as the environments' own.
+"""The perturbation that a name means: one of the environment's, one from a user's file, or several joined by `+`.
 
-Records call that of `polite.yaml` `polite@` and 12 hexadecimal digits of its definition's hash. The run's manifest has
-the definition, so readers need no file. Because of the hash, a name cannot have two definitions.
+Records call the perturbation of `polite.yaml` `polite@` and 12 hexadecimal digits of its definition's hash. The run's
+manifest has the definition, so readers need no file. Because of the hash, a name cannot have two definitions.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from evalharness.envs.base import EnvSpec, Perturbation
 
 FROM_FILE = "the user's file"
 """`Perturbation.source` of these."""
+RANDOM = "random"
+"""A new wording for each episode, named `random:` and the draw (`evalharness.protocol.drawn`). Only for training."""
 _ENDINGS = (".yaml", ".yml", ".json")
 _Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 _Template = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -103,7 +105,7 @@ def remember(definitions: Mapping[str, OwnPerturbation]) -> None:
     _DEFINITIONS.update(definitions)
 
 
-def own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
+def _own_perturbation(spec: EnvSpec, name: str) -> Perturbation | None:
     """Return what the name means in this environment; None if no definition has that name.
 
     Raises UserError if the definition does not fit the environment."""
@@ -138,3 +140,51 @@ def _slots(template: str) -> list[str] | None:
     if touching or len(set(slots)) < len(slots) or any(form or way for _, _, form, way in parts):
         return None
     return slots
+
+
+def normal_name(name: str) -> str:
+    """Sort the names: `P4+P1` is `P1+P4`. Raises UserError for a repeated or missing name, and for `random`."""
+    parts = [part.strip() for part in name.split("+")]
+    if "" in parts or len(set(parts)) < len(parts):
+        raise UserError(f"--perturb {name!r}: join different names with +, as in P1+P4")
+    if any(part.partition(":")[0] == RANDOM for part in parts):
+        raise UserError(
+            f"--perturb {name}: words are drawn for training alone (env serve, refine grounded); an evaluation plays "
+            "all episodes in the same words"
+        )
+    return "+".join(sorted(parts))
+
+
+def compose(spec: EnvSpec, name: str) -> Perturbation:
+    """Return the perturbation that `name` (`P1`, `P1+P4`) means in this environment.
+
+    Raises UserError for a name that the environment does not have, and for two that reword the same action.
+    """
+    known = spec.actions.wording.perturbations
+    whole = Perturbation(description="", source="")
+    for part in normal_name(name).split("+"):
+        how = known.get(part) or _own_perturbation(spec, part)
+        if how is None:
+            raise UserError(
+                f"--perturb {part}: {spec.title} has no such perturbation{nearest(part, list(known))} "
+                f"(see: evalharness data perturbations list {spec.family}; your own: --perturb FILE.yaml)"
+            )
+        whole = _both(whole, how, name)
+    return whole
+
+
+def _both(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
+    if clash := sorted(first.actions.keys() & second.actions.keys()):
+        raise UserError(f"--perturb {name}: two of these reword the same action ({', '.join(clash)})")
+    return Perturbation(
+        description="; ".join(filter(None, (first.description, second.description))),
+        actions={**first.actions, **second.actions},
+        prose={**first.prose, **second.prose},
+        join_numbers=first.join_numbers or second.join_numbers,
+        upper_case=first.upper_case or second.upper_case,
+        reverse_actions=first.reverse_actions or second.reverse_actions,
+        reorder_instruction=first.reorder_instruction or second.reorder_instruction,
+        drop_format_rules=first.drop_format_rules or second.drop_format_rules,
+        source=" + ".join(dict.fromkeys(filter(None, (first.source, second.source)))),
+        recalled=first.recalled or second.recalled,
+    )

@@ -13,8 +13,8 @@ from evalharness.base.errors import UserError
 from evalharness.checks.verify import verify
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.protocol.own_perturbations import read_files
 from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.perturbation_names import read_files
 from evalharness.records.store import read_manifest
 
 GO, TAKE = "please walk to {receptacle}", "from {receptacle} please take {object}"
