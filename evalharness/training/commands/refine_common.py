@@ -1,4 +1,4 @@
-"""What the commands on training data share: how they speak, where they write."""
+"""Options, inputs and outputs that the commands on training data share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
-    """Three lines on what a data set holds."""
+    """Print the counts of a data set in three lines."""
     turns = max(counts["player_turns"], 1)
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts["errors"].items()) or "none"
     out.print(
@@ -32,27 +32,27 @@ def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
     )  # fmt: skip
 
 
-def show_made(args: argparse.Namespace, lines: Iterable[str], manifest: Mapping[str, Any]) -> int:
-    """What a command that wrote a data set says at its end; the exit status."""
+def show_data_set(args: argparse.Namespace, lines: Iterable[str], manifest: Mapping[str, Any]) -> int:
+    """Print the lines and counts of a command that wrote a data set, and write its JSON. Return the exit status."""
     out = results_console(args)
     for line in lines:
-        say_on(out, line)
+        print_on(out, line)
     print_counts(out, manifest["counts"])
-    say_on(out, f"wrote {args.output}")
+    print_on(out, f"wrote {args.output}")
     write_json(args.json, manifest)
     return 0
 
 
-def name_broken_lines(path: Path, broken: list[Any]) -> None:
-    from evalharness.training.datasets.conversation import say_broken
+def print_broken_lines(path: Path, broken: list[Any]) -> None:
+    from evalharness.training.datasets.conversation import describe_broken
 
-    for line in say_broken(path, broken):
+    for line in describe_broken(path, broken):
         note(line)
 
 
-def say_unfit(path: Path, unfit: Any) -> None:
-    """What of a file in another layout was left out, or read as something else."""
-    for line in unfit.all_lines():
+def print_unfit(path: Path, report: Any) -> None:
+    """Print which records and fields of a file in another layout were left out or changed."""
+    for line in report.all_lines():
         note(f"{path}: {line}"[:1000])
 
 
@@ -82,7 +82,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def add_exclusion(parser: argparse.ArgumentParser, *, evaluated: bool = True) -> None:
-    """Which tasks stay out of training data. `evaluated`: suite seed 0 and published suites may be let in."""
+    """Add options for the tasks that stay out of training data. `evaluated` adds the option that lets in suite seed 0
+    and published suites."""
     argument(
         parser,
         "--exclude-suite-seeds LIST",
@@ -98,18 +99,18 @@ def add_exclusion(parser: argparse.ArgumentParser, *, evaluated: bool = True) ->
     add_data_option(parser)
 
 
-def excluded_seeds(args: argparse.Namespace) -> tuple[int, ...]:
+def parse_excluded_seeds(args: argparse.Namespace) -> tuple[int, ...]:
     from evalharness.suites.selection import parse_seeds
 
     text = args.exclude_suite_seeds
     return () if text is None else tuple(parse_seeds("--exclude-suite-seeds", text))
 
 
-def exclusion_of(args: argparse.Namespace) -> Exclusion:
+def make_exclusion(args: argparse.Namespace) -> Exclusion:
     from evalharness.training.datasets.overlap import Exclusion
 
-    return Exclusion(excluded_seeds(args), data_folder(args), args.allow_eval_tasks)
+    return Exclusion(parse_excluded_seeds(args), data_folder(args), args.allow_eval_tasks)
 
 
-def say_on(out: Console, text: str) -> None:
+def print_on(out: Console, text: str) -> None:
     out.print(text, soft_wrap=True)

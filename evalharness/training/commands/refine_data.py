@@ -1,4 +1,5 @@
-"""`evalharness refine from-runs | mix | read | export`: training data and what trainers take."""
+"""`evalharness refine from-runs | mix | read | export`: make data sets from runs and files, and write them for other
+trainers."""
 
 from __future__ import annotations
 
@@ -16,11 +17,11 @@ from evalharness.training.commands.refine_common import (
     add_exclusion,
     add_mode,
     add_output,
-    exclusion_of,
-    name_broken_lines,
-    say_on,
-    say_unfit,
-    show_made,
+    make_exclusion,
+    print_broken_lines,
+    print_on,
+    print_unfit,
+    show_data_set,
 )
 
 if TYPE_CHECKING:
@@ -87,27 +88,31 @@ def register(commands: Commands) -> None:
 
 
 def _from_runs(args: argparse.Namespace) -> int:
-    """Make training data from good episodes of runs (rejection sampling). A turn that has no action, was refused, or
-    changed nothing is an error and not trained. Episodes of evaluation tasks are left out.
-    """
+    """Make training data from good episodes of runs (rejection sampling). A turn without an action, a refused action,
+    or an action without effect is marked as an error and not trained. Episodes of evaluation tasks are left out."""
     from evalharness.records.store import read_manifest
     from evalharness.training.datasets.conversation import write_data
-    from evalharness.training.datasets.from_runs import Tally, conversations_of, parse_keep, run_folder
+    from evalharness.training.datasets.from_runs import (
+        Tally,
+        find_run_folder,
+        parse_keep,
+        read_good_conversations,
+    )
 
     keep, tally = parse_keep(args.keep), Tally()
     at_least(1, per_task=args.per_task)
     digests = {
-        f"{number}/{path.name}": read_manifest(run_folder(path)).digest
+        f"{number}/{path.name}": read_manifest(find_run_folder(path)).digest
         for number, path in enumerate(args.runs, 1)
     }
-    exclusion = exclusion_of(args)
-    chosen = list(conversations_of(args.runs, keep, tally, exclusion, per_task=args.per_task))
+    exclusion = make_exclusion(args)
+    chosen = list(read_good_conversations(args.runs, keep, tally, exclusion, per_task=args.per_task))
     if not chosen:
         reasons = (
             ", ".join(f"{n} {reason}" for reason, n in sorted(tally.not_kept.items())) or "there are none"
         )
         raise UserError(
-            f"no episode was kept of {tally.episodes} ({reasons}); see --keep and --allow-eval-tasks"
+            f"none of {tally.episodes} episodes was kept ({reasons}); see --keep and --allow-eval-tasks"
         )
     made = {
         "command": "refine from-runs",
@@ -120,29 +125,28 @@ def _from_runs(args: argparse.Namespace) -> int:
     }
     manifest = write_data(args.output, chosen, made)
     left_out = [f"  {count:,} left out: {reason}" for reason, count in sorted(tally.not_kept.items())]
-    return show_made(args, [f"{tally.kept:,} of {tally.episodes:,} episodes kept", *left_out], manifest)
+    return show_data_set(args, [f"{tally.kept:,} of {tally.episodes:,} episodes kept", *left_out], manifest)
 
 
 def _mix(args: argparse.Namespace) -> int:
     """Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Conversations are drawn
-    without replacement and shuffled. Conversations of evaluation tasks are left out.
-    """
+    without replacement and shuffled. Conversations of evaluation tasks are left out."""
     from evalharness.training.datasets.conversation import write_data
-    from evalharness.training.datasets.mix import mix, parse_part
+    from evalharness.training.datasets.mix import mix, parse_share
 
     at_least(1, n=args.conversations)
     if args.all and args.conversations is not None:
         raise UserError("--all takes every conversation: leave -n out")
-    parts, exclusion = [parse_part(text) for text in args.parts], exclusion_of(args)
-    conversations, made, unfit = mix(
+    parts, exclusion = [parse_share(text) for text in args.parts], make_exclusion(args)
+    conversations, made, reports = mix(
         parts, args.seed, args.conversations, exclusion, args.masked_turns, whole=args.all
     )
     manifest = write_data(args.output, conversations, made)
-    for path, found in unfit.items():
-        say_unfit(path, found)
+    for path, report in reports.items():
+        print_unfit(path, report)
     _say_excluded(exclusion)
     drawn = (f"{part['file']}: {part['drawn']:,} of {part['of']:,}" for part in made["parts"])
-    return show_made(args, drawn, manifest)
+    return show_data_set(args, drawn, manifest)
 
 
 def _say_excluded(exclusion: Exclusion) -> None:
@@ -154,49 +158,50 @@ def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--masked-turns {errors,ignore}",
-        "for data with a mask and no marks of errors. errors: a masked turn with an action and an"
-        " answer is an error; ignore: it is only masked",
+        "for data with a mask and no marks of errors. errors: mark a masked turn with an action and an "
+        "answer as an error; ignore: make no marks",
         default="errors",
     )
 
 
 def _read(args: argparse.Namespace) -> int:
-    """Write others' training data (conversations, prompts with answers, preferences, trajectories) in our format.
-    Conversations that do not fit are counted and left out, and so are conversations of evaluation tasks.
-    """
+    """Convert others' training data (conversations, prompts with answers, trajectories) to our format. Conversations
+    that cannot be converted and conversations of evaluation tasks are left out and counted."""
     from evalharness.training.datasets.conversation import write_data
-    from evalharness.training.datasets.layouts import Unfit, digest_of, read_any
+    from evalharness.training.datasets.layouts import ReadReport, hash_files, read_any
 
-    unfit = Unfit()
-    exclusion = exclusion_of(args)
-    read = read_any(args.file, unfit, args.source, args.masked_turns)
+    report = ReadReport()
+    exclusion = make_exclusion(args)
+    read = read_any(args.file, report, args.source, args.masked_turns)
     conversations = [conversation for conversation in read if exclusion.why_not(conversation) is None]
     if exclusion.refused and not conversations:
         raise UserError(
             f"{args.file}: {'; '.join(exclusion.lines())}; nothing is left (see --allow-eval-tasks)"
         )
     if not conversations:
-        fields = ", ".join(printable(name, single_line=True)[:40] for name, _ in unfit.fields.most_common(20))
+        fields = ", ".join(
+            printable(name, single_line=True)[:40] for name, _ in report.fields.most_common(20)
+        )
         raise UserError(
-            f"{args.file} holds no conversation that can be trained on. Its fields: {fields or 'none'}. "
-            + "; ".join(unfit.all_lines())
+            f"{args.file} has no conversation that can be trained on. Its fields: {fields or 'none'}. "
+            + "; ".join(report.all_lines())
         )
     made = {
         "command": "refine read",
         "file": args.file.name,
-        "file_sha256": digest_of(args.file),
-        "left_out": dict(sorted(unfit.reasons.items())),
-        "not_read": dict(sorted(unfit.unread.items())),
-        "not_read_of_messages": dict(sorted(unfit.unread_of_messages.items())),
+        "file_sha256": hash_files(args.file),
+        "left_out": dict(sorted(report.reasons.items())),
+        "not_read": dict(sorted(report.unread.items())),
+        "not_read_of_messages": dict(sorted(report.unread_of_messages.items())),
         "excluded": exclusion.to_json(),
         "masked_turns": args.masked_turns,
-        "errors_by_mask": unfit.masked_errors,
-        "order": unfit.order.to_json(),
+        "errors_by_mask": report.masked_errors,
+        "order": report.order.to_json(),
     }
     manifest = write_data(args.output, conversations, made)
-    say_unfit(args.file, unfit)
+    print_unfit(args.file, report)
     _say_excluded(exclusion)
-    return show_made(args, [], manifest)
+    return show_data_set(args, [], manifest)
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -205,30 +210,30 @@ def _export(args: argparse.Namespace) -> int:
 
     at_least(0, max_length=args.max_length)
     broken: dict[Path, list[BrokenLine]] = {}
-    done = export(
+    result = export(
         args.files, args.format, args.mode, args.output,
         model=args.model, template=args.chat_template, max_length=args.max_length, broken=broken,
         on_line=note,
     )  # fmt: skip
     out = results_console(args)
     for path, lines in broken.items():
-        name_broken_lines(path, lines)
-    say_on(
+        print_broken_lines(path, lines)
+    print_on(
         out,
-        f"{done.records:,} records of {done.conversations:,} conversations, {done.trained_turns:,} trained turns",
+        f"{result.records:,} records of {result.conversations:,} conversations, {result.trained_turns:,} trained turns",
     )
-    for reason, count in sorted(done.left_out.items()):
-        say_on(out, f"  {count:,} left out: {reason}")
-    if (tokens := done.tokens) is not None:
-        say_on(
+    for reason, count in sorted(result.left_out.items()):
+        print_on(out, f"  {count:,} left out: {reason}")
+    if (tokens := result.tokens) is not None:
+        print_on(
             out,
             f"{tokens.tokens:,} tokens, {tokens.trained_tokens:,} of them trained; {tokens.ended_turns:,} trained "
             f"turns end with their end-of-turn token; {tokens.cut_turns:,} turns cut off by --max-length",
         )
         for reason, count in sorted(tokens.refused.items()):
-            say_on(out, f"  {count:,} left out: {reason}")
+            print_on(out, f"  {count:,} left out: {reason}")
         for line in tokens.lines():
-            say_on(out, line)
-    say_on(out, f"wrote {', '.join(str(path) for path in done.files)}")
-    write_json(args.json, done.to_json())
+            print_on(out, line)
+    print_on(out, f"wrote {', '.join(str(path) for path in result.files)}")
+    write_json(args.json, result.to_json())
     return 0

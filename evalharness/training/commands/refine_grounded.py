@@ -1,4 +1,4 @@
-"""`evalharness refine grounded | correct`: training trajectories made in the real simulators."""
+"""`evalharness refine grounded | correct`: make training trajectories in the real simulators."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.training.commands.refine_common import (
     add_exclusion,
     add_output,
-    excluded_seeds,
-    exclusion_of,
+    make_exclusion,
+    parse_excluded_seeds,
     print_counts,
-    show_made,
+    show_data_set,
 )
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def register(commands: Commands) -> None:
     argument(
         parser,
         "--perturb NAME",
-        "word the actions differently, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
+        "other words for the actions, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
     )
     argument(parser, "--max-turns N", "maximum number of turns, errors included (default: as in a run)")
     argument(parser, "--workers N", "processes of each family (default: cores)")
@@ -122,14 +122,13 @@ def _order(args: argparse.Namespace) -> Order:
         kinds=tuple(sorted({name.strip() for name in args.kinds.split(",") if name.strip()})),
         perturb=training_name(args.perturb),
         max_turns=args.max_turns or MAX_TURNS,
-        exclude_suite_seeds=excluded_seeds(args),
+        exclude_suite_seeds=parse_excluded_seeds(args),
     )
 
 
 def _grounded(args: argparse.Namespace) -> int:
-    """Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1,
-    ...; evaluation tasks are refused. The same command gives the same bytes. docs/grounded-data.md
-    """
+    """Make trajectories with errors and corrections in the real simulators. Tasks come from open suites N, N+1, ...;
+    evaluation tasks are refused. The same command makes the same bytes. docs/grounded-data.md"""
     import time
 
     from evalharness.envs import specs
@@ -143,7 +142,7 @@ def _grounded(args: argparse.Namespace) -> int:
     check(order)
     out = results_console(args)
     if not args.force and is_made(order, args.output):
-        out.print(f"{args.output} is made already", soft_wrap=True)
+        out.print(f"{args.output} was already made with these options", soft_wrap=True)
         manifest = read_manifest(args.output) or {}
         write_json(args.json, manifest)
         return 0
@@ -168,7 +167,7 @@ def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str
         span = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]}-{seeds[-1]}" if seeds else "none"
         out.print(
             f"{names[family]:<13}{row['samples']:>6} of {row['tasks']} tasks, suite seed {span}; "
-            f"{refused} tasks refused as evaluated or used already, "
+            f"{refused} tasks refused because they are evaluated or already used, "
             f"{sum(row['not_made'].values())} trajectories not made",
             soft_wrap=True,
         )  # fmt: skip
@@ -176,9 +175,9 @@ def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str
 
 
 def _correct(args: argparse.Namespace) -> int:
-    """Correct the errors of a model's own runs. After an error the family's teacher (an agent without privileged
-    information) continues and must succeed. The model's turns are not trained. The same command gives the same bytes.
-    docs/grounded-data.md
+    """Correct the errors of a model's own runs. After an error the family's teacher (an agent without
+    privileged information) continues and must succeed. The model's turns are not trained. The same command
+    makes the same bytes. docs/grounded-data.md
     """
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
@@ -188,7 +187,7 @@ def _correct(args: argparse.Namespace) -> int:
 
     at_least(1, workers=args.workers)
     how = Correction(args.per_episode, args.errors)
-    plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
+    plan = plan_correction(args.runs, how, specs(), make_exclusion(args))
     progress = plan.counts()
     with watch_making(progress, titles(), make_console(stderr=True)):
         manifest: dict[str, Any] = run_to_end(
@@ -198,4 +197,4 @@ def _correct(args: argparse.Namespace) -> int:
     lines = [f"{manifest['counts']['samples']:,} corrections of {tally['episodes']:,} episodes"]
     for name in ("left_out", "not_made"):
         lines += [f"  {count:,} {name.replace('_', ' ')}: {reason}" for reason, count in tally[name].items()]
-    return show_made(args, lines, manifest)
+    return show_data_set(args, lines, manifest)

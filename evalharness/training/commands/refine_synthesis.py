@@ -1,4 +1,4 @@
-"""`evalharness refine scripts | trajectories`: training data that a served model writes."""
+"""`evalharness refine scripts | trajectories`: have a served model write training data."""
 
 from __future__ import annotations
 
@@ -74,8 +74,7 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
 
 def _scripts(args: argparse.Namespace) -> int:
     """Write a script for each persona: a world, a goal, and actions with regular expressions. Every script is
-    verified. The same command continues; a larger -n adds personas. docs/refine.md
-    """
+    verified. The same command continues; a larger -n adds personas. docs/refine.md"""
     from evalharness.training.synthesis.personas import read_personas
     from evalharness.training.synthesis.synthesis import make_scripts
 
@@ -86,9 +85,8 @@ def _scripts(args: argparse.Namespace) -> int:
 
 
 def _trajectories(args: argparse.Namespace) -> int:
-    """A model plays Dungeon Master and player of each script of a folder. Every trajectory is verified. Passed
-    trajectories become training data, data.jsonl. The same command continues. docs/refine.md
-    """
+    """Have a model play Dungeon Master and player in each script of a folder. Every trajectory is verified. Passed
+    trajectories become training data, data.jsonl. The same command continues. docs/refine.md"""
     from evalharness.training.synthesis.synthesis import make_trajectories
 
     what = _synthesis(args)

@@ -1,9 +1,8 @@
 """Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
 trained. The same command continues from the last checkpoint.
 
-  evalharness tune install                                  once: install trl, peft and datasets
-  evalharness tune --model demo-base --data data.jsonl -o tuned/
-  evalharness run --model tuned/ --suite open
+evalharness tune install once: install trl, peft and datasets evalharness tune --model demo-base --data data.jsonl -o
+tuned/ evalharness run --model tuned/ --suite open
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from evalharness.cli.parser import CommandParser, argument, number, subcommand
 from evalharness.training.commands.refine_common import (
     add_chat_template,
     add_mode,
-    name_broken_lines,
-    say_on,
+    print_broken_lines,
+    print_on,
 )
 
 if TYPE_CHECKING:
@@ -90,10 +89,12 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     argument(how, "--seed N", "seed of the order and of the first adapter weights (default: 0)")
     how.add_argument(
         "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
-        help="less memory, a third more computation (default: with --preset paper)",
+        help="use less memory and a third more computation (default: only with --preset paper)",
     )  # fmt: skip
     argument(
-        how, "--dtype {bfloat16,float32}", "type of the computation (default: what the machine is fast in)"
+        how,
+        "--dtype {bfloat16,float32}",
+        "number type of the computation (default: the faster one on this machine)",
     )
     argument(how, "--cpu", "do not use a GPU")
 
@@ -120,9 +121,8 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def _install(args: argparse.Namespace) -> int:
-    """Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune if that is
-    set) on top of the model server's environment.
-    """
+    """Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune if that is set)
+    on top of the model server's environment."""
     from evalharness.cli.install_progress import install_progress
     from evalharness.training.tune.install import install_tune
 
@@ -169,7 +169,7 @@ def run(args: argparse.Namespace) -> int:
         if value is None
     ]
     if missing:
-        raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
+        raise UserError(f"evalharness tune needs {', '.join(missing)} (see: evalharness tune --help)")
     at_least(0, keep=args.keep)
     at_least(1, save_every=args.save_every)
     start = start_of(args.model, note)
@@ -182,7 +182,7 @@ def run(args: argparse.Namespace) -> int:
             dtype=args.dtype, cpu=args.cpu, on_line=note,
         )  # fmt: skip
         if planned is None:
-            say_on(out, f"{args.output} is trained already")
+            print_on(out, f"{args.output}: the training is already complete")
             write_json(args.json, read_manifest(args.output))
             return 0
         _say_plan(out, planned)
@@ -191,7 +191,7 @@ def run(args: argparse.Namespace) -> int:
             ended = train(
                 planned, progress, command=sys.argv[1:],
                 on_interrupt=lambda: note(
-                    "ending after this step, with a checkpoint (again: at once)"
+                    "stopping after this step, with a checkpoint (Ctrl-C again: stop at once)"
                 ),
             )  # fmt: skip
     _say_end(out, planned, progress, ended)
@@ -206,31 +206,31 @@ def _dry_run(args: argparse.Namespace) -> int:
     from evalharness.training.tune.start import start_of
 
     if args.model is None:
-        raise UserError("evalharness tune --dry-run wants --model")
+        raise UserError("evalharness tune --dry-run needs --model")
     if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
-        raise UserError("--gpu-memory is above 0, in GB")
+        raise UserError("--gpu-memory must be above 0 (in GB)")
     start, settings = start_of(args.model, note), _settings(args)
-    if args.data:  # without, a config alone will do
+    if args.data:  # the memory alone needs no template
         settings = with_template(settings, start.base, args.preset)
-    found = dry_run(
+    report = dry_run(
         start.base, args.data or [], start.settings(vars(args), settings),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
         server=require_tune_install().server if args.data else None,
         on_line=note,
     )  # fmt: skip
-    use = found.use
+    use = report.use
     out = results_console(args)
-    if found.made:
-        say_on(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
-    say_on(
+    if report.made:
+        print_on(out, f"{_size(report.made)}; {report.steps:,} steps of {use.settings.batch}")
+    print_on(
         out,
-        f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.micro_batch} x {use.tokens:,} tokens at a time",
+        f"{report.shape.parameters / 1e6:,.0f} million parameters, {use.micro_batch} x {use.tokens:,} tokens at a time",
     )
-    for name, size in found.memory.to_json().items():
-        say_on(out, f"  {name:<12}{size / 1e9:8.2f} GB")
-    say_on(out, f"  {'of':<12}{found.limit / 1e9:8.2f} GB")
-    write_json(args.json, found.to_json())
-    found.require_fit()
+    for name, size in report.memory.to_json().items():
+        print_on(out, f"  {name:<12}{size / 1e9:8.2f} GB")
+    print_on(out, f"  {'of':<12}{report.limit / 1e9:8.2f} GB")
+    write_json(args.json, report.to_json())
+    report.require_fit()
     return 0
 
 
@@ -242,22 +242,22 @@ def _size(made: Made) -> str:
 
 
 def _say_plan(out: Any, planned: Plan) -> None:
-    made, found, settings = planned.made, planned.estimate, planned.settings
+    made, estimate, settings = planned.made, planned.estimate, planned.settings
     for path, broken in made.broken.items():
-        name_broken_lines(path, broken)
+        print_broken_lines(path, broken)
     what = f"LoRA of rank {settings.lora_rank}" if settings.method == "lora" else "all weights"
     lines = [
         _size(made),
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
         *(f"  {line}" for line in (*made.losses(), *made.order.lines(), *made.counts.lines())),
-        f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
+        f"{what}: {estimate.trained_parameters / 1e6:.1f} of {estimate.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
         f"chat template: {settings.chat_template or 'of the base model'}",
-        f"about {found.memory.total / 1e9:.1f} GB of memory (--dry-run: of what), "
-        f"{found.disk_bytes / 1e9:.1f} GB on the disk",
+        f"about {estimate.memory.total / 1e9:.1f} GB of memory (--dry-run shows its parts), "
+        f"{estimate.disk_bytes / 1e9:.1f} GB on the disk",
     ]
     for line in lines:
-        say_on(out, line)
+        print_on(out, line)
     if planned.warning:
         note(f"{planned.warning}")
 
@@ -276,6 +276,6 @@ def _say_end(out: Any, planned: Plan, progress: TuningProgress, ended: str) -> N
             f"play it with: evalharness run --model {folder}   (or: evalharness checkpoints {folder})"
         )
     else:
-        lines.append("stopped; the same command goes on")
+        lines.append("stopped; the same command continues")
     for line in lines:
-        say_on(out, line)
+        print_on(out, line)

@@ -1,4 +1,5 @@
-"""A data set as a run folder, so that the report opens it like one: errors are marked where format errors would be."""
+"""Write a data set as a run folder, so that the report can show it. Errors of the data become format errors of the
+run."""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ from evalharness.records.store import EPISODES, MANIFEST
 from evalharness.training.datasets.conversation import (
     BrokenLine,
     Conversation,
-    none_found,
+    describe_broken,
+    describe_empty,
     read_data,
     read_manifest,
-    say_broken,
 )
 
 if TYPE_CHECKING:
@@ -31,28 +32,31 @@ if TYPE_CHECKING:
 
 _GENERAL = "general"
 _MOST_VARIANTS = 10_000
-"""Of one task; what is no such number says nothing."""
+"""The largest variant number of a task that becomes a sample number."""
 
 
 def run_from_file(path: Path, folder: Path) -> list[str]:
-    """Write the data set as a run folder; return a line for each group of lines that could not be read."""
+    """Write the data set as a run folder. Return messages about lines that could not be read."""
     broken: list[BrokenLine] = []
-    write_run(path, folder, broken)
-    return say_broken(path, broken)
+    write_as_run(path, folder, broken)
+    return describe_broken(path, broken)
 
 
-def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
-    """Raises UserError where the file cannot be read."""
+def write_as_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
+    """Write the data set as a run folder. Adds unreadable lines to `broken`. Raises UserError if the file cannot be
+    read."""
     made = (read_manifest(path) or {}).get("made", {})
     prompts: Mapping[str, str] = made.get("prompts", {})
     conversations = list(read_data(path, broken))
     if not conversations:
-        raise none_found(path, broken)
-    episodes = list(_apart(episode(each, number, prompts) for number, each in enumerate(conversations)))
-    tasks = {e.task_id: _task(e) for e in sorted(episodes, key=lambda e: e.task_id)}
+        raise describe_empty(path, broken)
+    episodes = list(
+        _number_repeats(to_episode(each, number, prompts) for number, each in enumerate(conversations))
+    )
+    tasks = {e.task_id: _make_task(e) for e in sorted(episodes, key=lambda e: e.task_id)}
     known = {**specs()}
     for family in {e.family for e in episodes} - known.keys():
-        known[family] = _unknown(family)
+        known[family] = _make_spec(family)
     config = make_config(
         {
             "model": "http://127.0.0.1:1/v1",
@@ -62,21 +66,23 @@ def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
             "samples": max((e.sample + 1 for e in episodes), default=1),
         }
     )
-    manifest = make_manifest(config, list(tasks.values()), known, prompts, _identity(path, conversations))
+    manifest = make_manifest(config, list(tasks.values()), known, prompts, _identify(path, conversations))
     folder.mkdir(parents=True)
     (folder / MANIFEST).write_text(json.dumps(manifest.to_json()), encoding="utf-8")
     with (folder / EPISODES).open("w", encoding="ascii") as file:
         file.writelines(json.dumps(played.to_json()) + "\n" for played in episodes)
 
 
-def _identity(path: Path, conversations: Sequence[Conversation]) -> dict[str, Any]:
-    """`simulated`: a simulator answered every turn, so its verdict counts."""
+def _identify(path: Path, conversations: Sequence[Conversation]) -> dict[str, Any]:
+    """Return what identifies the data set in the manifest. `simulated` is true if a simulator answered every turn:
+    only then does its verdict count."""
     simulated = all(isinstance(conversation.metadata.get("valid"), list) for conversation in conversations)
     return {"kind": TRAINING_DATA, "sha256": sha256_of(path), "simulated": simulated}
 
 
-def _apart(episodes: Iterable[Episode]) -> Iterator[Episode]:
-    """Of two conversations on the same task and variant (a mixture has them) the second gets an id of its own."""
+def _number_repeats(episodes: Iterable[Episode]) -> Iterator[Episode]:
+    """Give a second conversation on the same task and variant its own task id. Mixed data sets have such
+    conversations."""
     seen: set[tuple[str, int]] = set()
     for number, each in enumerate(episodes):
         if (each.task_id, each.sample) in seen:
@@ -85,31 +91,31 @@ def _apart(episodes: Iterable[Episode]) -> Iterator[Episode]:
         yield each
 
 
-def _task(played: Episode) -> Task:
+def _make_task(played: Episode) -> Task:
     return Task(
         id=played.task_id, family=played.family, suite="open", index=0, goal=played.goal, difficulty="easy",
         kind=played.kind, labels="ours",
     )  # fmt: skip
 
 
-def _never_played(data: Path | None) -> TextEnv:
+def _refuse_play(data: Path | None) -> TextEnv:
     raise InvalidTaskError("a data set's own environment can be shown and not played")
 
 
-def _unknown(family: str) -> EnvSpec:
-    """What a table needs to know of a world that is no installed family."""
+def _make_spec(family: str) -> EnvSpec:
+    """Return a specification with what a table needs, for a world that no installed family has."""
     return EnvSpec(
         family=family,
         title=family,
         gym_id=f"evalharness/{family}",
-        make=_never_played,
+        make=_refuse_play,
         suites=TaskSuites({"open": 0, "agentboard": 0}, lambda suite, data, seed: []),
         actions=Actions({}),
     )
 
 
-def episode(conversation: Conversation, number: int, prompts: Mapping[str, str]) -> Episode:
-    """A conversation as if it had been played. Kinds of error stand among the format errors."""
+def to_episode(conversation: Conversation, number: int, prompts: Mapping[str, str]) -> Episode:
+    """Convert a conversation to an episode. Kinds of error become format errors."""
     messages, facts = conversation.messages, conversation.metadata
     first = next((i for i, m in enumerate(messages) if m.role == "assistant"), len(messages))
     family = conversation.world or _GENERAL
@@ -128,8 +134,8 @@ def episode(conversation: Conversation, number: int, prompts: Mapping[str, str])
                 thought=parsed.thought,
                 action=parsed.action,
                 observation=answer.removeprefix("Observation: "),
-                progress=_number(progress, len(turns)),
-                valid=_valid(valid, len(turns)),
+                progress=_read_progress(progress, len(turns)),
+                valid=_read_validity(valid, len(turns)),
                 format_errors=tuple(f"{kind}{MARK_SUFFIX}" for kind in message.error),
             )
         )
@@ -137,10 +143,10 @@ def episode(conversation: Conversation, number: int, prompts: Mapping[str, str])
     opening = head.rpartition("Now it is your turn.")[2].strip()
     goal, _, observation = opening.partition("\nObservation: ")
     total = turns[-1].progress if turns else 0.0
-    said = facts.get("success")
-    success = said if isinstance(said, bool) else total >= 1.0
+    verdict = facts.get("success")
+    success = verdict if isinstance(verdict, bool) else total >= 1.0
     return Episode(
-        task_id=_task_id(conversation, family, number),
+        task_id=_make_task_id(conversation, family, number),
         family=family,
         suite="open",
         kind=str(facts.get("kind", conversation.source)),
@@ -166,17 +172,17 @@ def episode(conversation: Conversation, number: int, prompts: Mapping[str, str])
     )
 
 
-def _number(progress: Any, index: int) -> float:
+def _read_progress(progress: Any, index: int) -> float:
     value = progress[index] if isinstance(progress, list) and index < len(progress) else 0.0
     return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else 0.0
 
 
-def _valid(valid: Any, index: int) -> bool:
+def _read_validity(valid: Any, index: int) -> bool:
     return not (isinstance(valid, list) and index < len(valid) and valid[index] is False)
 
 
-def _task_id(conversation: Conversation, family: str, number: int) -> str:
-    """Three parts, and another for another suite seed."""
+def _make_task_id(conversation: Conversation, family: str, number: int) -> str:
+    """Return an id of three parts, in which the suite names its seed."""
     task, seed = conversation.metadata.get("task_id"), conversation.metadata.get("suite_seed")
     if isinstance(task, str) and task.count("/") == 2 and isinstance(seed, int):
         return f"{family}/open-{seed}/{task.rpartition('/')[2]}"

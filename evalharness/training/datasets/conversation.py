@@ -1,7 +1,7 @@
-"""The one format of training data: a conversation a line, with what is trained and what went wrong on each turn.
+"""The one format of training data: a line for each conversation, with the trained turns and the errors marked.
 
-A data set is a file of JSON lines and, beside it, a manifest (`data.jsonl`, `data.manifest.json`). The file is ASCII:
-what a model wrote is escaped, so that NUL, lone surrogates and direction marks survive and reach no terminal.
+A data set is a file of JSON lines with a manifest beside it (`data.jsonl`, `data.manifest.json`). The file is ASCII: a
+model's text is escaped, so NUL, lone surrogates and direction marks are kept and reach no terminal.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Role = Literal["system", "user", "assistant"]
 
 
 class UnfitError(ValueError):
-    """Does not fit the format; the message says how."""
+    """A record that does not fit the format; the message says why."""
 
 
 @dataclass(frozen=True)
@@ -40,24 +40,24 @@ class MarkedMessage:
     role: Role
     content: str
     loss: StrictBool | None = None
-    """Of an assistant's message: whether it is trained. None on the others; on an assistant's it means trained."""
+    """Whether an assistant's message is trained (None: yes). None on all other messages."""
     error: tuple[str, ...] = ()
-    """Kinds of error in an assistant's turn (`parameter`, `place`, `logic`, ...); empty where it was right."""
+    """Kinds of error in an assistant's turn (`parameter`, `place`, `logic`, ...); empty if the turn is right."""
     refine: StrictBool = False
-    """The first right turn after a run of errors."""
+    """Whether the turn is the first right one after a sequence of errors."""
 
     @property
     def trained(self) -> bool:
         return self.role == "assistant" and self.loss is not False
 
     def to_json(self) -> dict[str, Any]:
-        """`loss`, `error` and `refine` are there on assistant's messages alone."""
+        """Return the stored form. Only assistant's messages have `loss`, `error` and `refine`."""
         if self.role != "assistant":
             return {"role": self.role, "content": self.content}
         return {**vars(self), "loss": self.trained, "error": list(self.error)}
 
-    def checked(self) -> MarkedMessage:
-        """As it is stored: an assistant's message says whether it is trained, another says nothing of it. Raises
+    def normalize(self) -> MarkedMessage:
+        """Return the message as it is stored: `loss` is true or false for the assistant and None for others. Raises
         UnfitError."""
         if self.role == "assistant":
             return self if self.loss is not None else replace(self, loss=True)
@@ -68,16 +68,17 @@ class MarkedMessage:
 
 @dataclass(frozen=True)
 class Conversation:
-    """One conversation. Frozen; `metadata` is JSON data that nobody changes."""
+    """One conversation. `metadata` is JSON data and must not be changed."""
 
     id: str
-    """Names the conversation within its data set: `grounded/babyai/open-100/017/0`."""
+    """The conversation's name in its data set: `grounded/babyai/open-100/017/0`."""
     source: str
-    """What made it: `grounded`, `from-runs`, `trajectories`, `general`, or a name the user gave."""
+    """The origin of the conversation: `grounded`, `from-runs`, `trajectories`, `general`, or a name that the user
+    chose."""
     world: str
-    """The environment's family, or the persona's world; `` for general conversations."""
+    """The environment's family, or the persona's world; empty for general conversations."""
     task_hash: Annotated[str | None, Field(default=None)]
-    """Content hash of the task it was played on; None where there is no task."""
+    """Content hash of the played task; None if there is no task."""
     messages: Annotated[tuple[MarkedMessage, ...], Field(min_length=1)]
     metadata: dict[str, Any] = field(default_factory=dict)
 
@@ -90,21 +91,21 @@ class Conversation:
 
     @classmethod
     def from_json(cls, data: object) -> Conversation:
-        """Raises UnfitError."""
+        """Return the conversation that a stored object describes. Raises UnfitError."""
         try:
             conversation = _CONVERSATION.validate_python(data)
         except ValidationError as error:
-            # Without the message's number: what is wrong is counted by its name.
+            # Leave out the message's number, because reasons are counted by their text.
             raise UnfitError(re.sub(r"\.\d+", "", why(error))) from None
-        return replace(conversation, messages=tuple(message.checked() for message in conversation.messages))
+        return replace(conversation, messages=tuple(message.normalize() for message in conversation.messages))
 
-    def retold(self, messages: tuple[MarkedMessage, ...]) -> Conversation:
-        """With other messages, and without the metadata by turn, which is not true of them."""
+    def replace_messages(self, messages: tuple[MarkedMessage, ...]) -> Conversation:
+        """Return the conversation with other messages, without the metadata that describes single turns."""
         by_turn = ("without_errors", "progress", "valid")
-        kept = {key: value for key, value in self.metadata.items() if key not in by_turn}
-        return replace(self, messages=messages, metadata=kept)
+        metadata = {key: value for key, value in self.metadata.items() if key not in by_turn}
+        return replace(self, messages=messages, metadata=metadata)
 
-    def line(self) -> str:
+    def to_line(self) -> str:
         return json.dumps(self.to_json(), ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
@@ -117,7 +118,7 @@ _CONVERSATION = TypeAdapter(Conversation)
 @dataclass(frozen=True)
 class BrokenLine:
     number: int
-    """From 1."""
+    """Number of the line, from 1."""
     why: str
 
     def __str__(self) -> str:
@@ -125,7 +126,7 @@ class BrokenLine:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """`reading.parse_json`. Raises UnfitError where that raises ValueError."""
+    """Parse with `reading.parse_json`; raise UnfitError instead of ValueError."""
     try:
         return reading.parse_json(text)
     except ValueError as error:
@@ -133,10 +134,10 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def read_data(path: Path, broken: list[BrokenLine]) -> Iterator[Conversation]:
-    """The conversations of a data set in the file's order, one at a time; lines that hold none go to `broken`.
+    """Yield the conversations of a data set in the file's order. Lines without a valid conversation go to `broken`.
 
-    A last line without its end that does not parse was torn by a kill and is named so. Raises UserError where the
-    file cannot be read.
+    A last line without a line end that cannot be parsed was torn by a kill, and its message says so. Raises UserError
+    if the file cannot be read.
     """
     with system_errors(f"cannot read {path}"), open_file(path) as file:
         for number, line in enumerate(lines_of(file), 1):
@@ -145,21 +146,21 @@ def read_data(path: Path, broken: list[BrokenLine]) -> Iterator[Conversation]:
             try:
                 yield Conversation.from_json(parse_json(line))
             except UnfitError as error:
-                why = str(error) if line.endswith(b"\n") else f"torn: the file ends in it ({error})"
+                why = str(error) if line.endswith(b"\n") else f"torn: the file ends within the line ({error})"
                 broken.append(BrokenLine(number, why))
 
 
-def none_found(path: Path, broken: list[BrokenLine]) -> UserError:
-    """Of a data set all of whose lines are broken, or that has none."""
+def describe_empty(path: Path, broken: list[BrokenLine]) -> UserError:
+    """Return the error for a data set without any valid conversation."""
     first = f" ({broken[0]})" if broken else ""
     return UserError(
-        f"{path} holds no conversation in our layout{first}; data in another layout is taken by: "
+        f"{path} has no conversation in our layout{first}; convert data in another layout with: "
         f"evalharness refine read {path} -o data.jsonl"
     )
 
 
-def say_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list[str]:
-    """Lines for the person at the terminal: how many are broken, and the first of them. None where all are whole."""
+def describe_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list[str]:
+    """Return messages about the number of broken lines and the first of them; empty if there are none."""
     if not broken:
         return []
     lines = [f"{path}: {len(broken):,} broken line{'s' * (len(broken) != 1)} left out"]
@@ -169,33 +170,33 @@ def say_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list[str]
 # --- writing -----------------------------------------------------------------------------------------------------
 
 
-class Counted:
-    """Public fields as JSON, what is counted by name in the order of the names."""
+class JsonCounts:
+    """Counts that are stored as JSON: the public fields, with counters sorted by name."""
 
     def to_json(self) -> dict[str, Any]:
-        return {name: _in_order(value) for name, value in vars(self).items() if not name.startswith("_")}
+        return {name: _sort_counts(value) for name, value in vars(self).items() if not name.startswith("_")}
 
 
-def _in_order(value: object) -> object:
+def _sort_counts(value: object) -> object:
     if isinstance(value, Counter):
         return dict(sorted(value.items()))
     return sorted(value) if isinstance(value, set) else value
 
 
 @dataclass
-class Counts(Counted):
-    """What a data set holds, counted while it is written."""
+class Counts(JsonCounts):
+    """The counts of a data set, made while the data set is written."""
 
-    samples: int = 0  # conversations, under the name that manifests have for them
+    samples: int = 0  # number of conversations, under the key in manifests
     messages: int = 0
     player_turns: int = 0
     trained_turns: int = 0
     trained_characters: int = 0
-    """Of the trained turns: what two data sets of equally many conversations can differ in."""
+    """Characters of the trained turns. Data sets with equally many conversations can differ in it."""
     error_turns: int = 0
     refine_turns: int = 0
     errors: Counter[str] = field(default_factory=Counter)
-    """Kind of error -> turns."""
+    """Kind of error -> number of turns."""
     sources: Counter[str] = field(default_factory=Counter)
     worlds: Counter[str] = field(default_factory=Counter)
 
@@ -219,10 +220,10 @@ def manifest_path(path: Path) -> Path:
 
 
 def write_data(path: Path, conversations: Iterable[Conversation], made: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a data set and its manifest, at once or not at all; returns the manifest.
+    """Write a data set and its manifest; after a failure neither is there. Return the manifest.
 
-    `made` says how it was made (command, seeds, hashes, what was refused); no time and no machine, so that the same
-    call writes the same bytes.
+    `made` describes how the data set was made (command, seeds, hashes, refusals). It holds no time and no
+    machine, so that the same call writes the same bytes.
     """
     counts, digest = Counts(), hashlib.sha256()
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -231,7 +232,7 @@ def write_data(path: Path, conversations: Iterable[Conversation], made: Mapping[
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
             for conversation in conversations:
-                line = conversation.line().encode()
+                line = conversation.to_line().encode()
                 file.write(line)
                 digest.update(line)
                 counts.add(conversation)
@@ -245,19 +246,19 @@ def write_data(path: Path, conversations: Iterable[Conversation], made: Mapping[
             "made": dict(made),
         }
         beside.write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="ascii")
-        with exclusive(path.parent):  # no other process is between a data set and its manifest
+        with exclusive(path.parent):  # no other process may write between the data set and its manifest
             part.replace(path)
             beside.replace(manifest_path(path))
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
     finally:
         for left in (part, beside):
-            with suppress(OSError):  # a file system that cannot be written refuses this, too
+            with suppress(OSError):  # a read-only file system refuses this, too
                 left.unlink()
     return manifest
 
 
-class _Made(Stored):
+class _ManifestMade(Stored):
     prompts: dict[str, str] = Field(default={})
 
 
@@ -265,11 +266,11 @@ class _Manifest(Stored):
     kind: Literal["evalharness training data"]
     sha256: str
     counts: dict[str, Any]
-    made: _Made
+    made: _ManifestMade
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
-    """The manifest of the data set at `path`; None if there is none of this shape."""
+    """Return the manifest of the data set at `path`; None if there is no valid manifest."""
     try:
         return _Manifest.of(reading.read_known(manifest_path(path))).to_json()
     except ValueError:

@@ -1,4 +1,4 @@
-"""A data set in the format of a trainer: the data, what the trainer's configuration needs, and what was counted."""
+"""Write a data set in the format of another trainer, with the trainer's configuration and counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalharness.base.paths import replacing
 from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.conversation import BrokenLine, Conversation, none_found, read_data
+from evalharness.training.datasets.conversation import BrokenLine, Conversation, describe_empty, read_data
 from evalharness.training.datasets.modes import Mode
 from evalharness.training.datasets.tokens import TokenCounts, tokenize, write_parquet
 
@@ -23,14 +23,14 @@ MANIFEST = "export.json"
 
 
 @dataclass
-class Exported:
-    """What an export did."""
+class ExportResult:
+    """The files and counts of an export."""
 
     files: list[Path] = field(default_factory=list)
     conversations: int = 0
-    """Read."""
+    """Number of conversations that were read."""
     records: int = 0
-    """Written."""
+    """Number of records that were written."""
     trained_turns: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     broken_lines: int = 0
@@ -57,63 +57,63 @@ def export(
     python: Path | None = None,
     broken: dict[Path, list[BrokenLine]] | None = None,
     on_line: Callable[[str], None] = lambda line: None,
-) -> Exported:
-    """Write `sources` in the format `name` into `folder`. Broken lines are left out and go to `broken`.
-
-    Raises UserError.
-    """
+) -> ExportResult:
+    """Write `sources` in the format `name` into `folder`. Broken lines are left out and go to `broken`. Raises
+    UserError."""
     if name == TOKENS and model is None:
-        raise UserError("--format tokens needs --model DIR, the checkpoint folder whose template is used")
-    done = Exported()
+        raise UserError("--format tokens needs --model DIR, a checkpoint folder with a chat template")
+    result = ExportResult()
     lines: dict[Path, list[BrokenLine]] = {} if broken is None else broken
-    chosen = formats.trainable(_read(sources, done, lines), mode, done.left_out)
+    chosen = formats.select_trainable(_read_sources(sources, result, lines), mode, result.left_out)
     path = folder / ("train.parquet" if name == TOKENS else "train.jsonl")
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(path) as part:
             if name != TOKENS:
-                _write_lines(part, chosen, name, done)
+                _write_lines(part, chosen, name, result)
             else:
                 assert model is not None
-                found = done.tokens = TokenCounts()
+                counts = result.tokens = TokenCounts()
                 rows = tokenize(
-                    chosen, model, found,
+                    chosen, model, counts,
                     max_length=max_length, template=template, python=python, on_line=on_line,
                 )  # fmt: skip
                 write_parquet(part, rows)
-                done.records, done.trained_turns = found.conversations, found.trained_turns
-            if not done.conversations:
-                raise none_found(sources[0], lines.get(sources[0], []))
-        done.files.append(path)
+                result.records, result.trained_turns = counts.conversations, counts.trained_turns
+            if not result.conversations:
+                raise describe_empty(sources[0], lines.get(sources[0], []))
+        result.files.append(path)
         if name in formats.BESIDE:
             file, text = formats.BESIDE[name]
             (folder / file).write_text(text, encoding="ascii")
-            done.files.append(folder / file)
-        done.broken_lines = sum(map(len, lines.values()))
-        _manifest(folder, sources, name, mode, done)
-    return done
+            result.files.append(folder / file)
+        result.broken_lines = sum(map(len, lines.values()))
+        _write_manifest(folder, sources, name, mode, result)
+    return result
 
 
-def _read(
-    sources: Iterable[Path], done: Exported, broken: dict[Path, list[BrokenLine]]
+def _read_sources(
+    sources: Iterable[Path], result: ExportResult, broken: dict[Path, list[BrokenLine]]
 ) -> Iterator[Conversation]:
     for path in sources:
         for conversation in read_data(path, broken.setdefault(path, [])):
-            done.conversations += 1
+            result.conversations += 1
             yield conversation
 
 
-def _write_lines(path: Path, conversations: Iterable[Conversation], name: str, done: Exported) -> None:
+def _write_lines(path: Path, conversations: Iterable[Conversation], name: str, result: ExportResult) -> None:
     with path.open("w", encoding="ascii") as file:
         for conversation in conversations:
-            done.trained_turns += sum(message.trained for message in conversation.messages)
-            done.records += 1
+            result.trained_turns += sum(message.trained for message in conversation.messages)
+            result.records += 1
             file.write(json.dumps(formats.FORMATS[name](conversation), ensure_ascii=True) + "\n")
 
 
-def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:
+def _write_manifest(
+    folder: Path, sources: Sequence[Path], name: str, mode: Mode, result: ExportResult
+) -> None:
     digests = {f"{number}/{path.name}": sha256_of(path) for number, path in enumerate(sources, 1)}
-    written = sha256_of(done.files[0])
+    written = sha256_of(result.files[0])
     text = json.dumps(
         {
             "format": name,
@@ -121,7 +121,7 @@ def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done
             "sources_sha256": digests,
             "sha256": written,
             "evalharness": __version__,
-            "counts": done.to_json(),
+            "counts": result.to_json(),
         },
         indent=2,
         sort_keys=True,

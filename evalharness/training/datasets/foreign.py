@@ -1,19 +1,16 @@
-"""A record of somebody else's training data -> who says what, whatever layout it has. Pure.
+"""Read the messages of one record of somebody else's training data (the layouts of docs/data-formats.md).
 
-A field with meaning is read, or the record is refused with a reason that names it; the caller names every other field.
-Calls of tools become `Action:` lines, and their answers `Observation:` lines: the form in which agents act here.
+A field that changes what is said or trained is read, or the record is refused with a reason that names the field.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from evalharness.protocol import react
-from evalharness.protocol.tools import NAME as ACT
 from evalharness.training.datasets.conversation import Role, UnfitError, parse_json
 
 Fields = Mapping[str, Any]
@@ -22,75 +19,64 @@ _ROLES: Mapping[str, Role] = {
     "user": "user", "human": "user", "observation": "user", "environment": "user", "dm": "user", "prompter": "user",
     "assistant": "assistant", "gpt": "assistant", "chatgpt": "assistant", "model": "assistant", "bot": "assistant",
     "agent": "assistant", "player": "assistant", "bing": "assistant", "bard": "assistant", "ai": "assistant",
-    "tool": "user", "function": "user", "function_response": "user", "function_result": "user",
-    "tool_response": "user", "ipython": "user", "function_call": "assistant", "tool_call": "assistant",
 }  # fmt: skip
-_TOOLS = ("tool", "function", "function_response", "function_result", "tool_response", "ipython", "function_call",
-          "tool_call")  # fmt: skip
-"""Speakers that stand for a call of a tool, or for what it answered."""
 _LISTS = ("messages", "conversations", "conversation", "dialog", "trajectory", "steps")
 _PROMPTS = ("prompt", "instruction", "question", "query", "input")
 _OPENINGS = (*_PROMPTS, "task", "goal")
-"""They may hold what a trajectory that begins with an action answers."""
+"""Fields that can hold the user's first message if the list of messages begins with an action."""
 _ANSWERS = ("completion", "response", "output", "answer")
-_PREFERRED = {"chosen": "rejected", "preferred_output": "non_preferred_output"}
-"""The better answer -> the worse one, of TRL and LLaMA-Factory, and of OpenAI."""
-WORSE = frozenset(_PREFERRED.values())
 _SYSTEMS = ("system", "system_prompt")
-_TOOL_LISTS = ("tools", "functions", "tool_definitions")
 _TEXTS = ("content", "value", "text", "message")
 _NAMES = ("role", "from", "source")
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 _STEP = ("thought", "action", "observation")
-"""On the turns of AgentRefine's trajectories and of agents' logs; the case differs."""
+"""Fields on the turns of AgentRefine's trajectories and of agents' logs, in upper or lower case."""
 _MEDIA = tuple(f"{medium}{s}" for medium in ("image", "video", "audio") for s in ("", "s"))
 _UNREADABLE = (
     *_MEDIA, "train_detail", "training_detail", "segments", "input_ids", "completions",
     "mask", "masks", "masked", "train_mask", "no_loss", "ignore_loss", "ignore", "ignore_turns", "skip",
     "weights", "turn_weights", "loss_weights",
+    "tools", "functions", "tool_definitions", "tool_calls", "function_call",
+    "chosen", "rejected", "preferred_output", "non_preferred_output", "history",
 )  # fmt: skip
-"""Fields that change what is said or trained, and cannot be read here."""
+"""Fields that change what is said or trained, and that this module does not read."""
 _VERDICTS = ("label", "kto_tag", "success", "successful", "is_success", "task_success", "succeeded", "resolved",
              "is_resolved", "passed", "correct", "is_correct", "accepted", "desirable", "solved", "is_solved", "won",
              "valid", "is_valid", "good", "is_good")  # fmt: skip
 _FAULTS = ("failed", "failure", "is_failure", "undesirable", "bad", "is_bad", "invalid", "error", "has_error")
 _REWARDS = ("reward", "rewards", "final_reward", "total_reward", "return", "success_rate", "progress")
 _OUTCOMES = ("outcome", "result", "status", "verdict", "quality")
-"""They can say in a word of `_NO` that a record is a bad example, and other things."""
+"""Fields that mark a bad example only if they hold a word of `_NO`."""
 _NO = ("false", "no", "bad", "fail", "failed", "failure", "incorrect", "wrong", "rejected", "undesirable", "negative",
        "unsuccessful", "unresolved", "unsolved", "invalid", "error", "timeout", "max_steps")  # fmt: skip
 _NO_TEXT = f"a message has no text (looked for: {', '.join(_TEXTS)})"
-_READ_OF_MESSAGES = frozenset(
-    (*_TEXTS, *_NAMES, *_REASONING, *_STEP, "tool_calls", "function_call", "tool_call_id", "turn", "step_id")
-)
-"""Fields of messages that are read here, or that only say which message it is."""
+_READ_OF_MESSAGES = frozenset((*_TEXTS, *_NAMES, *_REASONING, *_STEP, "turn", "step_id"))
+"""Fields of messages that this module reads, or that only number the message."""
 
 
-class Part(NamedTuple):
-    """One message, or part of one, by one speaker."""
+class SpokenText(NamedTuple):
+    """The text of one speaker: a message, or one half of a message that holds an action and its answer."""
 
     role: Role
     text: str
     marks: Fields = MappingProxyType({})
-    """The message that it is of, for masks and marks."""
-    calls: bool = False
-    """It calls a tool, which its text did not say."""
+    """The message's fields, in which `marks` looks for masks and marks."""
     observed: bool = False
-    """It is what the world or a tool answered."""
+    """Whether the text is an observation of the environment."""
 
 
-def listed_messages(record: object) -> list[Any]:
-    """The list of messages of a record, nothing read off them yet; empty where there is none."""
+def list_messages(record: object) -> list[Any]:
+    """Return the record's list of messages, unread; empty if the record has none."""
     if isinstance(record, list):
         return record
     try:
-        return _list_of(record)[1] if isinstance(record, Mapping) else []
+        return _find_list(record)[1] if isinstance(record, Mapping) else []
     except UnfitError:
         return []
 
 
-def _list_of(record: Fields) -> tuple[str, list[Any]]:
-    """(name, messages); the list may be JSON in a text."""
+def _find_list(record: Fields) -> tuple[str, list[Any]]:
+    """Return the field's name and the messages in it; the field may hold the list as JSON text."""
     for key in _LISTS:
         value = record.get(key)
         if isinstance(value, str) and value.lstrip().startswith("["):
@@ -100,12 +86,8 @@ def _list_of(record: Fields) -> tuple[str, list[Any]]:
     return "", []
 
 
-def uses_tools(messages: Sequence[Any]) -> bool:
-    return any(isinstance(message, Mapping) and _speaker(message) in _TOOLS for message in messages)
-
-
-def _speaker(message: Fields) -> str:
-    """As the message names it, else "". Which of a step's fields it has says it, too."""
+def _read_speaker(message: Fields) -> str:
+    """Return the speaker that the message names; without a name, the speaker follows from a step's fields."""
     named = next((message[key] for key in _NAMES if isinstance(message.get(key), str)), None)
     if named is None:
         step = {str(key).lower() for key in message}
@@ -113,90 +95,72 @@ def _speaker(message: Fields) -> str:
     return str(named).strip().lower()
 
 
-def role_of(message: Fields) -> Role:
-    """Raises UnfitError."""
-    speaker = _speaker(message)
+def read_role(message: Fields) -> Role:
+    """Return the role of the message's speaker. Raises UnfitError."""
+    speaker = _read_speaker(message)
     if not speaker:
-        raise UnfitError(f"a message says nowhere who speaks (looked for: {', '.join(_NAMES)})")
+        raise UnfitError(f"a message does not name its speaker (looked for: {', '.join(_NAMES)})")
     if speaker not in _ROLES:
-        raise UnfitError("a message is of a role that is not known here")
+        raise UnfitError("a message has a role that cannot be read here")
     return _ROLES[speaker]
 
 
-def raw_messages(record: Fields, read: set[str]) -> list[Fields]:
-    """The messages as they stand in the record, an answer beside them included. The names of the fields that they are
-    made of go to `read`. Raises UnfitError, also for a record that calls itself a bad example."""
+def read_messages(record: Fields, read: set[str]) -> list[Fields]:
+    """Return the record's messages with an answer that stands beside them. Adds the names of the fields read to
+    `read`. Raises UnfitError, also for a record that calls itself a bad example."""
     _refuse_unreadable(record)
     _refuse_bad(record)
-    name, listed = _list_of(record)
+    name, listed = _find_list(record)
     read.add(name)
-    messages = _objects(listed) if listed else _prompt(record, read)
-    if listed and role_of(messages[0]) == "assistant":
+    messages = _as_objects(listed) if listed else _read_prompt(record, read)
+    if listed and read_role(messages[0]) == "assistant":
         texts = [key for key in _OPENINGS if _is_text(record.get(key)) and " " in record[key].strip()]
         messages = [*({"role": "user", "content": record[key]} for key in texts[:1]), *messages]
         read.update(texts[:1])
-    messages = _with_answer(record, messages, read)
     if not messages:
         raise UnfitError(
             f"it has no list of messages (looked for: {', '.join(_LISTS)}) and no prompt "
             f"(looked for: {', '.join(_PROMPTS)})"
         )
-    return messages
+    return messages if read_role(messages[-1]) == "assistant" else [*messages, *_read_answer(record, read)]
 
 
-def parts_of(record: Fields, messages: Sequence[Fields], read: set[str]) -> list[Part]:
-    """What is said, turn by turn: system text and tools first, calls and reasoning written out. Raises UnfitError."""
-    parts: list[Part] = []
+def read_texts(record: Fields, messages: Sequence[Fields], read: set[str]) -> list[SpokenText]:
+    """Return what each speaker says, with the system text first and reasoning written out. Raises UnfitError."""
+    texts: list[SpokenText] = []
     acts = False
-    for part in (part for message in messages for part in _parts(message)):
-        if part.observed and acts and not part.text.startswith("Observation:"):
-            part = part._replace(text=f"Observation: {part.text}")
-        if part.role == "assistant":
-            acts = react.parse(part.text).action is not None
-        parts.append(part)
+    for spoken in (spoken for message in messages for spoken in _split_message(message)):
+        if spoken.observed and acts and not spoken.text.startswith("Observation:"):
+            spoken = spoken._replace(text=f"Observation: {spoken.text}")
+        if spoken.role == "assistant":
+            acts = react.parse(spoken.text).action is not None
+        texts.append(spoken)
     named = [key for key in _SYSTEMS if _is_text(record.get(key))]
-    texts = [record[key] for key in named]
-    if parts[0].role == "system":
-        texts.append(parts.pop(0).text)
+    system = [record[key] for key in named]
+    if texts[0].role == "system":
+        system.append(texts.pop(0).text)
     read.update(named)
-    if len(set(texts)) > 1:
+    if len(set(system)) > 1:
         raise UnfitError(f"it has several system texts (one of them its {named[0]!r})")
-    tools = _tools(record, read)
-    if tools or any(part.calls for part in parts):
-        texts = [*texts[:1], "\n".join((_CALLING, *tools))]
-    return [Part("system", "\n\n".join(texts[:2])), *parts] if texts else parts
-
-
-_CALLING = f"A tool is called by a line `Action: NAME(ARGUMENTS)`, the tool `{ACT}` by `Action: COMMAND`."
+    return [SpokenText("system", system[0]), *texts] if system else texts
 
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _objects(listed: Sequence[Any]) -> list[Fields]:
+def _as_objects(listed: Sequence[Any]) -> list[Fields]:
     if not all(isinstance(message, dict) for message in listed):
         raise UnfitError("a message is no object")
     return list(listed)
 
 
 def _first(fields: Fields, names: Sequence[str]) -> Any:
-    """The value of the first of `names` that has one; None if none has."""
+    """Return the value of the first of `names` that has one; None if none has."""
     return next((fields[key] for key in names if fields.get(key) is not None), None)
 
 
-def _tools(record: Fields, read: set[str]) -> list[str]:
-    """The definitions of the record's tools, a line each."""
-    lines: list[str] = []
-    for key in _TOOL_LISTS:
-        if value := record.get(key):
-            tools = parse_json(value) if isinstance(value, str) else value
-            lines += map(json.dumps, tools if isinstance(tools, list) else [tools])
-            read.add(key)
-    return lines
-
-
-# --- what a record says of itself --------------------------------------------------------------------------------
+# --- records that must not be trained ----------------------------------------------------------------------------
 
 
 def _refuse_unreadable(fields: Fields) -> None:
@@ -206,22 +170,22 @@ def _refuse_unreadable(fields: Fields) -> None:
         raise UnfitError(f"its field {key!r} cannot be read here")
 
 
-def nested_fields(fields: Fields, before: str = "", room: int = 4) -> Iterator[tuple[str, Any]]:
-    """(dotted name, value) of each field; an object's own fields stand in its place."""
+def flatten(fields: Fields, before: str = "", room: int = 4) -> Iterator[tuple[str, Any]]:
+    """Yield (dotted name, value) of each field; the fields of an object replace the object."""
     for key, value in fields.items():
         if isinstance(value, Mapping) and value and room:
-            yield from nested_fields(value, f"{before}{key}.", room - 1)
+            yield from flatten(value, f"{before}{key}.", room - 1)
         else:
             yield f"{before}{key}", value
 
 
 def _refuse_bad(record: Fields) -> None:
-    """Raises UnfitError for what its own fields call a failure, an undesired answer, or not to be trained."""
+    """Raise UnfitError for a record whose own fields say failure, undesired answer, or not to be trained."""
     fields = {key: value for key, value in record.items() if key not in _LISTS}
-    for key in _ABOUT:  # parquet has them as JSON in a text
+    for key in _ABOUT:  # parquet files hold these fields as JSON text
         if isinstance(value := fields.get(key), str) and value.lstrip().startswith("{"):
             fields[key] = parse_json(value)
-    for name, value in nested_fields(fields):
+    for name, value in flatten(fields):
         match _CAMEL.sub("_", _WHOLE.sub("", name)).lower().rpartition(".")[2]:
             case key if key in _VERDICTS or name in ("train", "loss"):
                 bad = says_no(value)
@@ -239,24 +203,24 @@ def _refuse_bad(record: Fields) -> None:
             case key:
                 bad = key in _OUTCOMES and isinstance(value, str) and says_no(value)
         if bad:
-            raise UnfitError(f"its field {name!r} says that it is no good example")
+            raise UnfitError(f"its field {name!r} marks it as a bad example")
 
 
 _ABOUT = ("metadata", "meta", "info", "extra_info")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _WHOLE = re.compile(r"\.(?:value|total|overall|final|mean)$", re.IGNORECASE)
-"""`reward.total` is the reward."""
+"""`reward.total` is read like `reward`."""
 
 
 def says_no(value: object) -> bool:
-    """Also a list of nothing else."""
+    """Return whether the value is a word of `_NO`, 0 or less, or a list of nothing else."""
     if isinstance(value, str) and value.strip().lower() in _NO:
         return True
     return _is_no_reward(value)
 
 
 def _is_no_reward(value: object) -> bool:
-    """0 or less, also as a text, or a list of nothing else."""
+    """Return whether the value is 0 or less (a number or its text), or a list of nothing else."""
     if isinstance(value, list):
         return bool(value) and all(map(says_no, value))
     if isinstance(value, str):
@@ -267,71 +231,44 @@ def _is_no_reward(value: object) -> bool:
 # --- prompts and answers -----------------------------------------------------------------------------------------
 
 
-def _prompt(record: Fields, read: set[str]) -> list[Fields]:
-    """What precedes the answer: TRL's prompt, alpaca's instruction with its input and history, a question."""
-    there = [key for key in _PROMPTS if record.get(key)]
-    names = [key for key in there if key != "input"] or there
+def _read_prompt(record: Fields, read: set[str]) -> list[Fields]:
+    """Return the messages before the answer: TRL's prompt, alpaca's instruction with its input, or a question."""
+    present = [key for key in _PROMPTS if record.get(key)]
+    names = [key for key in present if key != "input"] or present
     if len(names) > 1:
         raise UnfitError(f"it has several prompts: {', '.join(names)}")
-    if not names:
-        return []
-    read.update((*there, "history"))
-    texts = [record[key] for key in dict.fromkeys((*names, *there))]
-    pairs = record.get("history") or []
-    if len(texts) == 1 and isinstance(texts[0], list) and not pairs:
-        return _objects(texts[0])
+    read.update(present)
+    texts = [record[key] for key in dict.fromkeys((*names, *present))]
+    if len(texts) == 1 and isinstance(texts[0], list):
+        return _as_objects(texts[0])
     if not all(isinstance(text, str) for text in texts):
-        raise UnfitError(f"its prompt is neither a text nor messages ({', '.join(there)})")
-    if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise UnfitError("its history is no list of questions with their answers")
-    speakers = ("user", "assistant")
-    turns = [(role, text) for pair in pairs for role, text in zip(speakers, pair, strict=True)]
-    return [{"role": role, "content": text} for role, text in (*turns, ("user", "\n".join(texts)))]
+        raise UnfitError(f"its prompt is neither a text nor messages ({', '.join(present)})")
+    return [{"role": "user", "content": "\n".join(texts)}] if texts else []
 
 
-def _with_answer(record: Fields, context: list[Fields], read: set[str]) -> list[Fields]:
-    """With the answer that stands beside its context: the preferred one of two, or the only one."""
-    worse = next(
-        (worse for key, worse in _PREFERRED.items() if record.get(worse) and not record.get(key)), None
-    )
-    if worse is not None:
-        raise UnfitError(f"its field {worse!r} has no better answer beside it")
-    is_open = bool(context) and role_of(context[-1]) != "assistant"
-    answers = [key for key in (*_PREFERRED, *(_ANSWERS if is_open else ())) if record.get(key)]
+def _read_answer(record: Fields, read: set[str]) -> list[Fields]:
+    """Return the messages of the answer that stands in a field of its own; empty if there is none."""
+    answers = [key for key in _ANSWERS if record.get(key)]
     if len(answers) > 1:
         raise UnfitError(f"it has several answers: {', '.join(answers)}")
     if not answers:
-        return context
-    name, answer = answers[0], record[answers[0]]
-    read.add(name)
+        return []
+    answer = record[answers[0]]
+    read.update(answers)
     if isinstance(answer, str):
         thoughts = {key: record[key] for key in _REASONING if record.get(key)}
-        answer = [{"role": "assistant", "content": answer, **thoughts}]
         read.update(thoughts)
-    whole = _objects(answer if isinstance(answer, list) else [answer])
-    before, after = ([(role_of(each), _first(each, _TEXTS)) for each in part] for part in (context, whole))
-    if after[-1:] == before[-1:]:
-        goes_on = before[-len(after) :] == after
-        whole = context
-    elif after[0][0] == "assistant":
-        goes_on = is_open
-        whole = [*context, *whole]
-    else:  # TRL and UltraFeedback repeat the prompt, perhaps without the system's text
-        known = before[1:] if before and before[0][0] == "system" != after[0][0] else before
-        goes_on = after[: len(known)] == known
-        whole = [*context[: len(before) - len(known)], *whole]
-    if goes_on:
-        return whole
-    raise UnfitError(f"its field {name!r} does not go on from the rest of the record")
+        return [{"role": "assistant", "content": answer, **thoughts}]
+    return _as_objects(answer if isinstance(answer, list) else [answer])
 
 
 # --- one message -------------------------------------------------------------------------------------------------
 
 
-def unread_fields(message: Fields) -> list[str]:
-    """The names of fields that `parts_of` does not read: also a second text, and what the world thought."""
+def list_unread_fields(message: Fields) -> list[str]:
+    """Return the names of fields that `read_texts` does not read: a second text or the environment's thoughts."""
     used = [next((key for key in keys if message.get(key) is not None), "") for keys in (_TEXTS, _NAMES)]
-    inner = () if role_of(message) == "assistant" else (*_REASONING, "thought")
+    inner = () if read_role(message) == "assistant" else (*_REASONING, "thought")
     return [
         str(key)
         for key in message
@@ -341,126 +278,58 @@ def unread_fields(message: Fields) -> list[str]:
     ]
 
 
-def _parts(message: Fields) -> Iterator[Part]:
-    """What the speaker says and, if it stands on the same message, what the world answers."""
+def _split_message(message: Fields) -> Iterator[SpokenText]:
+    """Yield what the speaker says and, if the same message holds it, what the environment answers."""
     _refuse_unreadable(message)
-    role, speaker = role_of(message), _speaker(message)
+    role = read_role(message)
     step = {str(key).lower(): value for key, value in message.items() if str(key).lower() in _STEP}
-    calls, reasoning = _calls(message), [message[key] for key in _REASONING if message.get(key)]
+    reasoning = [message[key] for key in _REASONING if message.get(key)]
     if role == "assistant" and not all(isinstance(text, str) for text in reasoning):
         raise UnfitError("its reasoning is no text")
-    content = _first(message, _TEXTS)
+    content, action, observation = _first(message, _TEXTS), step.get("action"), step.get("observation")
+    for value in (action, observation):
+        if value is not None and not isinstance(value, str):
+            raise UnfitError("its action or observation is no text")
     if isinstance(content, list):
-        content = _text_of(content, calls, reasoning)
-    if speaker in _TOOLS:
-        if role == "assistant" and isinstance(content, str) and (named := _calls_in(content)):
-            content, calls = "", [*calls, *named]
-        elif isinstance(content, dict):
-            content = json.dumps(content)
-    if isinstance(action := step.get("action"), dict):
-        calls.append(action)
-    actions = [*([action] if isinstance(action, str) else []), *map(_action_of, calls)]
-    if len(set(actions)) > 1 or len(calls) > 1 + bool(message.get("function_call")):
-        raise UnfitError("a turn calls several tools at once")
-    if actions and role != "assistant":
+        content = _join_texts(content)
+    if action is not None and role != "assistant":
         raise UnfitError(f"a message of role {role} acts")
-    seen = _observed(step.get("observation"))
-    if content is None and (actions or (seen is not None and role != "assistant")):
+    if content is None and (action is not None or (observation is not None and role != "assistant")):
         content = ""
     if not isinstance(content, str):
         raise UnfitError(_NO_TEXT)
     if role != "assistant":
-        text = "\n".join(filter(None, (content, seen)))
-        yield Part(role, text, message, observed=seen is not None or speaker in _TOOLS)
+        text = "\n".join(filter(None, (content, observation)))
+        yield SpokenText(role, text, message, observed=observation is not None)
         return
-    text = _reply(content, step.get("thought"), "\n\n".join(reasoning), actions[0] if actions else None)
-    turn = Part(role, text, message, calls=bool(calls) and text != content)
-    answer = [] if seen is None else [Part("user", seen, observed=True)]
+    reply = _write_reply(content, step.get("thought"), "\n\n".join(reasoning), action)
+    turn = SpokenText(role, reply, message)
+    answer = [] if observation is None else [SpokenText("user", observation, observed=True)]
     order = [str(key).lower() for key in message if str(key).lower() in (*_STEP, *_TEXTS)]
     yield from (*answer, turn) if order[:1] == ["observation"] else (turn, *answer)
 
 
-def _text_of(parts: Sequence[Any], calls: list[Any], reasoning: list[str]) -> str:
-    """The text of a message that is a list; calls and reasoning go where they belong."""
-    texts = []
-    for part in parts:
-        kind = part.get("type") if isinstance(part, dict) else None
-        inner = _first(part, ("text", "value", "content")) if isinstance(part, dict) else part
-        if kind == "tool_use":
-            calls.append(part)
-        elif kind == "thinking" and isinstance(part.get("thinking"), str):
-            reasoning.append(part["thinking"])
-        elif isinstance(inner, str):
-            texts.append(inner)
-        elif kind == "tool_result" and isinstance(inner, list):
-            texts.append(_text_of(inner, calls, reasoning))
-        else:
-            raise UnfitError("a part of a message is no text")
+def _join_texts(parts: Sequence[Any]) -> str:
+    """Return the text of a message whose content is a list of texts."""
+    texts = [_first(part, ("text", "value", "content")) if isinstance(part, dict) else part for part in parts]
+    if not all(isinstance(text, str) for text in texts):
+        raise UnfitError("a part of a message is no text")
     return "".join(texts)
-
-
-def _calls(message: Fields) -> list[Any]:
-    calls = message.get("tool_calls") or []
-    if isinstance(calls, str):
-        calls = parse_json(calls)
-    single = message.get("function_call")
-    return [*(calls if isinstance(calls, list) else [calls]), *([single] if single else [])]
-
-
-def _calls_in(text: str) -> list[Any]:
-    """The calls that a message of LLaMA-Factory's `function_call` is; empty if it is something else."""
-    try:
-        value = parse_json(text)
-    except UnfitError:
-        return []
-    calls = value if isinstance(value, list) else [value]
-    return calls if all(isinstance(call, dict) and "name" in call for call in calls) else []
-
-
-def _action_of(call: Any) -> str:
-    """The call as an action: the command of our own tool, any other one as `name({...})`."""
-    call = call if isinstance(call, dict) else {}
-    function = call["function"] if isinstance(call.get("function"), dict) else call
-    name = _first(function, ("name", "function_name", "tool_name"))
-    arguments = _first(function, ("arguments", "input", "parameters", "args"))
-    if not isinstance(name, str):
-        raise UnfitError("a call of a tool has no name")
-    if isinstance(arguments, str):
-        try:
-            arguments = parse_json(arguments)
-        except UnfitError:
-            return f"{name}({arguments})"
-    values = list(arguments.values()) if isinstance(arguments, dict) else []
-    if name == ACT and len(values) == 1 and isinstance(values[0], str) and len(values[0].splitlines()) == 1:
-        return values[0].strip()
-    return f"{name}({json.dumps({} if arguments is None else arguments)})"
-
-
-def _observed(value: Any) -> str | None:
-    """What the world answered, as a text; ATIF lists the results of several calls."""
-    if isinstance(value, dict) and isinstance(value.get("results"), list):
-        value = value["results"]
-    if isinstance(value, list):
-        return "\n".join(filter(None, (_observed(each) for each in value)))
-    if isinstance(value, dict):
-        inner = _first(value, ("content", "text"))
-        return json.dumps(value) if inner is None else _observed(inner)
-    return value if value is None or isinstance(value, str) else json.dumps(value)
 
 
 _LABEL = re.compile(r"\s*(?:thought|action)\s*:\s*", re.IGNORECASE)
 
 
-def _reply(text: str, thought: object, reasoning: str, action: str | None) -> str:
-    """What an assistant says, with what stood beside its text and not in it."""
+def _write_reply(text: str, thought: object, reasoning: str, action: str | None) -> str:
+    """Return the assistant's text with the thought, reasoning and action that stand in fields of their own."""
     if isinstance(thought, str) and thought.strip() and thought.strip() not in text:
         text = f"Thought: {_LABEL.sub('', thought, count=1).strip()}\n{text}".rstrip()
     if action is not None:
         action = _LABEL.sub("", action, count=1) if _LABEL.match(action) else action
         if react.parse(text).action != action.strip():
             if react.parse(text).action is not None:
-                raise UnfitError("a turn acts in its text and beside it")
-            said = text if not text.strip() or _LABEL.match(text) else f"Thought: {text}"
-            text = "\n".join(filter(None, (said, f"Action: {action.strip()}")))
+                raise UnfitError("a turn has one action in its text and another beside it")
+            thoughts = text if not text.strip() or _LABEL.match(text) else f"Thought: {text}"
+            text = "\n".join(filter(None, (thoughts, f"Action: {action.strip()}")))
     beside = [part for part in reasoning.split("\n\n") if part.strip() and part.strip() not in text]
     return "<think>\n{}\n</think>\n\n{}".format("\n\n".join(beside), text) if beside else text

@@ -1,12 +1,12 @@
-"""A conversation as each trainer takes it, with the turns that are trained. Pure; the files around it are `export`'s.
+"""Convert conversations to the formats of other trainers, with the trained turns marked.
 
-How a trainer learns to leave a turn out of the loss, as read in their packages (November 2026):
+How each trainer leaves a turn out of the loss, from the source of its package (November 2026):
 
 | format | trainer | switch |
 |---|---|---|
 | `messages` | ms-swift | `messages[].loss` |
 | `sharegpt` | Axolotl | `message_field_training`: a key of the message, here `loss` |
-| `llamafactory` | LLaMA-Factory's v1 engine (the older one has no switch a turn) | `messages[].loss_weight` |
+| `llamafactory` | LLaMA-Factory's v1 engine (the older engine has no switch) | `messages[].loss_weight` |
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.modes import Mode, in_mode
+from evalharness.training.datasets.modes import Mode, apply_mode
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt"}
 
 
 def messages(conversation: Conversation) -> dict[str, Any]:
-    """`loss` stands on the assistant's messages."""
+    """Return a list of messages. Only assistant's messages have `loss`."""
     listed: list[dict[str, Any]] = []
     for message in conversation.messages:
         row: dict[str, Any] = {"role": message.role, "content": message.content}
@@ -35,7 +35,7 @@ def messages(conversation: Conversation) -> dict[str, Any]:
 
 
 def sharegpt(conversation: Conversation) -> dict[str, Any]:
-    """`loss` on every message: a trainer that reads it looks at each."""
+    """Return a ShareGPT record. Every message has `loss`, because the trainer looks for it on each message."""
     return {
         "id": conversation.id,
         "conversations": [
@@ -64,29 +64,33 @@ FORMATS: dict[str, Callable[[Conversation], dict[str, Any]]] = {
     "sharegpt": sharegpt,
     "llamafactory": llamafactory,
 }
-"""Those that need no tokenizer."""
+"""The formats that need no tokenizer."""
 
 
-def trimmed(conversation: Conversation) -> Conversation:
-    """Without what follows the assistant's last message."""
+def trim(conversation: Conversation) -> Conversation:
+    """Return the conversation up to the assistant's last message."""
     last = max((i for i, m in enumerate(conversation.messages) if m.role == "assistant"), default=-1)
     return replace(conversation, messages=conversation.messages[: last + 1])
 
 
-def trainable(data: Iterable[Conversation], mode: Mode, left_out: Counter[str]) -> Iterator[Conversation]:
-    """As `mode` trains them, up to the last trained turn. Those with nothing to train are counted by reason.
+def select_trainable(
+    data: Iterable[Conversation], mode: Mode, left_out: Counter[str]
+) -> Iterator[Conversation]:
+    """Yield the conversations as `mode` trains them, up to the last trained turn. Conversations without a
+    trained turn are counted by reason.
 
-    Raises UserError if nothing is left, and if the mode leaves all of them as `full` has them: then marks are missing,
-    and two trainings of an ablation would be one."""
+    Raises UserError if no conversation is left, or if `mode` trains the same turns as `full` in all of them:
+    then the data has no marks, and two trainings of an ablation would be equal.
+    """
     read = same = trained = 0
     for each in data:
-        conversation = in_mode(each, mode)
+        conversation = apply_mode(each, mode)
         read += 1
-        same += conversation == in_mode(each, "full")
+        same += conversation == apply_mode(each, "full")
         if conversation is None:
-            left_out["holds errors, and does not say how it would read without them"] += 1
+            left_out["it has errors, and the data does not say how to cut them out"] += 1
             continue
-        conversation = trimmed(conversation)
+        conversation = trim(conversation)
         if any(message.trained for message in conversation.messages):
             trained += 1
             yield conversation
@@ -94,10 +98,9 @@ def trainable(data: Iterable[Conversation], mode: Mode, left_out: Counter[str]) 
             left_out["no turn is trained"] += 1
     if mode != "full" and read and same == read:
         raise UserError(
-            f"--mode {mode} needs marks of errors, and none of {read:,} conversations has any that it would go by: it "
-            "would train the same as --mode full. Data with a mask alone gets its marks from evalharness refine read "
-            "FILE, where a masked turn holds an action (Action: ...) and is answered; other data needs marks of its "
-            "own (an `error` on its turns)"
+            f"--mode {mode} needs marks of errors, and none of {read:,} conversations has any: the mode would train "
+            "the same turns as --mode full. In data with a mask, evalharness refine read FILE marks masked turns that "
+            "have an action (Action: ...) and an answer; other data needs an `error` field on its turns"
         )
     if read and not trained:
         reasons = "; ".join(f"{count:,} left out: {reason}" for reason, count in sorted(left_out.items()))
@@ -132,8 +135,8 @@ gradient_checkpointing: true
 deepspeed: deepspeed_configs/zero3_bf16.json
 output_dir: ./tuned
 """
-"""A whole configuration with the settings of AgentRefine's appendix B. Turns whose "loss" is false stay in the
-context and are not trained."""
+"""A complete configuration with the settings of AgentRefine's appendix B. Turns with "loss": false stay in the context
+and are not trained."""
 
 _LLAMAFACTORY = """\
 # USE_V1=1 llamafactory-cli sft llamafactory.yaml     (appendix B, but a constant rate and ChatML)
@@ -151,8 +154,8 @@ dist_config:
   name: fsdp2
 output_dir: ./tuned
 """
-"""As `_AXOLOTL`, but for the schedule: the v1 engine of 0.9.5 has a constant learning rate, and chatml or its own
-templates."""
+"""The settings of `_AXOLOTL` without a schedule: the v1 engine of 0.9.5 has a constant learning rate, and only chatml
+or its own templates."""
 
 _SWIFT = """\
 # AgentRefine, appendix B
@@ -162,11 +165,11 @@ NPROC_PER_NODE=8 swift sft --model MODEL --dataset train.jsonl \\
   --learning_rate 5e-6 --lr_scheduler_type cosine --warmup_ratio 0 --torch_dtype bfloat16 \\
   --gradient_checkpointing true --deepspeed zero3 --output_dir tuned
 """
-"""As `_AXOLOTL`. The template backend has to be swift's own: its other one trains every turn."""
+"""The settings of `_AXOLOTL`. The template backend must be `swift`: the other backend trains every turn."""
 
 BESIDE = {
     "sharegpt": ("axolotl.yaml", _AXOLOTL),
     "llamafactory": ("llamafactory.yaml", _LLAMAFACTORY),
     "messages": ("swift.sh", _SWIFT),
 }
-"""Format -> file that the trainer's configuration needs beside `train.jsonl`, and its text."""
+"""Format -> the name and text of the trainer's configuration file."""

@@ -1,5 +1,4 @@
-"""Rejection sampling: the good episodes of runs become data. Error flags are what the run recorded of a turn:
-no action, an action that the world refused, a valid one that changed nothing."""
+"""Turn good episodes of runs into training data (rejection sampling)."""
 
 from __future__ import annotations
 
@@ -15,23 +14,23 @@ from evalharness.records.store import MANIFEST, read_manifest
 from evalharness.results.exports.conversation import Protocol, opening
 from evalharness.results.tables import sorted_episodes
 from evalharness.suites.excluded import PUBLISHED
-from evalharness.training.datasets.conversation import Conversation, Counted
+from evalharness.training.datasets.conversation import Conversation, JsonCounts
 from evalharness.training.datasets.overlap import REASON, Exclusion, PlayedTasks
-from evalharness.training.datasets.played import played_conversation
+from evalharness.training.datasets.played import convert_episode
 
 _KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")
 SAMPLES = "samples"
-"""The run of the samples in the folder of a Best-of-N study."""
+"""The folder with the run of the samples, in the folder of a Best-of-N study."""
 _CHATS = ("react", "act")
-"""Agents whose episode is one chat of texts, as it is trained."""
+"""Agents whose episode is one chat of texts, as in training data."""
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Which episodes are good enough."""
+    """The condition for keeping an episode."""
 
     least_progress: float | None = None
-    """None: those that solved their task."""
+    """The smallest progress rate of a kept episode; None: the episode must solve its task."""
 
     def __call__(self, episode: Episode) -> bool:
         if self.least_progress is None:
@@ -40,7 +39,7 @@ class Keep:
 
 
 def parse_keep(text: str) -> Keep:
-    """`success` or `progress>=0.5`. Raises UserError."""
+    """Parse `success` or `progress>=0.5`. Raises UserError."""
     if text == "success":
         return Keep()
     if (match := _KEEP.fullmatch(text.strip())) and float(match[1]) <= 1:
@@ -49,38 +48,39 @@ def parse_keep(text: str) -> Keep:
 
 
 @dataclass
-class Tally(Counted):
-    """What became of the episodes of all runs."""
+class Tally(JsonCounts):
+    """Number of kept episodes of all runs, and of others by reason."""
 
     episodes: int = 0
     kept: int = 0
     not_kept: Counter[str] = field(default_factory=Counter)
-    """Reason -> episodes."""
+    """Reason -> number of episodes."""
 
 
-def run_folder(path: Path) -> Path:
-    """The run itself, or the samples of a Best-of-N study. Raises UserError where there is none."""
+def find_run_folder(path: Path) -> Path:
+    """Return the run's folder, or the folder of the samples for a Best-of-N study. Raises UserError if there is no
+    run."""
     if not (path / MANIFEST).exists() and (path / SAMPLES / MANIFEST).exists():
         return path / SAMPLES
     read_manifest(path)
     return path
 
 
-def conversations_of(
+def read_good_conversations(
     runs: Sequence[Path], keep: Keep, tally: Tally, exclusion: Exclusion, *, per_task: int | None = None
 ) -> Iterator[Conversation]:
-    """The kept episodes in the order of runs, tasks and samples.
+    """Yield the kept episodes as conversations, in the order of runs, tasks and samples.
 
-    `per_task` keeps the shortest of a task's. Episodes of tasks that models are evaluated on, and of those that are
-    the same up to renaming, are left out as `exclusion` says: who trains on them cannot be evaluated on them any more.
+    `per_task` keeps only the shortest episodes of a task. `exclusion` refuses episodes of tasks that models
+    are evaluated on, also under other names: a model trained on a task cannot be evaluated on it.
     """
     tasks = PlayedTasks(exclusion.data)
     for number, path in enumerate(runs, 1):
-        folder = run_folder(path)
+        folder = find_run_folder(path)
         manifest = read_manifest(folder)
         if manifest.config.agent_name not in _CHATS:
             raise UserError(
-                f"{folder}: runs of the agents {' and '.join(_CHATS)} become data, this one's is "
+                f"{folder}: only runs of the agents {' and '.join(_CHATS)} become data; this run's agent is "
                 f"{manifest.config.agent_name}"
             )
         model, seed, protocol = manifest.model_name, manifest.config.suite_seed, Protocol.of(manifest)
@@ -92,16 +92,16 @@ def conversations_of(
             elif not exclusion.evaluated and episode.suite != "open":
                 tally.not_kept[REASON.format(PUBLISHED)] += 1
             elif not opening(episode, protocol)[1]:
-                tally.not_kept["its prompt file is not at hand"] += 1
+                tally.not_kept["its prompt file is missing"] += 1
             elif not episode.turns:
                 tally.not_kept["no turn"] += 1
             else:
                 forms = tasks.forms(episode.family, episode.suite, seed, episode.task_hash)
-                conversation = played_conversation(
+                conversation = convert_episode(
                     f"run-{number}/{episode.task_id}/{episode.sample}",
                     "from-runs",
                     episode,
-                    [_error(turn) for turn in episode.turns],
+                    [_find_error(turn) for turn in episode.turns],
                     suite_seed=seed,
                     task_forms=forms,
                     protocol=protocol,
@@ -114,16 +114,18 @@ def conversations_of(
                     tally.not_kept[reason] += 1
                 elif not forms and not exclusion.evaluated:
                     tally.not_kept[
-                        "its task is not at hand (another version of the suite?), so it cannot be compared"
+                        "its task is missing (another version of the suite?), so it cannot be compared"
                     ] += 1
                 else:
                     good.append((episode, conversation))
-        for conversation in _best(good, per_task, tally):
+        for conversation in _select_shortest(good, per_task, tally):
             tally.kept += 1
             yield conversation
 
 
-def _best(good: list[tuple[Episode, Conversation]], most: int | None, tally: Tally) -> Iterator[Conversation]:
+def _select_shortest(
+    good: list[tuple[Episode, Conversation]], most: int | None, tally: Tally
+) -> Iterator[Conversation]:
     seen: Counter[str] = Counter()
     chosen = set()
     for episode, _ in sorted(good, key=lambda each: (each[0].task_id, len(each[0].turns), each[0].sample)):
@@ -131,11 +133,11 @@ def _best(good: list[tuple[Episode, Conversation]], most: int | None, tally: Tal
             seen[episode.task_id] += 1
             chosen.add((episode.task_id, episode.sample))
         else:
-            tally.not_kept["enough of its task"] += 1
+            tally.not_kept["more than --per-task of its task"] += 1
     yield from (conversation for episode, conversation in good if (episode.task_id, episode.sample) in chosen)
 
 
-def _error(turn: Turn) -> tuple[str, ...]:
+def _find_error(turn: Turn) -> tuple[str, ...]:
     if turn.action is None:
         return ("format",)
     if not turn.valid:

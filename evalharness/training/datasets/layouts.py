@@ -1,6 +1,6 @@
-"""Training data as others write it (JSON lines, JSON, parquet; also .gz, or a folder of such files), into ours.
+"""Read training data in others' layouts from JSON lines, JSON or parquet (also .gz, or a folder of such files).
 
-What does not fit is named and counted, a reason and a record number each; nothing is guessed and nothing goes unsaid.
+A record that cannot be read is left out and counted by reason; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from evalharness.training.datasets.order import OrderCheck
 
 _FEW, _NAMED = 3, 20
 _LONGEST = 1000
-"""Characters of a value that stays in a conversation's metadata."""
+"""The most characters of a value that stays in a conversation's metadata."""
 MaskedTurns = Literal["errors", "ignore"]
 
 
 @dataclass
-class Unfit:
-    """Records that are no conversation."""
+class ReadReport:
+    """Counts of records and fields that were left out or changed while reading."""
 
     reasons: Counter[str] = field(default_factory=Counter)
     first: dict[str, list[int]] = field(default_factory=dict)
-    """Reason -> the first record numbers, from 1."""
+    """Reason -> numbers of the first records with it, from 1."""
     fields: Counter[str] = field(default_factory=Counter)
-    """Names of the columns that were there."""
+    """Names of the record's fields -> number of records."""
     unread: Counter[str] = field(default_factory=Counter)
-    """Names of fields that are not in the data set -> records that had them."""
+    """Names of fields that the data set leaves out -> number of records."""
     unread_of_messages: Counter[str] = field(default_factory=Counter)
-    """Names of message fields that are not in the data set -> number of messages that had them."""
+    """Names of message fields that the data set leaves out -> number of messages."""
     shares: int = 0
     """Trained turns whose weight is neither 0 nor 1."""
     no_numbers: int = 0
-    """NaN, Infinity, and numbers that no float can hold."""
+    """Values that are NaN, infinite, or too large for a float."""
     has_marks: bool = False
-    """A conversation of the data has marks of its own: then a mask makes none anywhere."""
+    """Whether any conversation of the data marks errors. If so, masked turns of the others are not taken as errors."""
     masked_errors: int = 0
-    """Turns that were taken for errors because they are masked."""
+    """Masked turns that were marked as errors."""
     masked_alone: int = 0
-    """Masked turns of conversations without marks that were not."""
+    """Masked turns of conversations without marks that were not marked as errors."""
     masked_refinements: int = 0
-    """First trained turns after them."""
+    """Trained turns that were marked as corrections, because they follow masked errors."""
     order: OrderCheck = field(default_factory=OrderCheck)
-    """Of the turns."""
+    """Counts of conversations whose turns were out of order."""
 
     def add(self, number: int, reason: str) -> None:
         self.reasons[reason] += 1
@@ -66,16 +66,16 @@ class Unfit:
         if len(numbers) < _FEW:
             numbers.append(number)
 
-    def no_number(self, text: str) -> None:
-        """Count a number that cannot be represented, and replace it by None."""
+    def count_no_number(self, text: str) -> None:
+        """Count a number that cannot be represented; the caller stores None instead."""
         self.no_numbers += 1
 
     def all_lines(self) -> list[str]:
         """Return report lines about the records that were left out of the data set or changed on the way."""
-        return [*self.lines(), *self.order.lines(), *self.masked_lines(), *self.unread_lines()]
+        return [*self.list_reasons(), *self.order.lines(), *self.list_masked(), *self.list_unread()]
 
-    def unread_lines(self) -> list[str]:
-        """What the records held and the data set does not."""
+    def list_unread(self) -> list[str]:
+        """Return messages about fields and values that the data set leaves out."""
         lines = [
             f"{what} not read: "
             + ", ".join(
@@ -87,34 +87,33 @@ class Unfit:
         ]
         if self.shares:
             lines.append(
-                f"{self.shares:,} turns have weights between 0 and 1, or above: trained like all others"
+                f"{self.shares:,} turns have weights between 0 and 1, or above 1: they are trained like all others"
             )
         if self.no_numbers:
             lines.append(f"{self.no_numbers:,} values are NaN, infinite or too large, and count as missing")
         return lines
 
-    def masked_lines(self) -> list[str]:
-        """What the mask was taken to say; none where it was asked nothing."""
+    def list_masked(self) -> list[str]:
+        """Return messages about masked turns: how many were marked as errors, and why others were not."""
         errors, corrections, alone = self.masked_errors, self.masked_refinements, self.masked_alone
         lines = []
         if errors:
-            hold = "turn that holds an action and is" if errors == 1 else "turns that hold an action and are"
             lines.append(
-                f"{errors:,} masked {hold} answered read as error{_s(errors)}, {corrections:,} trained "
-                f"turn{_s(corrections)} after {'it' if errors == 1 else 'them'} as correction{_s(corrections)}; the "
-                "data has no marks of its own (--masked-turns ignore: as a mask alone)"
+                f"{errors:,} masked turn{_s(errors)} with an action and an answer marked as error{_s(errors)}, "
+                f"{corrections:,} trained turn{_s(corrections)} after errors as correction{_s(corrections)}; "
+                "the data itself marks no errors (--masked-turns ignore: make no marks)"
             )
         if alone:
             why = (
-                "other conversations of the data have marks of their own"
+                "other conversations of the data mark errors"
                 if self.has_marks
-                else "no action (Action: ...), an opening acknowledgement, or no answer"
+                else "no action (Action: ...), an acknowledgement at the beginning, or no answer"
             )
-            lines.append(f"{alone:,} masked turn{_s(alone)} not read as error{_s(alone)}: {why}")
+            lines.append(f"{alone:,} masked turn{_s(alone)} not marked as error{_s(alone)}: {why}")
         return lines
 
-    def lines(self) -> list[str]:
-        """A line a reason, the commonest first."""
+    def list_reasons(self) -> list[str]:
+        """Return a message for each reason, the most frequent first."""
         return [
             f"{count:,} record{'s' * (count != 1)} left out: {reason} (e.g. {', '.join(map(str, self.first[reason]))})"
             for reason, count in sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
@@ -126,26 +125,25 @@ def _s(count: int) -> str:
 
 
 def read_any(
-    path: Path, unfit: Unfit, source: str = "general", masked: MaskedTurns = "errors"
+    path: Path, report: ReadReport, source: str = "general", masked: MaskedTurns = "errors"
 ) -> Iterator[Conversation]:
-    """The conversations of a file in any of these layouts, our own among them, one at a time.
-
-    Raises UserError where the file cannot be read at all.
-    """
-    # Of the whole file: a data set in which only some conversations have errors marks those alone.
-    unfit.has_marks = masked == "errors" and any(marks.has_marks(record) for record in _records(path, unfit))
-    unfit.no_numbers = 0  # they are met once more
-    for number, record in enumerate(_records(path, unfit), 1):
+    """Yield the conversations of a file in any known layout, our own included. Raises UserError if the file cannot be
+    read."""
+    # Search the whole file: if some conversations mark errors, the masks of the others mean something else.
+    report.has_marks = masked == "errors" and any(
+        marks.has_marks(record) for record in _read_records(path, report)
+    )
+    report.no_numbers = 0  # the second reading counts them again
+    for number, record in enumerate(_read_records(path, report), 1):
         if isinstance(record, UnfitError):
-            unfit.add(number, str(record))
+            report.add(number, str(record))
             continue
         try:
-            conversation = to_conversation(record, f"{path.stem}/{number}", source, unfit, masked)
-            tools = foreign.uses_tools(foreign.listed_messages(record))
+            conversation = to_conversation(record, f"{path.stem}/{number}", source, report, masked)
         except UnfitError as error:
-            unfit.add(number, str(error))
+            report.add(number, str(error))
             continue
-        ordered = unfit.order(conversation, tools=tools)
+        ordered = report.order(conversation)
         if ordered is not None:
             yield ordered
 
@@ -155,54 +153,52 @@ _OURS_OF_MESSAGES = {"role", "content", "loss", "error", "refine"}
 
 
 def to_conversation(
-    record: object, name: str, source: str, unfit: Unfit | None = None, masked: MaskedTurns = "errors"
+    record: object, name: str, source: str, report: ReadReport | None = None, masked: MaskedTurns = "errors"
 ) -> Conversation:
-    """Raises UnfitError."""
-    unfit = Unfit() if unfit is None else unfit
+    """Convert one record. Raises UnfitError."""
+    report = ReadReport() if report is None else report
     if isinstance(record, list):
         record = {"messages": record}
     if not isinstance(record, dict):
         raise UnfitError("it is no object")
-    unfit.fields.update(str(key) for key in record)
+    report.fields.update(str(key) for key in record)
     if {"id", "source", "world", "messages"} <= record.keys():
-        return _ours(record)
-    preferences = record.get("input")
-    if isinstance(preferences, dict) and foreign.listed_messages(preferences):  # OpenAI's layout
-        record = {**preferences, **{key: value for key, value in record.items() if key != "input"}}
+        return _read_own(record)
     read: set[str] = set()
-    raw = marks.with_listed_marks(record, foreign.raw_messages(record, read), read)
-    parts = foreign.parts_of(record, raw, read)
-    by_mask = masked == "errors" and not unfit.has_marks and not marks.has_marks(record)
+    raw = marks.spread_lists(record, foreign.read_messages(record, read), read)
+    texts = foreign.read_texts(record, raw, read)
+    by_mask = masked == "errors" and not report.has_marks and not marks.has_marks(record)
     plain = [
-        MarkedMessage(part.role, part.text, marks.loss_of(part.marks) if part.role == "assistant" else None)
-        for part in parts
+        MarkedMessage(text.role, text.text, marks.read_loss(text.marks) if text.role == "assistant" else None)
+        for text in texts
     ]
-    messages = marks.with_marks([part.marks for part in parts], plain, by_mask)
+    messages = marks.set_marks([text.marks for text in texts], plain, by_mask)
     if not any(message.role == "assistant" for message in messages):
-        raise UnfitError("no message is the assistant's")
-    if marks.has_share(record):
-        unfit.shares += sum(message.role == "assistant" for message in messages)
-    _count(unfit, raw, plain, messages, by_mask, masked == "errors" and not marks.has_marks(record))
+        raise UnfitError("it has no message of the assistant")
+    if marks.has_weight(record):
+        report.shares += sum(message.role == "assistant" for message in messages)
+    _count(report, raw, plain, messages, by_mask, masked == "errors" and not marks.has_marks(record))
     return Conversation(
-        name, source, str(record.get("world", "")), None, messages, _kept(record, read, unfit)
+        name, source, str(record.get("world", "")), None, messages, _keep_metadata(record, read, report)
     )
 
 
-def _ours(record: dict[str, Any]) -> Conversation:
-    """Raises UnfitError, also where another tool has added what would be lost."""
+def _read_own(record: dict[str, Any]) -> Conversation:
+    """Return the conversation of a record in our own layout. Raises UnfitError, also if the record has further fields
+    that would be lost."""
     conversation = Conversation.from_json(record)
     more = record.keys() - _OURS | {
         key for message in record["messages"] for key in message.keys() - _OURS_OF_MESSAGES
     }
     if more:
         raise UnfitError(
-            f"it is in our layout and has other fields, too: {', '.join(sorted(map(repr, more)))[:200]}"
+            f"it is in our layout, with unknown fields: {', '.join(sorted(map(repr, more)))[:200]}"
         )
     return conversation
 
 
 def _count(
-    unfit: Unfit,
+    report: ReadReport,
     raw: list[dict[str, Any]],
     plain: list[MarkedMessage],
     messages: tuple[MarkedMessage, ...],
@@ -210,14 +206,14 @@ def _count(
     may_be_alone: bool,
 ) -> None:
     for message in raw:
-        unread = [key for key in foreign.unread_fields(message) if message[key] not in _EMPTY]
-        unfit.unread_of_messages.update(key for key in unread if key.lower() not in marks.READ_OF_MESSAGES)
-        unfit.shares += foreign.role_of(message) == "assistant" and marks.has_share(message)
+        unread = [key for key in foreign.list_unread_fields(message) if message[key] not in _EMPTY]
+        report.unread_of_messages.update(key for key in unread if key.lower() not in marks.READ_OF_MESSAGES)
+        report.shares += foreign.read_role(message) == "assistant" and marks.has_weight(message)
     if by_mask:
-        unfit.masked_errors += sum(bool(message.error) for message in messages)
-        unfit.masked_refinements += sum(message.refine for message in messages)
+        report.masked_errors += sum(bool(message.error) for message in messages)
+        report.masked_refinements += sum(message.refine for message in messages)
     if may_be_alone:
-        unfit.masked_alone += sum(
+        report.masked_alone += sum(
             before.role == "assistant" and before.loss is False and not after.error
             for before, after in zip(plain, messages, strict=True)
         )
@@ -226,23 +222,22 @@ def _count(
 _EMPTY: tuple[object, ...] = (None, "", [], {})
 
 
-def _kept(record: Mapping[str, Any], read: set[str], unfit: Unfit) -> dict[str, Any]:
-    """Short values by their own names, for a person to filter by. The names of the others are counted."""
-    kept: dict[str, Any] = {}
+def _keep_metadata(record: Mapping[str, Any], read: set[str], report: ReadReport) -> dict[str, Any]:
+    """Return short values by their own names, for the user to filter by. Counts the names of the values left out."""
+    metadata: dict[str, Any] = {}
     paths: set[str] = set()
-    unfit.unread.update(key for key in foreign.WORSE if record.get(key))
-    left = {key: value for key, value in record.items() if key not in read and key not in foreign.WORSE}
-    for name, value in foreign.nested_fields(left):
+    left = {key: value for key, value in record.items() if key not in read}
+    for name, value in foreign.flatten(left):
         if isinstance(value, str | int | float | bool) and len(str(value)) <= _LONGEST:
-            kept[name] = value
+            metadata[name] = value
         elif value not in _EMPTY:
-            unfit.unread[name] += 1
+            report.unread[name] += 1
             paths.update(_PATH.findall(json.dumps(value)))
-    return kept | ({"paths": sorted(paths)[:_MOST_PATHS]} if paths else {})
+    return metadata | ({"paths": sorted(paths)[:_MOST_PATHS]} if paths else {})
 
 
 _PATH = re.compile(r"[\w.-]{1,200}(?:/[\w.-]{1,200}){1,20}")
-"""What may name a task: it stays, though the field that it is in goes."""
+"""A path that may name a task. Paths stay in the metadata, even if the field with the path is left out."""
 _MOST_PATHS = 50
 
 
@@ -251,8 +246,8 @@ _MOST_PATHS = 50
 Odd = Callable[[str], Any]
 
 
-def digest_of(path: Path) -> str:
-    """SHA-256 of a file, or of those of a folder. Raises UserError."""
+def hash_files(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the hashes of a folder's files. Raises UserError."""
     with system_errors(f"cannot read {path}"):
         if not path.is_dir():
             return reading.sha256_of(path)
@@ -263,93 +258,82 @@ def _files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 
-def _records(path: Path, unfit: Unfit) -> Iterator[Any]:
-    """The records of a file or folder; an UnfitError in place of one that is broken."""
+def _read_records(path: Path, report: ReadReport) -> Iterator[Any]:
+    """Yield the records of a file or folder, and an UnfitError for each broken record."""
     with system_errors(f"cannot read {path}"):
         if path.is_dir():
             for file in _files_of(path):
-                yield from _records(file, unfit)
+                yield from _read_records(file, report)
             return
         try:
-            for record in (
-                _parquet(path, unfit.no_number) if _starts(path, b"PAR1") else _json(path, unfit.no_number)
-            ):
-                yield from _rows(record)
+            read = _read_parquet if _starts_with(path, b"PAR1") else _read_json
+            yield from read(path, report.count_no_number)
         except (EOFError, zlib.error) as error:
-            raise UserError(f"{path} is no whole gzip file: {error}") from None
+            raise UserError(f"{path} is a damaged gzip file: {error}") from None
 
 
-def _open(path: Path) -> IO[bytes]:
+def _open_unzipped(path: Path) -> IO[bytes]:
     file = open_file(path)
     compressed = file.peek(2)[:2] == b"\x1f\x8b"
     return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if compressed else file
 
 
-def _starts(path: Path, magic: bytes) -> bool:
+def _starts_with(path: Path, magic: bytes) -> bool:
     with open_file(path) as file:
         return file.read(len(magic)) == magic
 
 
-def _json(path: Path, odd: Odd) -> Iterator[Any]:
-    """Of JSON lines, of one JSON list, or of one object over several lines."""
-    with _open(path) as file:
+def _read_json(path: Path, odd: Odd) -> Iterator[Any]:
+    """Yield the records of JSON lines, of one JSON list, or of one object on several lines."""
+    with _open_unzipped(path) as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
     if start.startswith(b"["):
         try:
-            yield from _whole(path, odd)
+            yield from _parse_whole(path, odd)
         except UnfitError as error:
-            raise UserError(f"{path} begins like a JSON list and is none: {error}") from None
+            raise UserError(f"{path} begins like a JSON list and cannot be parsed: {error}") from None
         return
-    with _open(path) as file:
+    with _open_unzipped(path) as file:
         for number, line in enumerate(filter(bytes.strip, lines_of(file))):
             try:
-                record = _parsed(line, odd)
+                record = _parse(line, odd)
             except UnfitError as error:
-                if not number and start.startswith(b"{") and (document := _document(path, odd)) is not None:
+                if (
+                    not number
+                    and start.startswith(b"{")
+                    and (document := _parse_document(path, odd)) is not None
+                ):
                     yield document
                     return
                 record = error
             yield record
 
 
-def _whole(path: Path, odd: Odd) -> Any:
-    with _open(path) as file:
+def _parse_whole(path: Path, odd: Odd) -> Any:
+    with _open_unzipped(path) as file:
         text = file.read(reading.LARGEST_WHOLE + 1)
     if len(text) > reading.LARGEST_WHOLE:
-        raise UnfitError("it is too large to be read at once; write it as JSON lines")
-    return _parsed(text, odd)
+        raise UnfitError("it is too large for one JSON document; write it as JSON lines")
+    return _parse(text, odd)
 
 
-def _document(path: Path, odd: Odd) -> Any:
-    """The file as one object; None where it is none."""
+def _parse_document(path: Path, odd: Odd) -> Any:
+    """Return the file as one object; None if it holds something else."""
     try:
-        return _whole(path, odd)
+        return _parse_whole(path, odd)
     except UnfitError:
         return None
 
 
-def _parsed(text: bytes, odd: Odd) -> Any:
-    """Raises UnfitError."""
+def _parse(text: bytes, odd: Odd) -> Any:
+    """Parse JSON text. Raises UnfitError."""
     try:
         return reading.parse_json(text, odd=odd)
     except ValueError as error:
         raise UnfitError(f"not JSON ({str(error).splitlines()[0][:120]})") from None
 
 
-def _rows(record: Any) -> Iterator[Any]:
-    """The records in what a dataset server answers; any other record itself."""
-    rows = record.get("rows") if isinstance(record, dict) else None
-    if isinstance(rows, list) and all(isinstance(row, dict) and "row" in row for row in rows):
-        for row in rows:
-            yield from _rows(row)
-    elif isinstance(record, dict) and "row_idx" in record and "row" in record:
-        cut = record.get("truncated_cells")
-        yield UnfitError("the dataset server has cut off its cells") if cut else record["row"]
-    else:
-        yield record
-
-
-def _parquet(path: Path, odd: Odd) -> Iterator[Any]:
+def _read_parquet(path: Path, odd: Odd) -> Iterator[Any]:
     import pyarrow
     import pyarrow.parquet
 
@@ -357,24 +341,24 @@ def _parquet(path: Path, odd: Odd) -> Iterator[Any]:
         for batch in pyarrow.parquet.ParquetFile(path).iter_batches(batch_size=256):
             for row in batch.to_pylist():
                 try:
-                    yield {key: _as_json(value, key, odd) for key, value in row.items()}
+                    yield {key: _to_json(value, key, odd) for key, value in row.items()}
                 except UnfitError as error:
                     yield error
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:
         raise UserError(f"{path} is no readable parquet file: {str(error).splitlines()[0]}") from None
 
 
-def _as_json(value: Any, column: str, odd: Odd) -> Any:
-    """A value of a parquet column as JSON has it: bytes are text, or nothing that can be read; times become text."""
+def _to_json(value: Any, column: str, odd: Odd) -> Any:
+    """Convert a value of a parquet column to JSON: bytes must be UTF-8 text, and times become text."""
     if isinstance(value, dict):
-        return {str(key): _as_json(each, column, odd) for key, each in value.items()}
+        return {str(key): _to_json(each, column, odd) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_as_json(each, column, odd) for each in value]
+        return [_to_json(each, column, odd) for each in value]
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise UnfitError(f"its column {column!r} holds bytes that are no text") from None
+            raise UnfitError(f"its column {column!r} has bytes that are no UTF-8 text") from None
     if isinstance(value, float | Decimal):
         return float(value) if isfinite(value) else odd(str(value))
     return value if value is None or isinstance(value, str | int) else str(value)

@@ -1,16 +1,18 @@
-"""Conversations -> token ids and the tokens that are trained. Run by the server environment's Python, which has
-transformers; needs nothing of this package.
+"""Convert conversations to token ids and mark the trained tokens. The server environment's Python runs this
+file, which therefore imports nothing of this package.
 
 python -I make_tokens.py MODEL IN OUT MAX_LENGTH [TEMPLATE]      (MAX_LENGTH 0: no limit)
 
-TEMPLATE is a file with a chat template, instead of the model's own.
+TEMPLATE is a file with a chat template that replaces the model's own.
 
-IN has a line a conversation, `{"id", "messages": [{"role", "content", "loss"}]}`, OUT gets a line each:
-`{"id", "input_ids", "spans": [[first token, token after the last], ...], "cut": turns that did not fit, "ended": spans
-that end with an end-of-turn token, "end_ids": those tokens, "special_texts": {special token in a text: times}}` or
-`{"id", "refused": why}`. Each conversation is rendered once, whole, and turns are found in the text by their content:
-tokenised message by message, Qwen3's template gives other tokens than it does in use. A trained turn's end-of-turn
-token is trained. A special token that stands in a message's content is encoded as text.
+IN has a line for each conversation, `{"id", "messages": [{"role", "content", "loss"}]}`. OUT gets a line for
+each: `{"id", "input_ids", "spans": [[first token, token after the last], ...], "cut": turns beyond the limit,
+"ended": spans that end with an end-of-turn token, "end_ids": those tokens, "special_texts": {special token in
+a text: times}}` or `{"id", "refused": reason}`.
+
+A conversation is rendered as a whole, and its turns are found in the text by their content: rendered message
+by message, Qwen3's template gives other tokens than in use. The end-of-turn token of a trained turn is
+trained. Special tokens in a message's content are encoded as text.
 """
 
 from __future__ import annotations
@@ -28,13 +30,13 @@ _TURN_ENDS = (
     "<|im_end|>", "<|eot_id|>", "<|eot|>", "<end_of_turn>", "<|end|>", "<|end_of_turn|>", "</s>", "<|endoftext|>",
     "<|return|>",
 )  # fmt: skip
-"""Tokens with which common templates end a turn, beside those that the model itself names."""
+"""End-of-turn tokens of common templates, besides those that the model's files name."""
 
 
 _PROBE = "[[evalharness]]"
 _APART = "\ufdd0\ufdd1"
-"""Stands inside a special token that a text holds, so that the tokenizer does not see it; the normalizer takes it out.
-No text holds it: Unicode has no characters for these numbers."""
+"""Put inside a special token that stands in a text, so that the tokenizer does not recognise it; the normalizer
+removes it. Texts cannot contain it: Unicode has no characters for these numbers."""
 _NO_TOKENS = re.compile("(?!)")
 
 Render = Callable[[list[dict[str, str]]], str]
@@ -42,41 +44,42 @@ Encode = Callable[[str], tuple[list[int], list[tuple[int, int]]]]
 
 
 class NotTokenizedError(Exception):
-    """This conversation cannot be rendered or its turns cannot be found."""
+    """The conversation cannot be rendered, or its turns cannot be found in the rendered text."""
 
 
-def places(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
-    """(start, end) of each message's content in the rendered text, in order.
+def find_contents(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
+    """Return (start, end) of each message's content in the rendered text, in order.
 
-    `gaps` is what the template puts around the contents, read off a rendering of other contents: it tells a reply
-    "a" from the letter in "assistant". Where the template changes with the content, a long content is looked for.
-    Templates strip: so is the content.
+    `gaps` are the template's texts around the contents, taken from a rendering of other contents. They
+    distinguish a reply "a" from the letter in "assistant". If the template's text depends on the content, a
+    long content is searched for. Templates strip contents, so the stripped content is tried, too.
     """
     spans = []
     cursor = 0
     for number, content in enumerate(contents):
         gap, after = gaps[number : number + 2]
         start = cursor + len(gap)
-        # With what follows: a blank that the template adds could be the last of a content that it has stripped.
+        # Compare with the gap after it: a blank of the template could be taken for the content's last
+        # character.
         forms = (form for form in (content, content.strip()) if text.startswith(gap + form + after, cursor))
-        shown = next(forms, None)
-        if shown is None:
+        form = next(forms, None)
+        if form is None:
             rest = text[start : text.find(after, start)].strip() if after else ""
             if rest and rest != content.strip() and content.strip().endswith(rest):
                 raise NotTokenizedError(
                     "the template drops the beginning of an earlier reply (its reasoning)"
                 )
-            shown = content.strip()
-            start = text.find(shown, cursor)
-            if start < 0 or len(shown) < 20:
+            form = content.strip()
+            start = text.find(form, cursor)
+            if start < 0 or len(form) < 20:
                 raise NotTokenizedError(f"the template changes message {number + 1}")
-        cursor = start + len(shown)
+        cursor = start + len(form)
         spans.append((start, cursor))
     return spans
 
 
 def render_or_refuse(render: Render, messages: list[dict[str, str]]) -> str:
-    """Raises NotTokenizedError."""
+    """Return the rendered text. Raises NotTokenizedError if the template refuses the messages."""
     try:
         return render(messages)
     except Exception as error:
@@ -84,8 +87,8 @@ def render_or_refuse(render: Render, messages: list[dict[str, str]]) -> str:
 
 
 def find_order(render: Render, bare: Sequence[dict[str, str]]) -> tuple[list[int], list[str]]:
-    """(the messages in the order in which the template shows them, what it puts before, between and after their
-    contents). Mistral's v3 shows the system text in the last user message. Raises NotTokenizedError."""
+    """Return the messages' numbers in the order in which the template shows them, and the template's texts around
+    their contents. Mistral's v3 shows the system text in the last user message. Raises NotTokenizedError."""
     marks = [f"[[{number}-of-{len(bare)}-evalharness]]" for number in range(len(bare))]
     text = render_or_refuse(render, [{**message, "content": mark} for message, mark in zip(bare, marks)])  # noqa: B905
     for number, mark in enumerate(marks, 1):
@@ -99,16 +102,16 @@ def find_order(render: Render, bare: Sequence[dict[str, str]]) -> tuple[list[int
     return order, [*gaps, text]
 
 
-def token_spans(
+def find_token_spans(
     offsets: Sequence[tuple[int, int]],
     ids: Sequence[int],
     turns: Sequence[tuple[int, int, int]],
     ends: frozenset[int],
 ) -> list[tuple[int, int]]:
-    """(first token, token after the last) of each turn, its end-of-turn token included where there is one.
+    """Return (first token, token after the last) of each turn, with its end-of-turn token if it has one.
 
-    `turns` are (start, end of the content, start of what follows it) in the text. A token is a turn's where it ends
-    in the turn: those of SentencePiece begin with the blank before a word.
+    `turns` are (start, end of the content, start of the next content) in the text. A token belongs to the
+    turn in which it ends: SentencePiece's tokens begin with the blank before a word.
     """
     spans = []
     at = 0
@@ -130,19 +133,20 @@ def token_spans(
     return spans
 
 
-def generated_from(text: str, start: int, prompt_end: str) -> int:
-    """Where the model begins to write a reply whose content begins at `start`.
+def find_reply_start(text: str, start: int, prompt_end: str) -> int:
+    """Return the position at which the model begins to write a reply whose content begins at `start`.
 
-    Blanks before the content are the model's own unless the prompt in use ends with them (`prompt_end`). Mistral's
-    ends with "[/INST]", and the model writes " Thought", one token.
+    Blanks before the content are the model's own unless the prompt ends with them (`prompt_end`). Mistral's
+    prompt ends with "[/INST]", and the model writes " Thought" as one token.
     """
     blanks = start - len(text[:start].rstrip(" "))
     return start - max(0, blanks - (len(prompt_end) - len(prompt_end.rstrip(" "))))
 
 
 def encode_turns(text: str, begins: Sequence[int], encode: Encode) -> tuple[list[int], list[tuple[int, int]]]:
-    """Tokens of the whole text. Where one would join the end of a prompt to a reply (two newlines and a third),
-    the text is cut there: in use the prompt's tokens are given before the reply's first is chosen."""
+    """Return the tokens and offsets of the whole text. If a token would join the end of a prompt and the reply (two
+    newlines and a third), the text is cut there: in use, the prompt's tokens are fixed before the reply's first token.
+    """
     ids, offsets = encode(text)
     inside = set(begins)
     cuts = sorted(
@@ -161,8 +165,8 @@ def encode_turns(text: str, begins: Sequence[int], encode: Encode) -> tuple[list
     return ids, offsets
 
 
-def merged_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The system text at the head of the first user message, for templates without a system role."""
+def merge_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put the system text before the text of the first user message, for templates without a system role."""
     if len(messages) < 2 or messages[0]["role"] != "system":
         return messages
     first = {**messages[1], "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
@@ -178,8 +182,8 @@ def convert(
     prompt_end: str = "",
     special: re.Pattern[str] = _NO_TOKENS,
 ) -> dict[str, Any]:
-    """One conversation as tokens. `prompt_end` is what the prompt ends with in use; what `special` finds in a text is
-    encoded as text. Raises NotTokenizedError."""
+    """Return the tokens of one conversation. `prompt_end` is the end of the prompt in use; `special` finds special
+    tokens in texts, which are encoded as text. Raises NotTokenizedError."""
     special_texts: Counter[str] = Counter()
 
     def set_apart(match: re.Match[str]) -> str:
@@ -191,26 +195,26 @@ def convert(
     try:
         text = render(bare)
     except Exception:
-        messages = merged_system(messages)
+        messages = merge_system(messages)
         bare = [{"role": m["role"], "content": m["content"]} for m in messages]
         text = render_or_refuse(render, bare)
     order, gaps = find_order(render, bare)
     messages = [messages[number] for number in order]
-    found = places(text, [m["content"] for m in messages], gaps)
-    starts = [start for start, _ in found[1:]] + [len(text) + 1]
+    contents = find_contents(text, [m["content"] for m in messages], gaps)
+    starts = [start for start, _ in contents[1:]] + [len(text) + 1]
     turns = [
-        (generated_from(text, start, prompt_end), end, following)
-        for (start, end), following, m in zip(found, starts, messages)  # noqa: B905  (Python 3.9 runs this, too)
+        (find_reply_start(text, start, prompt_end), end, following)
+        for (start, end), following, m in zip(contents, starts, messages)  # noqa: B905  (Python 3.9 runs this, too)
         if m["role"] == "assistant"
     ]
     ids, offsets = encode_turns(text, [start for start, _, _ in turns], encode)
     trained = [m.get("loss", True) is not False for m in messages if m["role"] == "assistant"]
-    spans = token_spans(offsets, ids, turns, ends)
+    spans = find_token_spans(offsets, ids, turns, ends)
     for (start, end, _), (first, stop) in zip(turns, spans):  # noqa: B905
         if first == stop or offsets[first][0] > start or max(offsets[i][1] for i in range(first, stop)) < end:
-            raise NotTokenizedError("a turn's text and its tokens do not meet")
-    kept = [stop for _, stop in spans if not max_length or stop <= max_length]
-    length = kept[-1] if kept else 0
+            raise NotTokenizedError("a turn's tokens do not cover its text")
+    stops = [stop for _, stop in spans if not max_length or stop <= max_length]
+    length = stops[-1] if stops else 0
     chosen = [[first, stop] for (first, stop), train in zip(spans, trained) if train and stop <= length]  # noqa: B905
     if not chosen:
         raise NotTokenizedError("no trained turn fits" if any(trained) else "no turn is trained")
@@ -218,14 +222,14 @@ def convert(
         "id": record["id"],
         "input_ids": ids[:length],
         "spans": chosen,
-        "cut": len(spans) - len(kept),
+        "cut": len(spans) - len(stops),
         "ended": sum(ids[stop - 1] in ends for _, stop in chosen),
         "end_ids": sorted({ids[stop - 1] for _, stop in chosen} & ends),
         "special_texts": special_texts,
     }
 
 
-def lines(source: Path) -> Iterator[dict[str, Any]]:
+def read_records(source: Path) -> Iterator[dict[str, Any]]:
     with source.open(encoding="ascii") as file:
         for line in file:
             yield json.loads(line)
@@ -236,12 +240,12 @@ def main(model: Path, source: Path, target: Path, max_length: int, template: Pat
 
     tokenizer = AutoTokenizer.from_pretrained(str(model), local_files_only=True)
     if not tokenizer.is_fast:
-        sys.exit("error: the model's tokenizer gives no offsets (it is not a fast one)")
+        sys.exit("error: the model's tokenizer gives no offsets (it is not a fast tokenizer)")
     if template is not None:
         tokenizer.chat_template = template.read_text(encoding="utf-8")
     if not getattr(tokenizer, "chat_template", None):
         sys.exit(
-            "error: the model has no chat template; name one with --chat-template llama3|mistral|chatml|FILE"
+            "error: the model has no chat template; choose one with --chat-template llama3|mistral|chatml|FILE"
         )
 
     def render(messages: list[dict[str, str]], *, prompt: bool = False) -> str:
@@ -272,10 +276,10 @@ def main(model: Path, source: Path, target: Path, max_length: int, template: Pat
     prompt_end = prompt.rpartition(_PROBE)[2]
     ends = frozenset(end_ids(tokenizer, model))
     if template is not None:
-        ends |= {required_end(whole, encode, ends | frozenset(tokenizer.get_added_vocab().values()))}
+        ends |= {find_required_end(whole, encode, ends | frozenset(tokenizer.get_added_vocab().values()))}
 
     with target.open("w", encoding="ascii") as file:
-        for number, record in enumerate(lines(source), 1):
+        for number, record in enumerate(read_records(source), 1):
             try:
                 row = convert(record, render, encode, ends, max_length, prompt_end, special)
             except NotTokenizedError as reason:
@@ -286,7 +290,8 @@ def main(model: Path, source: Path, target: Path, max_length: int, template: Pat
 
 
 def set_special_apart(tokenizer: Any) -> tuple[re.Pattern[str], frozenset[int]]:
-    """Have the tokenizer drop `_APART`; (what finds the first letter of each special token, their ids)."""
+    """Make the tokenizer remove `_APART`. Return a pattern that finds each special token's first letter, and their
+    ids."""
     from tokenizers import normalizers  # type: ignore[import-not-found, unused-ignore]
 
     tokens = {
@@ -300,8 +305,9 @@ def set_special_apart(tokenizer: Any) -> tuple[re.Pattern[str], frozenset[int]]:
     return re.compile(f"(?=({names})).", re.DOTALL), frozenset(tokens)
 
 
-def required_end(text: str, encode: Encode, known: frozenset[int]) -> int:
-    """The token that ends the reply `_PROBE`, the last message of `text`. Exits where the vocabulary has none."""
+def find_required_end(text: str, encode: Encode, known: frozenset[int]) -> int:
+    """Return the token that ends the reply `_PROBE` in the last message of `text`. Exits if the vocabulary lacks the
+    template's end of a turn."""
     end = text.rindex(_PROBE) + len(_PROBE)
     ids, offsets = encode(text)
     for token, (start, _) in zip(ids, offsets):  # noqa: B905  (Python 3.9 runs this, too)
@@ -313,23 +319,21 @@ def required_end(text: str, encode: Encode, known: frozenset[int]) -> int:
 
 
 def end_ids(tokenizer: Any, model: Path) -> set[int]:
-    """Ids of the tokens that end a turn: the tokenizer's, the generation configuration's, the usual ones."""
-    found = set() if tokenizer.eos_token_id is None else {int(tokenizer.eos_token_id)}
+    """Return the ids of end-of-turn tokens: the tokenizer's, the generation configuration's, and common ones."""
+    ids = set() if tokenizer.eos_token_id is None else {int(tokenizer.eos_token_id)}
     try:
         config = json.loads((model / "generation_config.json").read_text(encoding="utf-8"))
         eos = config.get("eos_token_id", [])
-        found.update(
-            int(number) for number in (eos if isinstance(eos, list) else [eos]) if number is not None
-        )
+        ids.update(int(number) for number in (eos if isinstance(eos, list) else [eos]) if number is not None)
     except (OSError, ValueError, TypeError):
         pass
     known = tokenizer.get_added_vocab()
-    return found | {int(known[name]) for name in _TURN_ENDS if name in known}
+    return ids | {int(known[name]) for name in _TURN_ENDS if name in known}
 
 
 if __name__ == "__main__":
-    # transformers imports it wherever it is found: two of three seconds, and no tokenizer needs it.
+    # transformers imports torch if it is installed: two of three seconds, and no tokenizer needs it.
     sys.modules["torch"] = None  # type: ignore[assignment]
-    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # that it is not found
-    given = Path(sys.argv[5]) if len(sys.argv) > 5 else None
-    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), given)
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # no warning about the missing torch
+    template_path = Path(sys.argv[5]) if len(sys.argv) > 5 else None
+    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), template_path)

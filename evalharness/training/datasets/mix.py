@@ -1,4 +1,4 @@
-"""One data set out of several, by stated ratio: drawn without replacement, shuffled, both by seed."""
+"""Join data sets by ratio: draw conversations without replacement and shuffle them, both by seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.layouts import MaskedTurns, Unfit, digest_of, read_any
+from evalharness.training.datasets.layouts import MaskedTurns, ReadReport, hash_files, read_any
 from evalharness.training.datasets.overlap import Exclusion
 
 
@@ -18,11 +18,11 @@ from evalharness.training.datasets.overlap import Exclusion
 class DataShare:
     path: Path
     share: float
-    """Relative to those of the other parts."""
+    """Share of the mixture, relative to the shares of the other files."""
 
 
-def parse_part(text: str) -> DataShare:
-    """`FILE` or `FILE:SHARE`. Raises UserError."""
+def parse_share(text: str) -> DataShare:
+    """Parse `FILE` or `FILE:SHARE`. Raises UserError."""
     name, colon, share = text.rpartition(":")
     if not colon or Path(text).exists():
         return DataShare(Path(text), 1.0)
@@ -35,63 +35,66 @@ def parse_part(text: str) -> DataShare:
     return DataShare(Path(name), value)
 
 
-def amounts(parts: Sequence[DataShare], there: Sequence[int], wanted: int | None) -> list[int]:
-    """How many conversations each part gives. Without `wanted` as many as the ratio allows. Raises UserError."""
+def divide(parts: Sequence[DataShare], available: Sequence[int], count: int | None) -> list[int]:
+    """Return how many conversations each file gives; without `count`, as many as the ratio allows. Raises UserError."""
     total = sum(part.share for part in parts)
-    if wanted is None:
-        wanted = int(min(have * total / part.share for part, have in zip(parts, there, strict=True)) + 1e-9)
-    exact = [wanted * part.share / total for part in parts]
-    found = [int(amount + 1e-9) for amount in exact]
-    # Largest remainders, the first part first where they are equal.
-    rest = sorted(range(len(parts)), key=lambda i: (found[i] - exact[i], i))
-    for index in rest[: wanted - sum(found)]:
-        found[index] += 1
-    for part, have, amount in zip(parts, there, found, strict=True):
+    if count is None:
+        count = int(
+            min(have * total / part.share for part, have in zip(parts, available, strict=True)) + 1e-9
+        )
+    exact = [count * part.share / total for part in parts]
+    amounts = [int(amount + 1e-9) for amount in exact]
+    # Largest remainders; equal remainders in the order of the files.
+    rest = sorted(range(len(parts)), key=lambda i: (amounts[i] - exact[i], i))
+    for index in rest[: count - sum(amounts)]:
+        amounts[index] += 1
+    for part, have, amount in zip(parts, available, amounts, strict=True):
         if amount > have:
             raise UserError(
-                f"{part.path} has {have:,} conversations and the ratio asks for {amount:,}; "
-                "give a smaller -n, or leave it out for as many as there are"
+                f"{part.path} has {have:,} conversations, and the ratio needs {amount:,}; "
+                "choose a smaller -n, or leave -n out"
             )
-    return found
+    return amounts
 
 
 def mix(
     parts: Sequence[DataShare],
     seed: int,
-    wanted: int | None,
+    count: int | None,
     exclusion: Exclusion,
     masked: MaskedTurns = "errors",
     *,
     whole: bool = False,
-) -> tuple[list[Conversation], dict[str, Any], dict[Path, Unfit]]:
-    """(conversations, what they were made of, what did not fit in each file). `whole`: all of each part."""
+) -> tuple[list[Conversation], dict[str, Any], dict[Path, ReadReport]]:
+    """Return the conversations, the description for the manifest, and the report of each file. `whole` takes all
+    conversations."""
     pools: list[list[Conversation]] = []
-    unfit: dict[Path, Unfit] = {}
+    reports: dict[Path, ReadReport] = {}
     for part in parts:
-        unfit[part.path] = Unfit()
-        read = read_any(part.path, unfit[part.path], masked=masked)
+        reports[part.path] = ReadReport()
+        read = read_any(part.path, reports[part.path], masked=masked)
         pools.append([conversation for conversation in read if exclusion.why_not(conversation) is None])
         if not pools[-1]:
-            why = "; ".join([*unfit[part.path].lines(), *exclusion.lines()])
-            raise UserError(f"{part.path} holds no conversation that may be trained on; {why}")
+            why = "; ".join([*reports[part.path].list_reasons(), *exclusion.lines()])
+            raise UserError(f"{part.path} has no conversation that may be trained on; {why}")
     chosen: list[Conversation] = []
     table = []
-    there = [len(pool) for pool in pools]
-    drawn_of = there if whole else amounts(parts, there, wanted)
+    available = [len(pool) for pool in pools]
+    drawn_of = available if whole else divide(parts, available, count)
     for number, (part, pool, amount) in enumerate(zip(parts, pools, drawn_of, strict=True), 1):
         drawn = Random(f"mix/{seed}/{number}").sample(pool, amount)
-        # Ids name a conversation within its set; here they must do so among several.
+        # An id is unique in one file; the number makes it unique in the mixture.
         chosen += [replace(conversation, id=f"{number}:{conversation.id}") for conversation in drawn]
         table.append(
             {
                 "file": part.path.name,
-                "sha256": digest_of(part.path),
+                "sha256": hash_files(part.path),
                 "share": None if whole else part.share,
                 "drawn": amount,
                 "of": len(pool),
-                "order": unfit[part.path].order.to_json(),
+                "order": reports[part.path].order.to_json(),
             }
         )
     Random(f"mix/{seed}").shuffle(chosen)
     made = {"command": "refine mix", "seed": seed, "masked_turns": masked, "parts": table}
-    return chosen, {**made, "excluded": exclusion.to_json()}, unfit
+    return chosen, {**made, "excluded": exclusion.to_json()}, reports

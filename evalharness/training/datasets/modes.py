@@ -1,7 +1,7 @@
-"""What of a data set is trained: the paper's method and the ablations of its table 2.
+"""Choose the trained turns: the paper's method and the ablations of its table 2.
 
-Marks say what went wrong: `error` on a player turn, `refine` on the first right one after a run of errors. `is_trained`
-alone decides what the marks and the mode make of a turn.
+`error` marks a player's wrong turn, `refine` the first right turn after a sequence of errors. Only
+`is_trained` decides from the marks and the mode whether a turn is trained.
 """
 
 from __future__ import annotations
@@ -16,33 +16,34 @@ Mode = Literal["full", "no_refine_loss", "no_refine_data", "all_turns"]
 
 
 def is_trained(turn: MarkedMessage, mode: Mode) -> bool:
-    """Whether a player turn is trained. `loss` is false on turns that are left out for another reason than an error."""
+    """Return whether a player turn is trained. `loss` is false on turns that are left out for another reason than an
+    error."""
     right = turn.loss is not False and not turn.error
     match mode:
         case "full" | "no_refine_data":
             return right
         case "no_refine_loss":
             return right and not turn.refine
-        case "all_turns":  # not what is masked for another reason, such as an acknowledgement
+        case "all_turns":  # turns masked for another reason, such as an acknowledgement, stay untrained
             return turn.loss is not False or bool(turn.error)
 
 
-def marked(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
-    """With what follows from the errors: they are not trained, and the first trained turn after a run of them is the
-    refinement."""
-    found, erred = [], False
+def mark_turns(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
+    """Return the messages with `loss` and `refine` set from the errors: an error is not trained, and the first trained
+    turn after errors is the correction."""
+    result, erred = [], False
     for message in messages:
         if message.role == "assistant":
             trained = is_trained(message, "full")
-            found.append(replace(message, loss=trained, refine=erred and trained))
+            result.append(replace(message, loss=trained, refine=erred and trained))
             erred = bool(message.error) or (erred and not trained)
         else:
-            found.append(message)
-    return tuple(found)
+            result.append(message)
+    return tuple(result)
 
 
-def in_mode(conversation: Conversation, mode: Mode) -> Conversation | None:
-    """The conversation as `mode` trains it; None where it has no place in it."""
+def apply_mode(conversation: Conversation, mode: Mode) -> Conversation | None:
+    """Return the conversation as `mode` trains it; None if the mode leaves it out."""
     chosen = without_errors(conversation) if mode == "no_refine_data" else conversation
     if chosen is None:
         return None
@@ -55,10 +56,10 @@ def in_mode(conversation: Conversation, mode: Mode) -> Conversation | None:
 
 
 def without_errors(conversation: Conversation) -> Conversation | None:
-    """The trajectory as it would have been without its errors; None where that is not known.
+    """Return the conversation without its errors; None if the data does not say how to cut them out.
 
-    A grounded one says which turns go and how the first right ones read then: the world is as it was before the errors,
-    so that what is left is a trajectory of its own.
+    Grounded data says which turns to cut and how the turns after them read then. The environment is the same
+    after an error and its correction, so the rest is a complete trajectory.
     """
     if not any(message.error for message in conversation.messages):
         return conversation
@@ -67,7 +68,7 @@ def without_errors(conversation: Conversation) -> Conversation | None:
         return None
     messages, skip = [], False
     for index, message in enumerate(conversation.messages):
-        if skip:  # the world's answer to a turn that is gone
+        if skip:  # the environment's answer to a turn that was cut
             skip = False
             continue
         change = plan.get(str(index), message.content)
@@ -77,4 +78,4 @@ def without_errors(conversation: Conversation) -> Conversation | None:
             messages.append(replace(message, content=change, refine=False))
     if any(message.error for message in messages):
         return None
-    return conversation.retold(tuple(messages))
+    return conversation.replace_messages(tuple(messages))

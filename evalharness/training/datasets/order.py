@@ -1,6 +1,6 @@
-"""Conversations in which user and assistant do not take turns: named by kind and repaired.
+"""Find and repair conversations in which user and assistant do not take turns.
 
-Trainers and chat templates want the system's text first, then user and assistant in turns, the user first.
+Trainers and chat templates require the system text first, then the user and the assistant in turns.
 """
 
 from __future__ import annotations
@@ -9,57 +9,57 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from evalharness.training.datasets.conversation import Conversation, Counted, MarkedMessage
+from evalharness.training.datasets.conversation import Conversation, JsonCounts, MarkedMessage
 
-BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
+BEGINS, REPEATS, SYSTEM, EMPTY = (
     "begins with the assistant's turn",
     "one speaker twice in a row",
     "a system message that is not the first",
-    "a tool's turns",
     "an empty turn",
 )
 
 
-def faults(messages: Iterable[MarkedMessage], *, tools: bool = False) -> list[str]:
-    """What is wrong with the order, each kind once; empty where nothing is. `tools`: some of them were a tool's."""
-    found = [TOOLS] if tools else []
+def find_faults(messages: Iterable[MarkedMessage]) -> list[str]:
+    """Return each kind of fault in the order of the messages once."""
+    faults: list[str] = []
     before: MarkedMessage | None = None
     for at, message in enumerate(messages):
         if message.role == "system" and at:
-            found.append(SYSTEM)
+            faults.append(SYSTEM)
         if _is_empty(message):
-            found.append(EMPTY)
+            faults.append(EMPTY)
         if message.role == "assistant" and (before is None or before.role == "system"):
-            found.append(BEGINS)
+            faults.append(BEGINS)
         if before is not None and message.role == before.role != "system":
-            found.append(REPEATS)
+            faults.append(REPEATS)
         before = message
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(faults))
 
 
-def repaired(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
-    """Empty turns go, later system messages become the user's, what one speaker says in a row is joined, and
-    the assistant's turns before the user's first go. A joined turn is trained where all its parts are."""
-    done: list[MarkedMessage] = []
+def repair(messages: Iterable[MarkedMessage]) -> tuple[MarkedMessage, ...]:
+    """Repair the order: drop empty turns, make later system messages the user's, join neighbouring messages of one
+    speaker, and drop the assistant's turns before the first user turn. A joined turn is trained if all its parts are.
+    """
+    result: list[MarkedMessage] = []
     for at, message in enumerate(messages):
         if _is_empty(message):
             continue
         turn = replace(message, role="user", loss=None) if message.role == "system" and at else message
-        if turn.role == "assistant" and (not done or done[-1].role == "system"):
+        if turn.role == "assistant" and (not result or result[-1].role == "system"):
             continue
-        if done and done[-1].role == turn.role:
-            done[-1] = _joined(done[-1], turn)
+        if result and result[-1].role == turn.role:
+            result[-1] = _join(result[-1], turn)
         else:
-            done.append(turn)
-    return tuple(done)
+            result.append(turn)
+    return tuple(result)
 
 
 def _is_empty(message: MarkedMessage) -> bool:
-    """An empty reply that is marked as an error is what a model did, and stays."""
+    """Return whether the message can be dropped. An empty reply that is marked as an error is kept."""
     return not message.content.strip() and not message.error
 
 
-def _joined(first: MarkedMessage, second: MarkedMessage) -> MarkedMessage:
+def _join(first: MarkedMessage, second: MarkedMessage) -> MarkedMessage:
     content = f"{first.content}\n\n{second.content}"
     if first.role != "assistant":
         return replace(first, content=content)
@@ -73,40 +73,40 @@ def _joined(first: MarkedMessage, second: MarkedMessage) -> MarkedMessage:
 
 
 @dataclass
-class OrderCheck(Counted):
-    """One pass over conversations. Call it with each; None where it is left out."""
+class OrderCheck(JsonCounts):
+    """Repair conversations and count them. A call returns the conversation, or None if it must be left out."""
 
     kinds: Counter[str] = field(default_factory=Counter)
-    """Kind of fault -> conversations."""
+    """Kind of fault -> number of conversations."""
     repaired: int = 0
     dropped: int = 0
 
-    def __call__(self, conversation: Conversation, *, tools: bool = False) -> Conversation | None:
-        found = faults(conversation.messages, tools=tools)
-        if not found:
+    def __call__(self, conversation: Conversation) -> Conversation | None:
+        faults = find_faults(conversation.messages)
+        if not faults:
             return conversation
-        self.kinds.update(found)
-        messages = repaired(conversation.messages)
+        self.kinds.update(faults)
+        messages = repair(conversation.messages)
         if not any(message.role == "assistant" for message in messages):
             self.dropped += 1
             return None
         self.repaired += 1
-        return conversation.retold(messages)
+        return conversation.replace_messages(messages)
 
     def of(self, conversations: Iterable[Conversation]) -> Iterator[Conversation]:
-        """Those that stay."""
+        """Yield the conversations that are kept, repaired."""
         for conversation in conversations:
             if (chosen := self(conversation)) is not None:
                 yield chosen
 
-    def _said(self) -> str:
+    def _list_kinds(self) -> str:
         return ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.kinds.items()))
 
     def lines(self) -> list[str]:
-        """What was found and done, for the person at the terminal; empty where every order is right."""
+        """Return messages about repaired and dropped conversations; empty if there are none."""
         if not self.kinds:
             return []
         return [
             f"{self.repaired:,} conversations repaired and {self.dropped:,} dropped for the order of their turns "
-            f"({self._said()})"
+            f"({self._list_kinds()})"
         ]

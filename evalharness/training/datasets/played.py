@@ -1,4 +1,4 @@
-"""A played episode as a conversation of training data, message by message as its agent was sent it."""
+"""Convert a played episode to a conversation of training data, with the messages that its agent received."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, cast
 from evalharness.records.episode import Episode
 from evalharness.results.exports.conversation import USUAL, Protocol, conversation, opening
 from evalharness.training.datasets.conversation import Conversation, MarkedMessage, Role
-from evalharness.training.datasets.modes import marked
+from evalharness.training.datasets.modes import mark_turns
 
 
-def played_conversation(
+def convert_episode(
     name: str,
     source: str,
     episode: Episode,
@@ -24,8 +24,10 @@ def played_conversation(
     protocol: Protocol = USUAL,
     **facts: Any,
 ) -> Conversation:
-    """As many turns as there are `errors`, up to the last reply: what the world answered to that one nobody reads. The
-    first `untrained` turns are not trained, and no action that the world refused; `facts` become metadata."""
+    """Return the conversation of the first turns, one for each entry of `errors`, up to the last reply.
+
+    The first `untrained` turns and turns with a refused action are not trained. `facts` become metadata.
+    """
     head = len(opening(episode, protocol)[0])
     chat = conversation(episode, protocol)[: head + 2 * len(errors) - 1]
     messages = [MarkedMessage(cast(Role, message["role"]), message["content"]) for message in chat]
@@ -39,7 +41,7 @@ def played_conversation(
         source=source,
         world=episode.family,
         task_hash=episode.task_hash,
-        messages=marked(messages),
+        messages=mark_turns(messages),
         metadata={
             "task_id": episode.task_id,
             "suite_seed": suite_seed,

@@ -1,6 +1,6 @@
-"""The error turns of training data: how long the runs of errors are, as shares of all turns and of player turns.
+"""Count sequences of errors in training data by length, as shares of all turns and of player turns.
 
-The paper's appendix I: runs of one are about 16 % of all turns.
+In the paper's appendix I, single errors are about 16 % of all turns.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LENGTHS = ("1", "2", "3", "more")
 
 @dataclass
 class ErrorTurns:
-    """Counted over a data set. A turn is a message of user or assistant: the system's text is none."""
+    """Counts of a data set. A turn is a message of user or assistant; the system text is not a turn."""
 
     turns: int = 0
     player_turns: int = 0
@@ -27,9 +27,9 @@ class ErrorTurns:
     without_errors: int = 0
     """Conversations without any error."""
     runs: Counter[str] = field(default_factory=Counter)
-    """Length (`1`, `2`, `3`, `more`) -> runs."""
+    """Length (`1`, `2`, `3`, `more`) -> number of sequences."""
     in_runs: Counter[str] = field(default_factory=Counter)
-    """Length -> turns in such runs."""
+    """Length -> turns in such sequences."""
 
     def add(self, conversation: Conversation) -> None:
         self.conversations += 1
@@ -43,7 +43,7 @@ class ErrorTurns:
             self.in_runs[name] += length
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a length: runs, turns in them, shares of all turns and of player turns (0..1)."""
+        """Return a row for each length: sequences, their turns, and shares (0..1) of all turns and of player turns."""
         return [
             {
                 "run_length": name,
@@ -66,14 +66,14 @@ class ErrorTurns:
 
 
 def error_turns(conversations: Iterable[Conversation]) -> ErrorTurns:
-    found = ErrorTurns()
+    counts = ErrorTurns()
     for conversation in conversations:
-        found.add(conversation)
-    return found
+        counts.add(conversation)
+    return counts
 
 
 def count_error_turns(path: Path) -> dict[str, Any]:
-    """`error_turns` of a file. Raises UserError where it cannot be read."""
-    from evalharness.training.datasets.layouts import Unfit, read_any
+    """Return the counts of a file. Raises UserError if the file cannot be read."""
+    from evalharness.training.datasets.layouts import ReadReport, read_any
 
-    return error_turns(read_any(path, Unfit())).to_json()
+    return error_turns(read_any(path, ReadReport())).to_json()

@@ -1,5 +1,4 @@
-"""Token ids and labels of a data set, made with a model's own template by the private model environment; and what a
-length limit leaves out, by family and kind of task."""
+"""Make token ids and labels of a data set with the model's own template. The server environment's Python does it."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ from evalharness.base.errors import UserError
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.find import server_python
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.chat_templates import template_file, template_text
-from evalharness.training.datasets.conversation import Conversation, Counted
+from evalharness.training.datasets.chat_templates import find_template, read_template
+from evalharness.training.datasets.conversation import Conversation, JsonCounts
 
 IGNORED = -100
 """The label of a token that is not trained."""
@@ -26,14 +25,14 @@ _SCRIPT = Path(__file__).with_name("make_tokens.py")
 
 @dataclass(frozen=True)
 class Tokens:
-    """One conversation as a trainer takes it."""
+    """Token ids and labels of one conversation."""
 
     number: int
-    """Of the conversation, from 0: data sets that are joined can have an id twice."""
+    """Number of the conversation, from 0. Ids can repeat in joined data sets."""
     id: str
     input_ids: list[int]
     labels: list[int]
-    """The id where the token is trained, `IGNORED` elsewhere."""
+    """The token's id if the token is trained, otherwise `IGNORED`."""
     trained_turns: int
 
     @property
@@ -42,7 +41,7 @@ class Tokens:
 
 
 @dataclass
-class TokenCounts(Counted):
+class TokenCounts(JsonCounts):
     conversations: int = 0
     tokens: int = 0
     trained_tokens: int = 0
@@ -52,13 +51,13 @@ class TokenCounts(Counted):
     cut_turns: int = 0
     """Turns that the length limit cut off."""
     end_ids: set[int] = field(default_factory=set)
-    """The end-of-turn tokens that are trained."""
+    """End-of-turn tokens that are trained."""
     special_texts: Counter[str] = field(default_factory=Counter)
-    """Special tokens that stand in texts: they are encoded as text."""
+    """Special tokens in texts, which are encoded as text -> number of times."""
     refused: Counter[str] = field(default_factory=Counter)
 
     def lines(self) -> list[str]:
-        """Notes for the terminal."""
+        """Return messages for the terminal."""
         tokens = ", ".join(f"{name!r} {count:,}" for name, count in sorted(self.special_texts.items()))
         return [f"special tokens in texts, encoded as text: {tokens}"] if tokens else []
 
@@ -73,29 +72,28 @@ def tokenize(
     python: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Tokens]:
-    """Tokens and labels of each conversation that can be had; `counts` says what became of the others.
+    """Yield token ids and labels of each conversation. Refused conversations are counted in `counts`.
 
-    `model` is a checkpoint folder, `python` an interpreter with transformers (default: the private environment's).
-    `template` is a chat template's name or file, used instead of the model's own.
-    Longer conversations than `max_length` tokens end with the last whole turn that fits; 0: no limit.
-    Raises UserError.
+    `model` is a checkpoint folder; `python` is an interpreter with transformers (default: the server environment's).
+    `template` is the name or file of a chat template that replaces the model's own. A conversation with more than
+    `max_length` tokens ends with its last complete turn that fits (0: no limit). Raises UserError.
     """
     if not (model / "tokenizer_config.json").is_file():
         raise UserError(
-            f"--model {model}: no checkpoint folder with a tokenizer (no tokenizer_config.json in it)"
+            f"--model {model} is not a checkpoint folder with a tokenizer: it has no tokenizer_config.json"
         )
-    chosen = None if template is None else template_file(template)
+    chosen = None if template is None else find_template(template)
     interpreter = python or server_python("tokens are made")
     with tempfile.TemporaryDirectory(prefix="evalharness-tokens-") as name:
         source, target = Path(name, "in.jsonl"), Path(name, "out.jsonl")
         with source.open("w", encoding="ascii") as file:
             for conversation in conversations:
-                file.write(json.dumps(formats.messages(formats.trimmed(conversation))) + "\n")
+                file.write(json.dumps(formats.messages(formats.trim(conversation))) + "\n")
         try:
             given = []
             if chosen is not None:
                 given = [Path(name, "template.jinja")]
-                given[0].write_text(template_text(chosen, model), encoding="utf-8")
+                given[0].write_text(read_template(chosen, model), encoding="utf-8")
             run_streaming(
                 [interpreter, "-I", _SCRIPT, model, source, target, str(max_length), *given], on_line
             )
@@ -128,7 +126,7 @@ def _read(number: int, row: dict[str, Any], counts: TokenCounts) -> Tokens | Non
 
 
 def write_parquet(path: Path, rows: Iterable[Tokens]) -> None:
-    """Columns `id`, `input_ids`, `labels`, `trained_turns`, a row a conversation."""
+    """Write a row for each conversation with the columns `id`, `input_ids`, `labels`, `trained_turns`."""
     import pyarrow
     import pyarrow.parquet
 

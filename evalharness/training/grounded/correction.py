@@ -19,7 +19,7 @@ from evalharness.records.store import read_manifest
 from evalharness.results.tables import sorted_episodes
 from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation, MarkedMessage, write_data
-from evalharness.training.datasets.from_runs import run_folder
+from evalharness.training.datasets.from_runs import find_run_folder
 from evalharness.training.datasets.overlap import Exclusion, PlayedTasks
 from evalharness.training.grounded.draft import NoTrajectoryError
 from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
@@ -105,7 +105,7 @@ def plan_correction(
     """Raises UserError, also where nothing can be corrected."""
     plan = CorrectionPlan(how, exclusion)
     for number, path in enumerate(runs, 1):
-        plan.add(number, run_folder(path), specs)
+        plan.add(number, find_run_folder(path), specs)
     if not plan.jobs:
         reasons = ", ".join(f"{n:,} {why}" for why, n in sorted(plan.left_out.items())) or "there are none"
         raise UserError(f"none of {plan.episodes:,} episodes can be corrected ({reasons})")

@@ -17,7 +17,7 @@ from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
 from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.played import played_conversation
+from evalharness.training.datasets.played import convert_episode
 from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
 from evalharness.training.grounded.thoughts import Thought, thoughts
 from evalharness.training.teachers.teaching import Teaching
@@ -106,7 +106,7 @@ def _conversation(
         facts["words"] = words
     task = stage.task
     family, suite, index = task.id.split("/")
-    conversation = played_conversation(
+    conversation = convert_episode(
         f"grounded/{family}/{suite}-{recipe.suite_seed}/{index}/{variant}",
         "grounded",
         episode,

@@ -19,7 +19,7 @@ from evalharness.records.episode import Episode
 from evalharness.results.behaviour.turns import moves
 from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.played import played_conversation
+from evalharness.training.datasets.played import convert_episode
 from evalharness.training.grounded.draft import Clean, NoTrajectoryError, Stage, step_of
 from evalharness.training.grounded.replayed import Script
 from evalharness.training.grounded.thoughts import base_thought
@@ -142,7 +142,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
         raise NoTrajectoryError("the replay does not succeed")
     errors = [() if fault is None else (fault,) for fault in (*found, *[None] * len(teacher))]
     rules = ["the model's"] * after + [step.rule for step in steps[len(own) :]]
-    return played_conversation(
+    return convert_episode(
         name,
         "correct",
         replayed,

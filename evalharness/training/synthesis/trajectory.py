@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from evalharness.training.datasets.conversation import MarkedMessage
-from evalharness.training.datasets.modes import marked
+from evalharness.training.datasets.modes import mark_turns
 from evalharness.training.synthesis.script import KeysError, mistakes_of
 
 KINDS = ("parameter", "place", "logic")
@@ -104,4 +104,4 @@ def marked_messages(turns: Sequence[Turn]) -> tuple[MarkedMessage, ...]:
             continue
         assert isinstance(following, MasterTurn)
         messages.append(MarkedMessage("assistant", reply_text(turn), error=following.errors))
-    return marked(messages)
+    return mark_turns(messages)

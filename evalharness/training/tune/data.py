@@ -108,7 +108,7 @@ def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Conversat
     read = chain.from_iterable(
         made.order.of(read_data(path, made.broken.setdefault(path, []))) for path in files
     )
-    for conversation in formats.trainable(read, mode, made.left_out):
+    for conversation in formats.select_trainable(read, mode, made.left_out):
         kind = conversation.metadata.get("kind")
         made.kinds.append((conversation.world or conversation.source, kind if isinstance(kind, str) else ""))
         yield conversation

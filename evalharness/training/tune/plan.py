@@ -14,7 +14,7 @@ from evalharness.base.reading import read_known
 from evalharness.models.serving.checkpoint import CheckpointInfo, check_checkpoint
 from evalharness.models.serving.find import nvidia_gpu
 from evalharness.runs.folders import TRAINING
-from evalharness.training.datasets.chat_templates import template_file
+from evalharness.training.datasets.chat_templates import find_template
 from evalharness.training.tune.data import Made, data_sha256, make_rows
 from evalharness.training.tune.estimate import Estimate, estimate, require_room, use_of
 from evalharness.training.tune.install import TuneInstall
@@ -94,7 +94,7 @@ def plan(
     }
     if start.adapter is not None:
         identity["adapter_sha256"] = start.adapter.identity
-    template = None if settings.chat_template is None else template_file(settings.chat_template)
+    template = None if settings.chat_template is None else find_template(settings.chat_template)
     if template is not None:
         identity["chat_template_sha256"] = data_sha256(template)
     if _finished(folder, identity):

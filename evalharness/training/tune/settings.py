@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from evalharness.base.errors import UserError
 from evalharness.models.serving.checkpoint import check_checkpoint
-from evalharness.training.datasets.chat_templates import template_for
+from evalharness.training.datasets.chat_templates import choose_template
 from evalharness.training.datasets.modes import Mode
 
 Method = Literal["lora", "full"]
@@ -90,7 +90,7 @@ def with_template(settings: Settings, model: Path, preset: str) -> Settings:
         or base.has_chat_template is not False
     ):
         return settings
-    return replace(settings, chat_template=template_for(base))
+    return replace(settings, chat_template=choose_template(base))
 
 
 def _check(settings: Settings) -> None:

@@ -20,7 +20,7 @@ from evalharness.models.serving.checkpoint import TOKENIZER_FILES
 from evalharness.models.serving.demo import DEMO_BASE, demo_path
 from evalharness.records.lines import read_lines
 from evalharness.runs.folders import TRAINING
-from evalharness.training.datasets.chat_templates import template_text
+from evalharness.training.datasets.chat_templates import read_template
 from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
 from evalharness.training.tune.process import Event, follow
 from evalharness.training.tune.progress import TuningProgress
@@ -65,7 +65,7 @@ def job_of(planned: Plan, resume: Path | None) -> dict[str, Any]:
         "cpu": planned.cpu,
         "resume": None if resume is None else str(resume.resolve()),
         "tokenizer_files": list(TOKENIZER_FILES),
-        "chat_template": planned.template and template_text(planned.template, planned.base.path),
+        "chat_template": planned.template and read_template(planned.template, planned.base.path),
         "end_ids": sorted(planned.made.counts.end_ids),
     }
 

@@ -26,7 +26,7 @@ from evalharness.training.datasets.conversation import (
 )
 from evalharness.training.datasets.export import export
 from evalharness.training.datasets.make_tokens import NotTokenizedError, convert
-from evalharness.training.datasets.modes import in_mode
+from evalharness.training.datasets.modes import apply_mode
 from evalharness.training.datasets.stats import error_turns
 from evalharness.training.datasets.tokens import IGNORED, TokenCounts, _read
 
@@ -62,7 +62,7 @@ def test_any_text_survives_a_line(text: str, turns: list[tuple[str, bool, list[s
     for content, loss, error, refine in turns:
         messages.append(MarkedMessage("assistant", content, loss, tuple(error), refine))
     conversation = Conversation("id", "s", text, None, tuple(messages), {"text": text})
-    line = conversation.line()
+    line = conversation.to_line()
     assert line.isascii()
     assert line.count("\n") == 1
     assert Conversation.from_json(json.loads(line)) == conversation
@@ -72,7 +72,7 @@ def test_any_text_survives_a_line(text: str, turns: list[tuple[str, bool, list[s
 def test_whatever_is_in_a_file_is_named_and_counted(content: bytes) -> None:
     import tempfile
 
-    good = clean_conversation().line().encode()
+    good = clean_conversation().to_line().encode()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "x.jsonl")
         path.write_bytes(good + content + b"\n" + good)
@@ -86,7 +86,7 @@ def test_whatever_is_in_a_file_is_named_and_counted(content: bytes) -> None:
 
 def test_a_torn_line_a_deep_one_and_wrong_keys_are_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    good = clean_conversation().line()
+    good = clean_conversation().to_line()
     wrong = json.dumps({**clean_conversation().to_json(), "messages": [{"role": "tool", "content": "x"}]})
     path.write_text(f'{good}{"[" * 100_000}\n{wrong}\n{{"id": NaN}}\n{good[:40]}', encoding="utf-8")
     broken: list[BrokenLine] = []
@@ -99,7 +99,7 @@ def test_a_torn_line_a_deep_one_and_wrong_keys_are_told_apart(tmp_path: Path) ->
 
 def test_a_number_that_cannot_be_written_again_is_no_sample(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
-    path.write_text(erring_conversation().line().replace('"metadata":{', '"metadata":{"x":1e999,'))
+    path.write_text(erring_conversation().to_line().replace('"metadata":{', '"metadata":{"x":1e999,'))
     broken: list[BrokenLine] = []
     assert list(read_data(path, broken)) == []
     assert "too large" in str(broken[0])
@@ -217,8 +217,8 @@ def test_every_mode_trains_what_it_says(data: Path, tmp_path: Path) -> None:
 def test_errors_that_cannot_be_taken_out_leave_the_sample_out() -> None:
     conversation = erring_conversation()
     bare = Conversation(conversation.id, conversation.source, conversation.world, None, conversation.messages)
-    assert in_mode(bare, "no_refine_data") is None
-    assert in_mode(clean_conversation(), "no_refine_data") == clean_conversation()
+    assert apply_mode(bare, "no_refine_data") is None
+    assert apply_mode(clean_conversation(), "no_refine_data") == clean_conversation()
 
 
 def test_a_long_conversation_ends_with_the_last_whole_turn_that_fits(data: Path, tmp_path: Path) -> None:

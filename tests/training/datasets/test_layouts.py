@@ -14,38 +14,17 @@ from made_runs import make_run
 
 from evalharness.cli import main
 from evalharness.training.datasets.conversation import Conversation, UnfitError, read_data, read_manifest
-from evalharness.training.datasets.layouts import Unfit, read_any, to_conversation
+from evalharness.training.datasets.layouts import ReadReport, read_any, to_conversation
 
 ASKED, ANSWER, OTHER = "Put a lamp on the shelf.", "Thought: I go.\nAction: go to chest 1", "Action: look"
 USER, AGENT = {"role": "user", "content": ASKED}, {"role": "assistant", "content": ANSWER}
 TALK = f"u:{ASKED}|a:{ANSWER}"
-CALLING = "s:A tool is called by a line `Action: NAME(ARGUMENTS)`, the tool `act` by `Action: COMMAND`."
-
-
-def call(name: str, **arguments: str) -> dict[str, Any]:
-    return {"id": "c", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
-
-
-def acting(content: str | None, *calls: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"role": "assistant", "content": content, "tool_calls": list(calls), **more}
-
-
-ACT = call("act", command="go to chest 1")
-TOOL = {"type": "function", "function": {"name": "act"}}
-SEEN = {"role": "tool", "tool_call_id": "c", "content": "A lamp."}
 GAME = [
     {"role": "DM", "Thought": "secret", "Observation": ASKED, "place_error": False},
     {"role": "Player", "Thought": "I go.", "Action": "go to chest 1"},
     {"role": "DM", "Thought": "secret", "Observation": "You cannot.", "place_error": True},
     {"role": "Player", "Thought": "Thought: I look.", "Action": "Action: look"},
 ]
-STEPS = [
-    {"source": "user", "message": ASKED},
-    {"source": "agent", "message": ANSWER,
-     "tool_calls": [{"function_name": "act", "arguments": {"action": "go to chest 1"}}],
-     "reasoning_content": "Where?\n\nI go.", "observation": {"results": [{"content": "A lamp."}]}},
-    {"source": "agent", "message": "", "tool_calls": [{"function_name": "act", "arguments": {"action": "take lamp"}}]},
-]  # fmt: skip
 
 READ: dict[str, tuple[Any, str]] = {
     "prompt and completion": ({"prompt": ASKED, "completion": ANSWER}, TALK),
@@ -54,49 +33,11 @@ READ: dict[str, tuple[Any, str]] = {
     "LLaMA-Factory's KTO, desired": ({"messages": [USER, AGENT], "kto_tag": True}, TALK),
     "a question": ({"question": ASKED, "answer": ANSWER}, TALK),
     "alpaca": (
-        {"instruction": "Do it.", "input": ASKED, "output": ANSWER, "system": "Be good.", "history": [["a", "b"]]},
-        f"s:Be good.|u:a|a:b|u:Do it.\n{ASKED}|a:{ANSWER}",
-    ),
-    "alpaca, preferences": ({"instruction": ASKED, "chosen": ANSWER, "rejected": OTHER}, TALK),
-    "TRL's preferences": ({"prompt": [USER], "chosen": [AGENT], "rejected": [AGENT]}, TALK),
-    "preferences with the prompt in them": ({"chosen": [USER, AGENT], "rejected": [USER, AGENT]}, TALK),
-    "UltraFeedback": ({"prompt": ASKED, "messages": [USER, AGENT], "chosen": [USER, AGENT], "rejected": [USER]}, TALK),
-    "ShareGPT, preferences": (
-        {"conversations": [{"from": "human", "value": ASKED}], "chosen": {"from": "gpt", "value": ANSWER}}, TALK,
-    ),
-    "OpenAI's preferences": (
-        {"input": {"messages": [USER]}, "preferred_output": [AGENT], "non_preferred_output": [AGENT]}, TALK,
-    ),
-    "calls": (
-        {"messages": [USER, acting("I go.", ACT), SEEN]}, f"{CALLING}|u:{ASKED}|a:{ANSWER}|u:Observation: A lamp.",
-    ),
-    "calls without text": ({"messages": [USER, acting(None, ACT)]}, f"{CALLING}|u:{ASKED}|a:Action: go to chest 1"),
-    "calls of another tool, with definitions": (
-        {"messages": [USER, acting("", call("find", what="lamp"))], "tools": json.dumps([TOOL])},
-        f'{CALLING}\n{json.dumps(TOOL)}|u:{ASKED}|a:Action: find({{"what": "lamp"}})',
-    ),
-    "the older single call": (
-        {"messages": [USER, {"role": "assistant", "content": None, "function_call": ACT["function"]}]},
-        f"{CALLING}|u:{ASKED}|a:Action: go to chest 1",
-    ),
-    "LLaMA-Factory's calls": (
-        {"conversations": [{"from": "human", "value": ASKED},
-                           {"from": "function_call", "value": json.dumps(ACT["function"])}]},
-        f"{CALLING}|u:{ASKED}|a:Action: go to chest 1",
-    ),
-    "calls as parts": (
-        {"messages": [USER, {"role": "assistant", "content": [
-            {"type": "thinking", "thinking": "Hm."}, {"type": "text", "text": "I go."},
-            {"type": "tool_use", "name": "act", "input": {"command": "go to chest 1"}}]},
-            {"role": "user", "content": [{"type": "tool_result", "content": [{"type": "text", "text": "A lamp."}]}]}]},
-        f"{CALLING}|u:{ASKED}|a:<think>\nHm.\n</think>\n\n{ANSWER}|u:A lamp.",
+        {"instruction": "Do it.", "input": ASKED, "output": ANSWER, "system": "Be good."},
+        f"s:Be good.|u:Do it.\n{ASKED}|a:{ANSWER}",
     ),
     "reasoning": (
         {"messages": [USER, {**AGENT, "reasoning_content": "Hm."}]}, f"u:{ASKED}|a:<think>\nHm.\n</think>\n\n{ANSWER}",
-    ),
-    "ATIF": (
-        {"schema_version": "ATIF-v1.7", "session_id": "run", "trajectory_id": "run/1", "steps": STEPS},
-        f"{CALLING}|u:{ASKED}|a:<think>\nWhere?\n</think>\n\n{ANSWER}|u:Observation: A lamp.|a:Action: take lamp",
     ),
     "AgentRefine": (
         {"trajectory": GAME}, f"u:{ASKED}|-:{ANSWER}|u:Observation: You cannot.|a:Thought: I look.\nAction: look",
@@ -157,22 +98,21 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "a weight below 0": (CHAT | {"weight": -1}, "'weight'"),
     "a mask that may mean either": ({"messages": [USER, {**AGENT, "mask": 0}]}, "'mask'"),
     "reasoning in parts": ({"messages": [USER, {**AGENT, "reasoning_content": ["a"]}]}, "reasoning is no text"),
-    "the same call twice": ({"messages": [USER, acting("", ACT, ACT)]}, "several tools"),
-    "another action in the text": ({"messages": [USER, acting(OTHER, ACT)]}, "in its text and beside it"),
     "a weight of nothing": (CHAT | {"weight": 0}, "'weight'"),
-    "worse without better": (CHAT | {"rejected": OTHER}, "'rejected'"),
-    "two endings": (CHAT | {"chosen": OTHER}, "'chosen' does not go on"),
-    "an answer to nothing": ({"chosen": ANSWER, "rejected": OTHER}, "'chosen' does not go on"),
-    "no answer": ({"prompt": ASKED}, "no message is the assistant's"),
+    "no answer": ({"prompt": ASKED}, "no message of the assistant"),
     "two answers": ({"prompt": ASKED, "output": ANSWER, "response": OTHER}, "several answers: response, output"),
-    "several calls at once": ({"messages": [USER, acting("", ACT, call("act", command="look"))]}, "several tools"),
-    "a call without name": ({"messages": [USER, acting("", {"function": {}})]}, "no name"),
+    "an action in the text and another beside it": ([USER, {**AGENT, "action": "look"}], "in its text and another"),
+    "preferences": ({"prompt": ASKED, "chosen": ANSWER, "rejected": OTHER}, "'chosen'"),
+    "calls of tools": ({"messages": [USER, {**AGENT, "tool_calls": [{"id": "c"}]}]}, "'tool_calls'"),
+    "an earlier conversation beside the prompt": (
+        {"prompt": ASKED, "completion": ANSWER, "history": [["a", "b"]]}, "'history'",
+    ),
     "a picture": (CHAT | {"images": ["a.png"]}, "'images'"),
     "a picture in a message": ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}, AGENT]}, "no text"),
     "spans of a turn": ({"messages": [USER, {**AGENT, "train_detail": [{}]}]}, "'train_detail'"),
     "two system texts": ({"messages": [{"role": "system", "content": "a"}, USER, AGENT], "system": "b"}, "'system'"),
     "ours with more": (
-        {"id": "x", "source": "y", "world": "", "task_hash": None, "messages": CHAT["messages"], "tools": [TOOL]},
+        {"id": "x", "source": "y", "world": "", "task_hash": None, "messages": CHAT["messages"], "tools": ["act"]},
         "'tools'",
     ),
 }  # fmt: skip
@@ -185,32 +125,16 @@ def test_what_must_not_or_cannot_be_trained_is_refused_by_name(name: str) -> Non
         to_conversation(record, "x", "y")
 
 
-@pytest.mark.parametrize(
-    ("chosen", "more"), [([AGENT], ""), ([USER, AGENT], ""), ([{**USER, "content": "b"}, AGENT], None)]
-)
-def test_a_preferred_answer_goes_on_from_its_prompt(chosen: list[Any], more: str | None) -> None:
-    record = {
-        "prompt": [{"role": "system", "content": "Be good."}, USER],
-        "chosen": chosen,
-        "rejected": OTHER,
-    }
-    if more is None:
-        with pytest.raises(UnfitError, match="'chosen'"):
-            to_conversation(record, "x", "y")
-    else:
-        assert written(to_conversation(record, "x", "y")) == f"s:Be good.|{TALK}"
-
-
 def test_what_is_not_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = {
         "messages": [{**USER, "time": 3, "reasoning": "a"}, {**AGENT, "weight": 0.5, "text": "b"}],
-        "rejected": OTHER, "chosen": [AGENT], "about": {"steps": [1], "level": 2}, "score": float("nan"),
+        "about": {"steps": [1], "level": 2}, "score": float("nan"),
     }  # fmt: skip
     (tmp_path / "x.jsonl").write_text(json.dumps(record))
     out = tmp_path / "out.jsonl"
     assert main(["refine", "read", str(tmp_path / "x.jsonl"), "-o", str(out)]) == 0
     said = " ".join(capsys.readouterr().err.split())
-    assert "fields not read: rejected (1), about.steps (1)" in said
+    assert "fields not read: about.steps (1)" in said
     assert "time (1), reasoning (1), text (1)" in said
     assert "between 0 and 1" in said
     assert "1 values are NaN" in said
@@ -218,17 +142,14 @@ def test_what_is_not_read_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert conversation.metadata == {"about.level": 2}
     manifest = read_manifest(out)
     assert manifest is not None
-    assert manifest["made"]["not_read"] == {"about.steps": 1, "rejected": 1}
+    assert manifest["made"]["not_read"] == {"about.steps": 1}
 
 
-ROWS = {"features": [], "rows": [{"row_idx": 0, "row": CHAT, "truncated_cells": []},
-                                 {"row_idx": 1, "row": CHAT, "truncated_cells": ["messages"]}]}  # fmt: skip
 FILES: dict[str, tuple[bytes, int, list[str]]] = {
     "x.jsonl.gz": (gzip.compress(json.dumps(CHAT).encode() + b"\n"), 1, []),
     "x.json": (json.dumps(CHAT, indent=2).encode(), 1, []),
+    "torn.jsonl": (json.dumps(CHAT).encode() + b"\n{", 1, ["not JSON"]),
     "nan.jsonl": (b'{"score": NaN, "more": [-Infinity, 1e999], ' + json.dumps(CHAT).encode()[1:], 1, []),
-    "rows.json": (json.dumps(ROWS).encode(), 1, ["the dataset server has cut off its cells"]),
-    "rows.jsonl": (json.dumps(ROWS["rows"][0]).encode() + b"\n{", 1, ["not JSON"]),
 }  # fmt: skip
 
 
@@ -241,7 +162,7 @@ def test_each_kind_of_file_is_read_and_can_be_read_again(name: str, tmp_path: Pa
     broken: list[Any] = []
     assert [written(conversation) for conversation in read_data(out, broken)] == [TALK] * count
     assert not broken
-    unfit = Unfit()
+    unfit = ReadReport()
     assert len(list(read_any(tmp_path / name, unfit))) == count
     assert [reason.split(" (")[0] for reason in unfit.reasons] == reasons
 
@@ -262,13 +183,12 @@ def test_parquet_holds_text_and_numbers_that_can_be_written(tmp_path: Path) -> N
     assert [("'completion'" in why, n) for why, n in manifest["made"]["left_out"].items()] == [(True, 1)]
 
 
-def test_our_own_exports_of_a_run_are_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """ATIF is a folder; what did not solve its task is left out by name."""
+def test_our_own_export_of_a_run_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An episode that did not solve its task is left out, and the field that says so is named."""
     run = make_run(tmp_path / "run", {"babyai": [(True, 1.0), (False, 0.0)]})
-    for form, target in (("atif", tmp_path / "atif"), ("openai-chat", tmp_path / "chat.jsonl")):
-        assert main(["export", str(run), "--format", form, "-o", str(target)]) == 0
-        out = tmp_path / "out.jsonl"
-        assert main(["refine", "read", str(target), "-o", str(out), "--allow-eval-tasks"]) == 0
-        (conversation,) = read_data(out, [])
-        assert [turn.content for turn in conversation.player_turns] == ["Thought: go\nAction: look"] * 3
-        assert "success'" in capsys.readouterr().err
+    chat, out = tmp_path / "chat.jsonl", tmp_path / "out.jsonl"
+    assert main(["export", str(run), "--format", "openai-chat", "-o", str(chat)]) == 0
+    assert main(["refine", "read", str(chat), "-o", str(out), "--allow-eval-tasks"]) == 0
+    (conversation,) = read_data(out, [])
+    assert [turn.content for turn in conversation.player_turns] == ["Thought: go\nAction: look"] * 3
+    assert "success'" in capsys.readouterr().err

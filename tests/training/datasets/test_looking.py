@@ -8,7 +8,7 @@ from pathlib import Path
 from refine_conversations import erring_conversation
 
 from evalharness.records.store import read_episodes
-from evalharness.training.datasets.as_run import write_run
+from evalharness.training.datasets.as_run import write_as_run
 from evalharness.training.datasets.conversation import write_data
 
 
@@ -16,5 +16,5 @@ def test_a_variant_that_is_no_number_of_one_opens_all_the_same(tmp_path: Path) -
     path = tmp_path / "data.jsonl"
     odd = [replace(erring_conversation(str(n)), metadata={"variant": n}) for n in (-1, 10**12, 3)]
     write_data(path, odd, {})
-    write_run(path, tmp_path / "run", [])
+    write_as_run(path, tmp_path / "run", [])
     assert [episode.sample for episode in read_episodes(tmp_path / "run")] == [0, 0, 3]

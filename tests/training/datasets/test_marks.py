@@ -21,8 +21,14 @@ from evalharness.training.datasets.conversation import (
     write_data,
 )
 from evalharness.training.datasets.export import export
-from evalharness.training.datasets.layouts import MaskedTurns, Unfit, UnfitError, read_any, to_conversation
-from evalharness.training.datasets.modes import Mode, in_mode, is_trained
+from evalharness.training.datasets.layouts import (
+    MaskedTurns,
+    ReadReport,
+    UnfitError,
+    read_any,
+    to_conversation,
+)
+from evalharness.training.datasets.modes import Mode, apply_mode, is_trained
 
 # One conversation, as AgentGym's data has them: an acknowledgement, then a right turn, two errors, the correction, the
 # end. (who, text); what stands beside the replies is the layouts'.
@@ -161,14 +167,14 @@ def test_parquet_says_the_same(name: str, tmp_path: Path) -> None:
     record, wanted = TABLE[name]
     path = tmp_path / "x.parquet"
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([record]), path)
-    (conversation,) = read_any(path, Unfit())
+    (conversation,) = read_any(path, ReadReport())
     assert marks(conversation) == wanted
 
 
 def test_our_own_layout_is_taken_as_it_is(tmp_path: Path) -> None:
     own = [erring_conversation(), clean_conversation()]
     write_data(tmp_path / "x.jsonl", own, {})
-    unfit = Unfit()
+    unfit = ReadReport()
     assert [conversation.messages for conversation in read_any(tmp_path / "x.jsonl", unfit)] == [
         s.messages for s in own
     ]
@@ -176,9 +182,9 @@ def test_our_own_layout_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_mask_can_be_taken_for_a_mask_alone() -> None:
-    unfit = Unfit()
+    unfit = ReadReport()
     assert marks(to_conversation(TABLE["ShareGPT, loss"][0], "x", "y", unfit, "ignore")) == MASK_ALONE
-    assert [line.partition(":")[0] for line in unfit.masked_lines()] == []
+    assert [line.partition(":")[0] for line in unfit.list_masked()] == []
 
 
 def test_a_last_turn_that_nobody_answers_is_no_error() -> None:
@@ -212,7 +218,7 @@ def test_one_line_says_how_many_masked_turns_were_read_as_errors(
     path, out = written(tmp_path / "x.json", "ShareGPT, loss"), tmp_path / "out.jsonl"
     assert main(["refine", command, str(path), "--masked-turns", masked, "-o", str(out)]) == 0
     said = capsys.readouterr().err
-    assert ("2 masked turns" in said and "1 trained turn after them as correction;" in said) == (
+    assert ("2 masked turns" in said and "1 trained turn after errors as correction;" in said) == (
         masked == "errors"
     )
     (conversation,) = read_data(out, [])
@@ -227,7 +233,7 @@ def test_the_modes_of_masked_data_differ(tmp_path: Path) -> None:
     conversation = to_conversation(TABLE["ShareGPT, loss"][0], "x", "y")
     trained: dict[Mode, list[bool] | None] = {}
     for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns"):
-        chosen = in_mode(conversation, mode)
+        chosen = apply_mode(conversation, mode)
         trained[mode] = None if chosen is None else [turn.trained for turn in chosen.player_turns]
     assert trained == {
         "full": [False, True, False, False, True, True],
@@ -269,9 +275,9 @@ def test_a_mode_that_needs_marks_refuses_data_without_any(mode: Mode, tmp_path: 
     export([tmp_path / "bare.jsonl", tmp_path / "marked.jsonl"], "messages", mode, tmp_path / "both")
 
 
-def loaded(path: Path, *records: object) -> tuple[list[Conversation], Unfit]:
+def loaded(path: Path, *records: object) -> tuple[list[Conversation], ReadReport]:
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    unfit = Unfit()
+    unfit = ReadReport()
     return list(read_any(path, unfit)), unfit
 
 
@@ -285,7 +291,7 @@ def test_marks_in_one_conversation_are_the_marks_of_the_data(marked_last: bool, 
     masked, own = conversations if marked_last else conversations[::-1]
     assert marks(masked) == MASK_ALONE
     assert marks(own) == MASK_AND_NAMED
-    assert [line.partition(":")[0] for line in unfit.masked_lines()] == ["3 masked turns not read as errors"]
+    assert [line.partition(":")[0] for line in unfit.list_masked()] == ["3 masked turns not marked as errors"]
 
 
 def test_masked_turns_that_mean_nothing_here_are_counted(tmp_path: Path) -> None:
@@ -295,7 +301,7 @@ def test_masked_turns_that_mean_nothing_here_are_counted(tmp_path: Path) -> None
         row["content"] = row["content"].replace("Action: ", "```bash\n")
     _, unfit = loaded(tmp_path / "x.jsonl", {"messages": rows})
     assert unfit.masked_errors == 0
-    (line,) = unfit.masked_lines()
+    (line,) = unfit.list_masked()
     assert line.startswith("3 masked turns ")
     assert "Action: ..." in line
 
@@ -319,7 +325,7 @@ def test_the_remedy_does_not_name_what_was_just_used(
 def test_an_opening_acknowledgement_that_quotes_the_form_is_no_error(text: str) -> None:
     rows = messages(loss=MASK)
     rows[REPLIES[0]]["content"] = text
-    unfit = Unfit()
+    unfit = ReadReport()
     assert marks(to_conversation({"messages": rows}, "x", "y", unfit)) == BY_MASK
     assert unfit.masked_alone == 1
 
@@ -327,7 +333,7 @@ def test_an_opening_acknowledgement_that_quotes_the_form_is_no_error(text: str) 
 def test_one_turn_is_spoken_of_in_the_singular(tmp_path: Path) -> None:
     loss = [True, True, False, True, True, True]
     _, unfit = loaded(tmp_path / "x.jsonl", {"messages": messages(loss=loss)})
-    (line,) = unfit.masked_lines()
+    (line,) = unfit.list_masked()
     assert line.startswith("1 masked turn ")
 
 
@@ -344,7 +350,7 @@ def test_parquet_whose_text_is_no_utf_8_is_refused_in_one_line(tmp_path: Path) -
     text = pyarrow.array([b"\xe0 no text"], pyarrow.binary()).cast(pyarrow.string(), safe=False)
     pyarrow.parquet.write_table(pyarrow.table({"messages": text}), tmp_path / "x.parquet")
     with pytest.raises(UserError, match="parquet"):
-        list(read_any(tmp_path / "x.parquet", Unfit()))
+        list(read_any(tmp_path / "x.parquet", ReadReport()))
 
 
 def test_a_conversation_that_cannot_be_cut_is_left_out_and_counted(tmp_path: Path) -> None:

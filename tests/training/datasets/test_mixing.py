@@ -19,15 +19,15 @@ from evalharness.training.datasets.conversation import (
     read_manifest,
     write_data,
 )
-from evalharness.training.datasets.layouts import Unfit, read_any, to_conversation
-from evalharness.training.datasets.mix import DataShare, amounts, parse_part
+from evalharness.training.datasets.layouts import ReadReport, read_any, to_conversation
+from evalharness.training.datasets.mix import DataShare, divide, parse_share
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 10), st.integers(1, 50)), min_size=1, max_size=4))
 def test_amounts_keep_the_ratio_and_what_is_there(table: list[tuple[float, int]]) -> None:
     parts = [DataShare(Path(str(i)), share) for i, (share, _) in enumerate(table)]
     there = [have for _, have in table]
-    found = amounts(parts, there, None)
+    found = divide(parts, there, None)
     total = sum(share for share, _ in table)
     assert all(amount <= have for amount, have in zip(found, there, strict=True))
     for part, amount in zip(parts, found, strict=True):
@@ -53,8 +53,8 @@ def test_mix_draws_by_ratio_and_seed(tmp_path: Path, capsys: pytest.CaptureFixtu
     manifest = read_manifest(outputs[0])
     assert manifest is not None
     assert manifest["counts"]["sources"] == {"general": 7, "grounded": 2}
-    with pytest.raises(UserError, match="asks for"):
-        amounts([DataShare(data, 1.0)], [3], 4)
+    with pytest.raises(UserError, match="needs 4"):
+        divide([DataShare(data, 1.0)], [3], 4)
 
 
 def test_all_of_several_data_sets_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,10 +76,10 @@ def test_all_of_several_data_sets_is_one(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_a_share_is_told_from_a_file_name(tmp_path: Path) -> None:
-    assert parse_part("a.jsonl:0.25") == DataShare(Path("a.jsonl"), 0.25)
-    assert parse_part("c:a.jsonl") == DataShare(Path("c:a.jsonl"), 1.0)
+    assert parse_share("a.jsonl:0.25") == DataShare(Path("a.jsonl"), 0.25)
+    assert parse_share("c:a.jsonl") == DataShare(Path("c:a.jsonl"), 1.0)
     with pytest.raises(UserError, match="above 0"):
-        parse_part("a.jsonl:0")
+        parse_share("a.jsonl:0")
 
 
 def test_layouts_of_others_are_read_with_their_loss(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_layouts_of_others_are_read_with_their_loss(tmp_path: Path) -> None:
     ]
     (tmp_path / "x.jsonl").write_text(json.dumps({"messages": json.dumps(chat), "score": 1.5}) + "\n")
     for name in ("x.parquet", "x.json", "x.jsonl"):
-        unfit = Unfit()
+        unfit = ReadReport()
         (conversation,) = read_any(tmp_path / name, unfit)
         assert not unfit.reasons
         assert [message.content for message in conversation.messages if message.trained] == [
@@ -145,7 +145,7 @@ def test_any_record_is_a_sample_or_is_refused_by_name(record: Any) -> None:
         conversation = to_conversation(record, "name", "general")
     except UnfitError:
         return
-    assert Conversation.from_json(json.loads(conversation.line())).messages == conversation.messages
+    assert Conversation.from_json(json.loads(conversation.to_line())).messages == conversation.messages
 
 
 def test_what_does_not_fit_is_said_plainly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

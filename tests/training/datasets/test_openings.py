@@ -12,7 +12,7 @@ import pytest
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.training.datasets.conversation import read_data, read_manifest
-from evalharness.training.datasets.openings import evaluated_openings
+from evalharness.training.datasets.openings import load_openings
 
 GAME = "json_2.1.1/valid_unseen/look_at_obj_in_light-Bowl-None-DeskLamp-308/trial_T20190907_133919_856963/game.tw-pddl"
 
@@ -90,7 +90,7 @@ def test_named_suites_that_cannot_be_compared_are_said(
 def test_the_first_observation_of_an_evaluated_task_is_recognised(family: str) -> None:
     """Among other words, and set, quoted and marked up in any way."""
     goal, observation = opening(family, 12)
-    known = evaluated_openings()
+    known = load_openings()
     flat = " ".join(observation.split())
     for text in (
         f"Goal: {goal}\nObservation: {observation}",
@@ -99,5 +99,5 @@ def test_the_first_observation_of_an_evaluated_task_is_recognised(family: str) -
         f'- **{observation}**\n> "{goal}"',
         f"<obs>{observation}</obs>\\nGoal: {goal}".replace(" ", "  "),
     ):
-        assert known.suite_in([text]) == "suite seed 0"
-    assert known.suite_in([f"Goal: {goal}\nObservation: You see nothing."]) is None
+        assert known.find_suite([text]) == "suite seed 0"
+    assert known.find_suite([f"Goal: {goal}\nObservation: You see nothing."]) is None

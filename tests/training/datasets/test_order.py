@@ -18,7 +18,7 @@ from evalharness.training.datasets.conversation import (
     read_data,
     read_manifest,
 )
-from evalharness.training.datasets.order import faults, repaired
+from evalharness.training.datasets.order import find_faults, repair
 
 SPEAKERS: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant"}
 
@@ -55,8 +55,8 @@ def written(messages: tuple[MarkedMessage, ...]) -> str:
 )
 def test_each_kind_of_bad_order_and_its_repair(text: str, kinds: list[str], after: str) -> None:
     messages = conversation(text)
-    assert faults(messages) == kinds
-    assert written(repaired(messages)) == after
+    assert find_faults(messages) == kinds
+    assert written(repair(messages)) == after
 
 
 messages = st.lists(
@@ -71,9 +71,9 @@ messages = st.lists(
 
 @given(messages)
 def test_what_was_repaired_takes_turns_and_loses_no_word_of_the_users(found: list[MarkedMessage]) -> None:
-    done = repaired(found)
-    assert faults(done) == []
-    assert repaired(done) == done
+    done = repair(found)
+    assert find_faults(done) == []
+    assert repair(done) == done
     if any(message.role == "assistant" for message in done):
         assert alternates(Conversation("x", "y", "", None, done))
     kept = "\n\n".join(message.content for message in done if message.role == "user")
@@ -85,21 +85,19 @@ def test_what_was_repaired_takes_turns_and_loses_no_word_of_the_users(found: lis
 def test_a_joined_turn_keeps_its_marks_and_is_trained_where_all_of_it_is() -> None:
     wrong = MarkedMessage("assistant", "Action: a", loss=False, error=("place",))
     right = MarkedMessage("assistant", "Action: b", refine=True)
-    (_, joined) = repaired([MarkedMessage("user", "go"), wrong, right])
+    (_, joined) = repair([MarkedMessage("user", "go"), wrong, right])
     assert (joined.trained, joined.error, joined.refine) == (False, ("place",), True)
     empty = MarkedMessage("assistant", "", loss=False, error=("format",))
-    assert faults([MarkedMessage("user", "go"), empty]) == []
+    assert find_faults([MarkedMessage("user", "go"), empty]) == []
 
 
 SHAREGPT = [
     [{"from": "gpt", "value": "Hello!"}, {"from": "human", "value": "hi"}, {"from": "gpt", "value": "yes"}],
     [{"from": "human", "value": "1"}, {"from": "human", "value": "2"}, {"from": "gpt", "value": "3"}],
-    [{"from": "human", "value": "sum"}, {"from": "function_call", "value": "{}"},
-     {"from": "function_response", "value": "3"}, {"from": "gpt", "value": "3"}],
     [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}],
     [{"from": "gpt", "value": "alone"}],
 ]  # fmt: skip
-KINDS = {order.BEGINS: 2, order.REPEATS: 1, order.TOOLS: 1}
+KINDS = {order.BEGINS: 2, order.REPEATS: 1}
 
 
 @pytest.fixture
@@ -116,11 +114,11 @@ def test_sharegpt_is_read_as_it_is(
     assert main(["refine", "read", str(sharegpt), "-o", str(output)]) == 0
     assert "and 1 dropped" in capsys.readouterr().err
     conversations = list(read_data(output, []))
-    assert len(conversations) == 4
+    assert len(conversations) == 3
     assert all(alternates(conversation) for conversation in conversations)
     manifest = read_manifest(output)
     assert manifest is not None
-    assert manifest["made"]["order"] == {"kinds": KINDS, "repaired": 3, "dropped": 1}
+    assert manifest["made"]["order"] == {"kinds": KINDS, "repaired": 2, "dropped": 1}
 
 
 def test_mix_takes_it_too(sharegpt: Path, tmp_path: Path) -> None:
@@ -130,7 +128,7 @@ def test_mix_takes_it_too(sharegpt: Path, tmp_path: Path) -> None:
             [[{"role": "user", "content": f"{n}"}, {"role": "assistant", "content": "ok"}] for n in range(8)]
         )
     )
-    for share, wanted in ((0.2, 4), (0.4, 4), (0.5, 8), (0.6, 5), (0.8, 5)):
+    for share, wanted in ((0.2, 3), (0.4, 3), (0.5, 6), (0.6, 4), (0.8, 3)):
         output = tmp_path / f"mixed-{share}.jsonl"
         assert main(["refine", "mix", f"{agent}:{1 - share}", f"{sharegpt}:{share}", "-o", str(output)]) == 0
         assert len(list(read_data(output, []))) >= wanted

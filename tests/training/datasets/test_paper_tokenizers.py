@@ -13,9 +13,9 @@ import pytest
 from paper_tokenizers import MISTRAL, NAMES, SMOLLM2, make_tokenizer
 
 from evalharness.base.errors import UserError
-from evalharness.training.datasets.chat_templates import template_file
+from evalharness.training.datasets.chat_templates import find_template
 from evalharness.training.datasets.conversation import Conversation, MarkedMessage
-from evalharness.training.datasets.modes import in_mode, marked
+from evalharness.training.datasets.modes import apply_mode, mark_turns
 from evalharness.training.datasets.tokens import TokenCounts, tokenize
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow(250)]
@@ -112,7 +112,7 @@ def conversations(count: int, *, reasoning: bool = False) -> list[Conversation]:
             error = ("place",) if draw.random() < 0.3 else ()
             messages.append(MarkedMessage("assistant", reply, error=error))
         messages += [MarkedMessage("user", "And?"), MarkedMessage("assistant", f"{_text(draw)}Action: look")]
-        made.append(Conversation(f"x/{number}", "x", "script", None, marked(messages), {}))
+        made.append(Conversation(f"x/{number}", "x", "script", None, mark_turns(messages), {}))
     return made
 
 
@@ -161,7 +161,7 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
     tokenizer: Path, server_python: Path, decode: Decode, tmp_path: Path, template: str
 ) -> None:
     if template == "own":
-        file = template_file(FITTING[tokenizer.name])
+        file = find_template(FITTING[tokenizer.name])
     else:
         file = tmp_path / "template.jinja"
         file.write_text(TEMPLATES[template])
@@ -171,7 +171,7 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
         f"{mode}-{each.id}": (mode, changed)
         for each in conversations(12, reasoning=template == "dropping")
         for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns")
-        if (changed := in_mode(each, mode)) is not None and any(m.trained for m in changed.messages)
+        if (changed := apply_mode(each, mode)) is not None and any(m.trained for m in changed.messages)
     }
     given = [Conversation(name, "x", "script", None, each.messages, {}) for name, (_, each) in chosen.items()]
     counts = TokenCounts()
@@ -216,7 +216,9 @@ def test_a_template_gives_the_ids_of_its_maker(tokenizer: Path, server_python: P
         input=json.dumps(talks), capture_output=True, text=True, check=True,
     )  # fmt: skip
     given = [
-        Conversation("", "x", "script", None, marked([MarkedMessage(role, text) for role, text in talk]), {})
+        Conversation(
+            "", "x", "script", None, mark_turns([MarkedMessage(role, text) for role, text in talk]), {}
+        )
         for talk in talks
     ]
     counts = TokenCounts()

@@ -30,7 +30,7 @@ from evalharness.training.datasets.conversation import (
     MarkedMessage,
     read_data,
 )
-from evalharness.training.datasets.modes import in_mode
+from evalharness.training.datasets.modes import apply_mode
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
 from evalharness.training.teachers.scene import mentions
@@ -206,7 +206,7 @@ def test_without_its_errors_a_trajectory_still_solves_the_task(
     environment = specs()[family].make(None)
     try:
         for conversation in conversations[family]:
-            clean = in_mode(conversation, "no_refine_data")
+            clean = apply_mode(conversation, "no_refine_data")
             assert clean is not None
             assert not any(turn.error or turn.refine for turn in clean.player_turns)
             found = replayed(clean, environment)
@@ -259,7 +259,7 @@ def test_the_same_order_makes_the_same_bytes(home: Path) -> None:
         texts.append((path.read_bytes(), manifest["made"], manifest["counts"]))
     assert texts[0] == texts[1]
     other = made(home, "other", "alfworld", "pddl", samples=8, seed=1)
-    assert "".join(conversation.line() for conversation in other).encode() != texts[0][0]
+    assert "".join(conversation.to_line() for conversation in other).encode() != texts[0][0]
 
 
 def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
@@ -291,7 +291,9 @@ def test_drawn_words_make_trajectories_that_succeed(home: Path, family: str) -> 
     options: dict[str, Any] = {"perturb": "random", "per_task": 2, "samples": 4, "seed": 9}
     found = made(home, f"{family}-varied", family, **options)
     again = made(home, f"{family}-varied-again", family, **options)
-    assert [conversation.line() for conversation in found] == [conversation.line() for conversation in again]
+    assert [conversation.to_line() for conversation in found] == [
+        conversation.to_line() for conversation in again
+    ]
     spec = specs()[family]
     environment = spec.make(None)
     try:

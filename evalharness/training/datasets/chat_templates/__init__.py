@@ -1,4 +1,5 @@
-"""Chat templates for base models, our own renderings of the documented formats, and which of them fits a model."""
+"""Chat templates for base models: our own renderings of the documented formats, and the choice of the one that fits a
+model."""
 
 from __future__ import annotations
 
@@ -10,32 +11,32 @@ from evalharness.models.serving.checkpoint import CheckpointInfo
 
 NAMES = ("llama3", "mistral", "chatml")
 _NEEDED = {"llama3": "<|eot_id|>", "mistral": "[INST]", "chatml": "<|im_end|>"}
-"""A token that a vocabulary made for the format has."""
+"""Template -> a token that a vocabulary made for the template has."""
 
 
-def template_file(name: str) -> Path:
-    """Raises UserError."""
+def find_template(name: str) -> Path:
+    """Return the file of a template's name. Raises UserError."""
     if name in NAMES:
         return Path(__file__).with_name(f"{name}.jinja")
     path = Path(name).expanduser()
     if not path.is_file():
-        raise UserError(f"--chat-template {name}: neither {', '.join(NAMES)} nor a file")
+        raise UserError(f"--chat-template {name}: choose one of {', '.join(NAMES)}, or a file")
     return path.absolute()
 
 
-def template_text(file: Path, model: Path) -> str:
-    """The template in the version of the model's vocabulary: Mistral has several."""
+def read_template(file: Path, model: Path) -> str:
+    """Return the template's text. Mistral's depends on the version of the model's vocabulary."""
     text = file.read_text(encoding="utf-8")
-    if file != template_file("mistral"):
+    if file != find_template("mistral"):
         return text
-    version, blank = _mistral_version(model)
+    version, blank = _read_mistral_version(model)
     return text.replace("version, blank = 'v3', ' '", f"version, blank = '{version}', '{blank}'")
 
 
-def _mistral_version(folder: Path) -> tuple[str, str]:
-    """(version, the blank between a token and a text)."""
-    data, tokens = read_known(folder / "tokenizer.json"), _added_tokens(folder)
-    if "ByteLevel" in str(data.get("decoder")):  # tekken, whose vocabulary has the tokens of all versions
+def _read_mistral_version(folder: Path) -> tuple[str, str]:
+    """Return the version and the blank between a token and a text."""
+    data, tokens = read_known(folder / "tokenizer.json"), _read_added_tokens(folder)
+    if "ByteLevel" in str(data.get("decoder")):  # tekken's vocabulary has the tokens of all versions
         config = read_known(folder / "tekken.json").get("config")
         stated = str(config.get("version", "")) if isinstance(config, dict) else ""
         return "v3" if stated in ("", "v3") else "v7", ""
@@ -43,25 +44,26 @@ def _mistral_version(folder: Path) -> tuple[str, str]:
     return "v1" if "[INST]" not in tokens else "v7" if "[SYSTEM_PROMPT]" in tokens else "v3", blank
 
 
-def template_for(base: CheckpointInfo) -> str:
-    """The name of the template for which a base model's vocabulary was made. Raises UserError where none was."""
-    tokens = _added_tokens(base.path)
+def choose_template(base: CheckpointInfo) -> str:
+    """Return the name of the template for which the base model's vocabulary was made. Raises UserError if there is
+    none."""
+    tokens = _read_added_tokens(base.path)
     for name in NAMES:
         if _NEEDED[name] in tokens:
             return name
     if base.architecture.startswith("Mistral"):
         return "mistral"
     raise UserError(
-        f"{base.path} has no chat template, and its vocabulary shows none; choose one with --chat-template "
+        f"{base.path} has no chat template, and its vocabulary fits none of ours; choose one with --chat-template "
         f"{'|'.join(NAMES)}|FILE"
     )
 
 
-def _added_tokens(folder: Path) -> set[str]:
-    found: set[str] = set()
+def _read_added_tokens(folder: Path) -> set[str]:
+    contents: set[str] = set()
     for name in ("tokenizer.json", "tokenizer_config.json"):
         data = read_known(folder / name)
         for entries in (data.get("added_tokens"), data.get("added_tokens_decoder")):
             rows = entries.values() if isinstance(entries, dict) else entries or ()
-            found.update(row["content"] for row in rows if isinstance(row, dict) and "content" in row)
-    return found
+            contents.update(row["content"] for row in rows if isinstance(row, dict) and "content" in row)
+    return contents
