@@ -25,7 +25,7 @@ from evalharness.models.replicas import Replica, connect
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
 from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
 from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo
-from evalharness.models.serving.find import find_server
+from evalharness.models.serving.find import ServerCommand, find_server
 from evalharness.models.serving.lora import (
     Adapter,
     check_adapter,
@@ -81,7 +81,8 @@ def own_servers(
 ) -> Prepared:
     """Everything that can be checked is checked before a server is started."""
     found = what_to_serve(config, on_status, tools=agent.chosen.kind.calls_tools)
-    placed = _place(config, found.planned.extra)
+    command = find_server(config.vllm)
+    placed = _place(config, command, found.planned.extra)
 
     @asynccontextmanager
     async def open_policy(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
@@ -122,7 +123,7 @@ def own_servers(
                 facts["placement"] = [own["variables"] for own in placed]
             yield replace(group, facts=facts)
 
-    return Prepared(found.identity, open_policy, partial(_command_line, config, found))
+    return Prepared(found.identity, open_policy, partial(_command_line, config, command, found))
 
 
 def what_to_serve(config: PolicyConfig, on_status: Status, *, tools: bool = False) -> ResolvedModel:
@@ -131,8 +132,6 @@ def what_to_serve(config: PolicyConfig, on_status: Status, *, tools: bool = Fals
     adapted = config.lora is not None or config.model == DEMO or is_adapter(config.model)
     if config.lora_serve and not adapted:
         raise UserError("--lora-serve needs an adapter: --lora DIR")
-    if adapted or config.model == DEMO_BASE:
-        find_server(config.vllm)  # before anything is made or hashed
     return (_with_adapter if adapted else _whole)(config, extra, identity, on_status)
 
 
@@ -213,10 +212,10 @@ def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
     return found
 
 
-def _command_line(config: PolicyConfig, what: ResolvedModel) -> str:
+def _command_line(config: PolicyConfig, command: ServerCommand, what: ResolvedModel) -> str:
     """Of the vLLM that would be started; its port is a free one."""
     argv = server_arguments(
-        find_server(config.vllm),
+        command,
         model=what.planned.model,
         served_name=what.planned.served_name,
         port=0,
@@ -227,9 +226,8 @@ def _command_line(config: PolicyConfig, what: ResolvedModel) -> str:
     return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
 
 
-def _place(config: PolicyConfig, extra: Sequence[str]) -> list[dict[str, Any]]:
+def _place(config: PolicyConfig, command: ServerCommand, extra: Sequence[str]) -> list[dict[str, Any]]:
     """Return what each replica is started with. Raises UserError if this machine cannot hold them."""
-    command = find_server(config.vllm)
     if command.kind == "cpu" and config.replicas > 1:
         raise UserError("--replicas is for GPUs: a server on a CPU computes on all its cores")
     if command.kind == "cpu" and config.deterministic:

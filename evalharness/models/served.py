@@ -177,11 +177,16 @@ def one_model(served: Mapping[str, ServedModel | None]) -> ServedModel | None:
     (first, model), *others = served.items()
     expected = _undated(model)
     for url, other in others:
-        if changed := differences(expected, _undated(other)):
-            lines = [line.replace(" there, ", f" at {first}, ").removesuffix(" now") for line in changed]
+        theirs = _undated(other)
+        if expected != theirs:
+            lines = [
+                f"{key}: {expected.get(key)!r:.200} at {first}, {theirs.get(key)!r:.200} at {url}"
+                for key in sorted(expected.keys() | theirs.keys())
+                if expected.get(key) != theirs.get(key)
+            ]
             raise UserError(
                 "the endpoints serve different models:\n  "
-                + "\n  ".join(f"{line} at {url}" for line in lines)
+                + "\n  ".join(lines)
                 + "\ngive only servers of the same model, or evaluate each in a run of its own"
             )
     return model

@@ -127,7 +127,8 @@ def test_the_same_arguments_in_other_words_are_the_same_run() -> None:
 def test_a_template_file_counts_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from evalharness.models import own_servers
 
-    monkeypatch.setattr(own_servers, "_place", lambda config, extra: [])
+    monkeypatch.setattr(own_servers, "find_server", lambda explicit: None)
+    monkeypatch.setattr(own_servers, "_place", lambda config, command, extra: [])
     checkpoint = make_empty_checkpoint(tmp_path / "model")
     file, copy = tmp_path / "a.jinja", tmp_path / "b.jinja"
     file.write_text("{{ messages }}")
