@@ -52,6 +52,12 @@ def make(folder: Path, *packages: Sequence[str], python: str = sys.executable) -
     return interpreter
 
 
+def nemo_gym(folder: Path, *more: str) -> Path:
+    """An environment with NeMo Gym 0.7. It asks for Python 3.13.14; 3.13.0 runs all of it that the tests use."""
+    asked = ["--python-version", "3.13.14", "nemo-gym==0.7.0", *more]
+    return make(folder, asked, python=python_of_at_least(13))
+
+
 def overlay(folder: Path, *packages: str) -> Path:
     """A folder for PYTHONPATH: the packages over those of this interpreter."""
     _run(*_uv(), "pip", "install", "-q", "--python", sys.executable, "--target", folder, *packages)

@@ -1,7 +1,9 @@
 """Harbor's agent trajectory interchange format, ATIF-v1.7: an episode is one JSON document.
 
-The system text and the instruction are steps of the system and the user; each turn is a step of the agent with its
-message, its reasoning, its action as a call of the tool `act`, and the observation as that call's result.
+The system text and the instruction are steps of the system and the user. Each turn is two steps of the agent: the reply
+with its reasoning, and the action as a call of the tool `act` with the observation as its result. NeMo Gym's `reverify`
+refuses a step that has both a message and a call, and an observation that belongs to no call: if the reply had no
+action, `act` is called with none.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _TOOL_DEFINITION = {
         "description": "Carry out one action in the text environment.",
         "parameters": {
             "type": "object",
-            "properties": {"action": {"type": "string"}},
+            "properties": {"action": {"type": ["string", "null"]}},
             "required": ["action"],
         },
     },
@@ -53,7 +55,10 @@ def trajectory(episode: Episode, manifest: Manifest) -> dict[str, Any]:
     for turn in episode.turns:
         elapsed += turn.policy_s + turn.environment_s + turn.worker_s
         at = datetime.fromtimestamp(episode.started + elapsed, UTC).isoformat()
-        steps.append({"step_id": len(steps) + 1, "timestamp": at} | _step(turn))
+        steps += (
+            {"step_id": i, "timestamp": at, "source": "agent"} | step
+            for i, step in enumerate(_steps_of(turn), len(steps) + 1)
+        )
     notes = (
         []
         if whole
@@ -89,28 +94,26 @@ def trajectory(episode: Episode, manifest: Manifest) -> dict[str, Any]:
     return _without_missing(document)
 
 
-def _step(turn: Turn) -> dict[str, Any]:
+def _steps_of(turn: Turn) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the reply's step and that of the action with its observation."""
     call = f"turn-{turn.turn}"
-    acted = turn.action is not None
-    result = {"source_call_id": call if acted else None, "content": turn.observation}
     metrics = {"prompt_tokens": turn.prompt_tokens, "completion_tokens": turn.completion_tokens}
-    return _without_missing(
-        {
-            "source": "agent",
-            "message": turn.reply,
-            "reasoning_content": "\n\n".join(filter(None, (turn.reasoning, turn.thought))) or None,
-            "tool_calls": [
-                {"tool_call_id": call, "function_name": TOOL, "arguments": {"action": turn.action}}
-            ]
-            if acted
-            else None,
-            "observation": {"results": [_without_missing(result)]},
-            "metrics": _without_missing(metrics) or None,
-            "extra": {
-                "progress": turn.progress,
-                "valid": turn.valid,
-                "format_errors": list(turn.format_errors),
-                "subgoals_completed": list(turn.subgoals_completed),
-            },
-        }
-    )
+    reply = {
+        "message": turn.reply,
+        "reasoning_content": "\n\n".join(filter(None, (turn.reasoning, turn.thought))) or None,
+        "metrics": _without_missing(metrics) or None,
+        "llm_call_count": 1,
+    }
+    action = {
+        "message": "",
+        "tool_calls": [{"tool_call_id": call, "function_name": TOOL, "arguments": {"action": turn.action}}],
+        "observation": {"results": [{"source_call_id": call, "content": turn.observation}]},
+        "llm_call_count": 0,
+        "extra": {
+            "progress": turn.progress,
+            "valid": turn.valid,
+            "format_errors": list(turn.format_errors),
+            "subgoals_completed": list(turn.subgoals_completed),
+        },
+    }
+    return _without_missing(reply), action

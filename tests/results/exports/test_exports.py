@@ -59,6 +59,15 @@ def episodes(run: Path) -> list[Any]:
     return list(sorted_episodes(run))
 
 
+def run_without_an_action(folder: Path) -> Path:
+    """A made run whose first episode has a reply without an action."""
+    run = make_run(folder, {"babyai": [SOLVED, NOTHING]})
+    lines = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
+    lines[0]["turns"][1] |= {"reply": "Hm.", "thought": "", "action": None, "observation": "No action."}
+    (run / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return run
+
+
 def test_openai_chat_is_the_conversation_as_it_was_had(played: Path, tmp_path: Path) -> None:
     target = export(played, "openai-chat", tmp_path / "chats.jsonl")
     lines = [json.loads(line) for line in target.read_text().splitlines()]
@@ -151,8 +160,8 @@ from harbor.models.trajectories import Trajectory
 found = []
 for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
     trajectory = Trajectory.model_validate_json(path.read_text())
-    agent = [step for step in trajectory.steps if step.source == "agent"]
-    actions = [step.tool_calls[0].arguments["action"] for step in agent]
+    acting = [step for step in trajectory.steps if step.tool_calls]
+    actions = [step.tool_calls[0].arguments["action"] for step in acting]
     found.append([trajectory.extra["task_id"], len(trajectory.steps), actions])
 print(json.dumps(found))
 """
@@ -172,36 +181,56 @@ def test_harbors_models_accept_every_trajectory(played: Path, tmp_path: Path) ->
         [python, "-c", READ_ATIF, folder], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
-    ours = [[e.task_id, 2 + len(e.turns), [t.action for t in e.turns]] for e in episodes(played)]
+    ours = [[e.task_id, 2 + 2 * len(e.turns), [t.action for t in e.turns]] for e in episodes(played)]
     assert json.loads(done.stdout) == ours
 
 
-READ_ATIF_STRICTLY = """
-import pathlib, runpy, sys
+REVERIFY = """
+import json, pathlib, sys
+from nemo_gym import atif_reverification as reverification
 
-read = runpy.run_path(sys.argv[1])["AtifTrajectoryV1_7"]
-for path in sorted(pathlib.Path(sys.argv[2]).iterdir()):
-    print(len(read.model_validate_json(path.read_text()).steps))
+documents = sorted(pathlib.Path(sys.argv[1]).iterdir())
+rows = [
+    {"_ng_task_index": i, "_ng_rollout_index": 0, "agent_ref": {"name": "agent"}, "responses_create_params": {}}
+    for i in range(len(documents))
+]
+entries = [
+    reverification.AtifReverifyManifestEntry(
+        trajectory_path=path, _ng_task_index=i, _ng_rollout_index=0
+    )
+    for i, path in enumerate(documents)
+]
+for verified in reverification.project_atif_manifest_entries(
+    entries, reverification.index_materialized_inputs(rows), manifest_directory=documents[0].parent
+):
+    output = verified.payload["response"]["output"]
+    print(json.dumps([item.get("output") or item.get("arguments") for item in output if item["type"] != "reasoning"]))
 """
 
 
-@pytest.mark.slow
-def test_nemo_gyms_strict_models_accept_every_trajectory(played: Path, tmp_path: Path) -> None:
-    """The package asks for Python 3.13.14; its module of models needs pydantic only and runs with any Python."""
-    package = throwaway.overlay(
-        tmp_path / "gym", "--no-deps", "--python-version", "3.13.14", "nemo-gym==0.7.0"
-    )
-    models = package / "nemo_gym" / "atif_v1_7.py"
-    folder = export(played, "atif", tmp_path / "atif")
-    done = subprocess.run(
-        [sys.executable, "-c", READ_ATIF_STRICTLY, models, folder],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert list(map(int, done.stdout.split())) == [2 + len(e.turns) for e in episodes(played)]
+@pytest.mark.slow(60)
+def test_nemo_gyms_reverify_takes_every_trajectory(played: Path, tmp_path: Path) -> None:
+    """Also an episode with a reply that had no action."""
+    python = throwaway.nemo_gym(tmp_path / "gym")
+    for run in (played, run_without_an_action(tmp_path / "run")):
+        folder = export(run, "atif", tmp_path / f"{run.name}-atif")
+        done = subprocess.run(
+            [python, "-c", REVERIFY, folder], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        ours = [
+            [
+                part
+                for turn in episode.turns
+                for part in (
+                    None,
+                    json.dumps({"action": turn.action}, separators=(",", ":")),
+                    turn.observation,
+                )
+            ]
+            for episode in episodes(run)
+        ]
+        assert [json.loads(line) for line in done.stdout.splitlines()] == ours
 
 
 def test_scores_for_a_tracker_are_flat_numbers(tmp_path: Path) -> None:
