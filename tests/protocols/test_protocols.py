@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from chat_server import ChatServer
 from command_line import evalharness
+from made_runs import make_run
 
 from evalharness.cli import main
 from evalharness.config import RunConfig
 from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
 from evalharness.records.store import read_episodes, read_manifest
+from evalharness.results.report.table import notes
+from evalharness.results.summary import summarize
 
 MODEL = "http://127.0.0.1:9/v1"
 
@@ -48,6 +51,13 @@ def test_a_script_plays_a_protocols_tasks_and_turns(capsys: pytest.CaptureFixtur
     ]
     assert main(command) == 0
     assert "at most 50 turns" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_repeated_draw_says_how_many_different_games_it_reaches(tmp_path: Path) -> None:
+    outcomes = [(n < 70, 1.0) for n in range(140)]
+    run = make_run(tmp_path, {"alfworld": outcomes}, protocol="verl-agent", own_words=True)
+    [line] = [line for line in notes(summarize(run), {}) if "128 games" in line]
+    assert "about 84 of these 140" in line
 
 
 def test_options_override_the_protocol_and_are_marked() -> None:

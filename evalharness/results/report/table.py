@@ -132,9 +132,10 @@ def _protocol_lines(summary: Summary) -> list[str]:
     ]
     if number.drawn is not None and number.drawn95 is not None:
         least, most = number.drawn95
+        different = number.games * (1 - (1 - 1 / number.games) ** number.drawn)
         lines.append(
-            f"the original draws {number.drawn} games with repetition: with these results 95 of 100 such draws give "
-            f"{100 * least:.1f} to {100 * most:.1f} %"
+            f"the original draws {number.drawn} games with repetition, which reaches about {different:.0f} of these "
+            f"{number.games}: with these results 95 of 100 such draws give {100 * least:.1f} to {100 * most:.1f} %"
         )
     return lines
 
@@ -222,6 +223,9 @@ def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
             )
     return found
 
+
+FEW_KINDS = 8
+"""Kinds of tasks of a single family that a table shows even without `--verbose`: ALFWorld's six, PDDL's four."""
 
 _PARTS = {
     "model": "model",
@@ -333,8 +337,8 @@ def _with_held_out(summary: Summary, titles: Mapping[str, str]) -> list[tuple[st
 def print_summary(
     console: Console, summary: Summary, titles: Mapping[str, str], *, verbose: bool = False
 ) -> None:
-    """The answer, the scores, and what to know of them. `verbose`: also floors and ceilings, kinds of tasks, the error
-    of another run, where the time went, and what the server did."""
+    """Print the answer, the scores, remarks on them, and the kinds of tasks of a single family. `verbose`: also floors
+    and ceilings, all kinds of tasks, the error of another run, where the time went, and what the server did."""
     console.print(line(answer_of_run(summary, titles), "bold"))
     for table in score_tables(summary, titles, verbose=verbose):
         print_table(console, table)
@@ -344,18 +348,23 @@ def print_summary(
         remark(console, note)
     for warning in warnings(summary, titles):
         console.print(Text(warning, style="yellow"))
-    if not verbose:
-        return
-    console.print()
+    kinds = kinds_of(summary)
+    if verbose:
+        console.print()
+        _print_more(console, summary, titles)
+    if verbose or (len(summary.families) == 1 and all(len(scores) <= FEW_KINDS for scores in kinds.values())):
+        print_kinds(console, kinds, titles)
+
+
+def _print_more(console: Console, summary: Summary, titles: Mapping[str, str]) -> None:
     if (floors := floor_table(summary, titles)) is not None:
         print_table(console, floors)
-    if (kinds := kinds_table(summary, titles)) is not None:
-        console.print(kinds)
+    if (table := kinds_table(summary, titles)) is not None:
+        console.print(table)
         remark(console, "intervals with kinds of tasks as units: for other kinds of tasks like these")
         console.print()
     if (errors := errors_table(summary, titles)) is not None:
         console.print(errors)
-    print_kinds(console, kinds_of(summary), titles)
 
 
 def summary_as_markdown(summary: Summary, manifest: Manifest) -> str:

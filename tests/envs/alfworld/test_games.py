@@ -121,6 +121,16 @@ def test_a_perturbation_of_the_later_games_is_understood_by_them(name: str | Non
     assert surface.to_world(surface.action(command)) == command
 
 
+def test_a_table_of_this_family_shows_its_six_kinds(
+    older: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "--model", "oracle", "--protocol", "verl-agent", "--draw", "12", "--data", str(older)]
+    assert main([*command, "-o", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"{kind} 100.0 (" in shown for kind in SEEN)
+    assert "at most 50 turns" in shown
+
+
 def test_missing_and_changed_games_are_counted_and_named(older: Path, tmp_path: Path) -> None:
     shutil.copytree(older / "alfworld", tmp_path / "alfworld")
     first, second, *_ = evaluated_games()["valid_seen"]
