@@ -134,14 +134,14 @@ def _grounded(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.datasets.conversation import read_manifest
-    from evalharness.training.grounded.grounded import check, is_made, make
+    from evalharness.training.grounded.grounded import check, is_already_made, make
     from evalharness.training.grounded.making import watch_making
 
     at_least(1, workers=args.workers)
     order = _order(args)
     check(order)
     out = results_console(args)
-    if not args.force and is_made(order, args.output):
+    if not args.force and is_already_made(order, args.output):
         out.print(f"{args.output} was already made with these options", soft_wrap=True)
         manifest = read_manifest(args.output) or {}
         write_json(args.json, manifest)

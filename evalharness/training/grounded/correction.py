@@ -1,4 +1,4 @@
-"""Corrections of whole runs, many at once: the same runs give the same bytes."""
+"""Correct a model's errors in whole runs, many episodes at once. The same runs give the same bytes."""
 
 from __future__ import annotations
 
@@ -23,37 +23,43 @@ from evalharness.training.datasets.from_runs import find_run_folder
 from evalharness.training.datasets.overlap import Exclusion, PlayedTasks
 from evalharness.training.grounded.draft import NoTrajectoryError
 from evalharness.training.grounded.making import FamilyCount, FamilyCounts, FamilyMaking, Making
-from evalharness.training.grounded.takeover import Correction, Taught, corrected, faults, takeovers
+from evalharness.training.grounded.takeover import (
+    CorrectedRun,
+    Correction,
+    correct_episode,
+    find_faults,
+    find_takeovers,
+)
 
 
 @dataclass(frozen=True)
-class _Job:
+class _Takeover:
     key: str
     task: Task
     episode: Episode
     after: int
-    taught: Taught
+    taught: CorrectedRun
 
 
 @dataclass
 class CorrectionPlan:
-    """What there is to correct, of all runs."""
+    """The corrections to make, of all runs."""
 
     how: Correction
     exclusion: Exclusion
     runs: dict[str, str] = field(default_factory=dict)
-    """Number of the run and its folder's name -> digest of its configuration."""
-    jobs: dict[str, list[_Job]] = field(default_factory=lambda: defaultdict(list))
-    """By family."""
+    """Number of the run and name of its folder -> digest of its configuration."""
+    jobs: dict[str, list[_Takeover]] = field(default_factory=lambda: defaultdict(list))
+    """Family -> corrections."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Reason -> episodes."""
+    """Reason -> number of episodes."""
     episodes: int = 0
 
     def counts(self) -> FamilyCounts:
         return {family: FamilyCount(len(jobs)) for family, jobs in self.jobs.items()}
 
     def add(self, number: int, folder: Path, specs: Mapping[str, EnvSpec]) -> None:
-        """Raises UserError for a run whose turns cannot be taken over."""
+        """Add the corrections of one run. Raises UserError if the teacher cannot continue the run's episodes."""
         how, exclusion = self.how, self.exclusion
         manifest = read_manifest(folder)
         _require_react(folder, manifest)
@@ -67,19 +73,19 @@ class CorrectionPlan:
                 self.left_out["its environment is not installed"] += 1
                 continue
             task = tasks.find(episode.family, episode.suite, seed, episode.task_hash)
-            ends = takeovers(faults(episode), how.most)
+            ends = find_takeovers(find_faults(episode), how.most)
             if task is None:
-                self.left_out["its task is not at hand (another version of the suite?)"] += 1
-            elif (reason := _evaluated(task, spec, exclusion)) is not None:
+                self.left_out["its task is missing (another version of the suite?)"] += 1
+            elif (reason := _find_exclusion(task, spec, exclusion)) is not None:
                 self.left_out[reason] += 1
             elif load_prompt(spec).sha256 != episode.prompt_hash:
-                self.left_out["its prompt file is not at hand"] += 1
+                self.left_out["its prompt file is missing"] += 1
             elif not ends:
-                self.left_out["no fault"] += 1
+                self.left_out["it has no fault"] += 1
             else:
-                taught = Taught(load_prompt(spec), manifest.model_name, number, seed, how)
+                taught = CorrectedRun(load_prompt(spec), manifest.model_name, number, seed, how)
                 self.jobs[episode.family] += [
-                    _Job(f"{number}/{task.id}/{episode.sample}/{after}", task, episode, after, taught)
+                    _Takeover(f"{number}/{task.id}/{episode.sample}/{after}", task, episode, after, taught)
                     for after in ends
                     if after < MAX_TURNS
                 ]
@@ -94,7 +100,7 @@ def _require_react(folder: Path, manifest: Manifest) -> None:
         )
 
 
-def _evaluated(task: Task, spec: EnvSpec, exclusion: Exclusion) -> str | None:
+def _find_exclusion(task: Task, spec: EnvSpec, exclusion: Exclusion) -> str | None:
     probe = Conversation("", "", task.family, task.content_hash, (), {"task_forms": task_forms(spec, task)})
     return exclusion.why_not(probe)
 
@@ -102,7 +108,7 @@ def _evaluated(task: Task, spec: EnvSpec, exclusion: Exclusion) -> str | None:
 def plan_correction(
     runs: Sequence[Path], how: Correction, specs: Mapping[str, EnvSpec], exclusion: Exclusion
 ) -> CorrectionPlan:
-    """Raises UserError, also where nothing can be corrected."""
+    """Return the corrections of all runs. Raises UserError, also if nothing can be corrected."""
     plan = CorrectionPlan(how, exclusion)
     for number, path in enumerate(runs, 1):
         plan.add(number, find_run_folder(path), specs)
@@ -120,7 +126,7 @@ async def correct(
     workers: int | None = None,
     progress: FamilyCounts | None = None,
 ) -> dict[str, Any]:
-    """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
+    """Write `output` and its manifest; return the manifest. Raises UserError, InfrastructureError."""
     progress = progress or plan.counts()
     made = {
         "command": "refine correct",
@@ -156,7 +162,7 @@ class _Family(FamilyMaking):
         making: Making,
         spec: EnvSpec,
         count: FamilyCount,
-        jobs: Sequence[_Job],
+        jobs: Sequence[_Takeover],
         data: Path | None,
         workers: int | None,
     ) -> None:
@@ -164,8 +170,8 @@ class _Family(FamilyMaking):
         self.jobs = jobs
 
     async def run(self) -> None:
-        """In the order of the jobs, of equal conversations the first alone: without errors the teacher plays a task
-        the same way every time."""
+        """Make the family's corrections in order. Of equal conversations keep the first: without errors, the teacher
+        plays a task the same way each time."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._job(job)) for job in self.jobs]
         made = [conversation for task in tasks if (conversation := task.result()) is not None]
@@ -174,10 +180,10 @@ class _Family(FamilyMaking):
             first.setdefault(conversation.messages, conversation)
         self.conversations = [*first.values()]
         if equal := len(made) - len(first):
-            self.count.refused["equal to another one"] += equal
+            self.count.refused["equal to another conversation"] += equal
             self.count.made -= equal
 
-    async def _job(self, job: _Job) -> Conversation | None:
+    async def _job(self, job: _Takeover) -> Conversation | None:
         result = await self.with_environment(job.key, lambda environment: self._correct(environment, job))
         self.count.tasks += 1
         if isinstance(result, str):
@@ -186,10 +192,10 @@ class _Family(FamilyMaking):
         self.count.made += 1
         return result
 
-    async def _correct(self, environment: Environment, job: _Job) -> Conversation | str:
-        """The corrected episode, or the reason why there is none."""
+    async def _correct(self, environment: Environment, job: _Takeover) -> Conversation | str:
+        """Return the corrected episode, or the reason why it could not be made."""
         stage = self.stage(environment, job.task, MAX_TURNS)
         try:
-            return await corrected(stage, job.episode, job.after, job.taught)
+            return await correct_episode(stage, job.episode, job.after, job.taught)
         except NoTrajectoryError as reason:
             return str(reason)

@@ -1,7 +1,7 @@
-"""A trajectory with errors, tried out in the world: the plan played clean, then once more with errors put in.
+"""Play a plan in the simulator without errors, then again with errors put in.
 
-The world confirms every error: it either refuses the action, or accepts it without progress, and all later turns of
-the plan have the same answers, validity and progress as without the action.
+The simulator confirms every error: it refuses the action, or it carries the action out without progress. All later
+turns of the plan must have the same observations, validity and progress as without the error.
 """
 
 from __future__ import annotations
@@ -15,44 +15,44 @@ from typing import Any
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment
 from evalharness.protocol.perturb import PlayedSurface
-from evalharness.training.grounded.injected_errors import KINDS, InjectedError, Kind, possible_errors
+from evalharness.training.grounded.injected_errors import KINDS, InjectedError, Kind, propose_errors
 from evalharness.training.teachers.scene import Scene, Step
 from evalharness.training.teachers.teaching import Decision, Seeker, Teaching
 
 _ATTEMPTS = 14
-"""Times that a trajectory is started over because the world did not take an error for one."""
+"""Number of attempts at a trajectory. A new attempt begins if the simulator does not confirm an error."""
 _PLAIN_FROM = 9
-"""From this attempt on errors are in names and verbs alone, which hardly ever fail to be one."""
+"""From this attempt on, only names and verbs are changed: such errors are almost always confirmed."""
 
 
 class NoTrajectoryError(Exception):
-    """No trajectory can be made of this task; the message is a short reason that is counted."""
+    """The task gives no trajectory; the message is a short reason that is counted."""
 
 
 @dataclass(frozen=True)
 class ErrorPlan:
-    """How many errors, where and of which kinds."""
+    """Number, length and kinds of the errors in a trajectory."""
 
     runs: tuple[int, int] = (1, 3)
-    """Runs of errors in a trajectory, least and most."""
+    """Least and most number of error sequences in a trajectory."""
     lengths: tuple[float, ...] = (0.62, 0.24, 0.09, 0.05)
-    """Shares of runs of one, two, three and four errors."""
+    """Shares of sequences with one, two, three and four errors."""
     kinds: tuple[Kind, ...] = KINDS
 
 
 @dataclass(frozen=True)
 class DraftedTurn:
-    """One turn of a trajectory: the plan's, an error, or the taking back of one."""
+    """One turn of a trajectory: an action of the plan, an error, or the undoing of an error."""
 
     scene: Scene
     said: str
-    """The action in the surface's words."""
+    """The action in the words of the surface."""
     valid: bool
     progress: float
     injected: InjectedError | None = None
-    """The error that this turn is."""
+    """The error, if this turn is one."""
     after: tuple[InjectedError, ...] = ()
-    """The run of errors that this turn follows: it is the first right one."""
+    """The error sequence before this turn, if this is the first right turn after it."""
     takes_back: bool = False
 
     @classmethod
@@ -61,16 +61,16 @@ class DraftedTurn:
 
 
 @dataclass(frozen=True)
-class Clean:
-    """A task played without errors."""
+class CleanPlay:
+    """A task that was played without errors."""
 
     goal: str
     first_observation: str
     steps: tuple[Step, ...]
 
 
-def step_of(decision: Decision, observation: str, info: Mapping[str, Any]) -> Step:
-    """A player's decision with what the world made of it."""
+def make_step(decision: Decision, observation: str, info: Mapping[str, Any]) -> Step:
+    """Return the step of a decision and of the simulator's answer to it."""
     return Step(
         decision.action,
         observation,
@@ -84,7 +84,7 @@ def step_of(decision: Decision, observation: str, info: Mapping[str, Any]) -> St
 
 @dataclass
 class Stage:
-    """A task, the environment it is played in, and what is known of the family."""
+    """A task, the environment that plays it, and what the family's teacher knows."""
 
     spec: EnvSpec
     task: Task
@@ -92,86 +92,86 @@ class Stage:
     world: Teaching
     surface: PlayedSurface
     rules: str
-    """System text and instruction, in the world's own words."""
+    """System text and instruction, in the environment's own words."""
     max_turns: int
 
-    def scene(self, clean: Clean, at: int) -> Scene:
+    def scene(self, clean: CleanPlay, at: int) -> Scene:
         surface = self.surface.canonical
         return Scene(self.task, clean.goal, clean.first_observation, self.rules, clean.steps, at, surface)
 
     async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
         return await self.environment.step(self.surface.to_world(said))
 
-    def showed(self, observation: str, info: Mapping[str, Any]) -> bool:
-        """Whether a player of the task has to know of this step: not of one that was refused or changed nothing, nor of
-        a question for the valid actions."""
+    def has_effect(self, observation: str, info: Mapping[str, Any]) -> bool:
+        """Return whether a player must know of the step. False if the action was refused, had no effect, or only
+        listed the valid actions."""
         return bool(info["valid"] and not info.get("no_effect") and not self.surface.is_listing(observation))
 
-    async def decided(self, seeker: Seeker, observation: str) -> Decision | None:
+    async def ask_seeker(self, seeker: Seeker, observation: str) -> Decision | None:
         valid = await self.environment.valid_actions() if seeker.reads_valid else []
         return seeker.next(observation, valid)
 
-    async def sought(self, seeker: Seeker) -> Clean:
-        """The task played by an agent without privileged information. Raises NoTrajectoryError where it does not get
-        there."""
+    async def play_seeker(self, seeker: Seeker) -> CleanPlay:
+        """Play the task with an agent without privileged information. Raises NoTrajectoryError if the agent does not
+        succeed."""
         goal, first, _ = await self.environment.reset(self.task)
-        steps = await self.continued(seeker, first, self.max_turns, "its player does not get there")
-        return Clean(goal, first, tuple(steps))
+        steps = await self.play_on(seeker, first, self.max_turns, "the teacher does not succeed")
+        return CleanPlay(goal, first, tuple(steps))
 
-    async def continued(self, seeker: Seeker, before: str, most: int, lost: str) -> list[Step]:
-        """The agent's steps from where the last observation was `before`, to success. Raises NoTrajectoryError, which
-        says `lost`."""
+    async def play_on(self, seeker: Seeker, before: str, most: int, lost: str) -> list[Step]:
+        """Return the agent's steps from the observation `before` to success. Raises NoTrajectoryError with the message
+        `lost`."""
         steps: list[Step] = []
         while True:
-            decision = await self.decided(seeker, before)
+            decision = await self.ask_seeker(seeker, before)
             if decision is None or len(steps) == most:
                 raise NoTrajectoryError(lost)
             after, terminated, info = await self.step(self.surface.action(decision.action))
             if terminated and not info["success"]:
                 raise NoTrajectoryError(lost)
-            steps.append(step_of(decision, after, info))
+            steps.append(make_step(decision, after, info))
             if info["success"]:
                 return steps
-            seeker.saw(decision.action, before, after, steps[-1].completed)
+            seeker.observe(decision.action, before, after, steps[-1].completed)
             before = after
 
-    async def clean(self) -> Clean:
-        """Play the plan. Where coming to a place does not show its things, looking around is added to it. Actions that
-        the world refuses are left out if the rest succeeds without them; if time matters, it may not."""
+    async def clean(self) -> CleanPlay:
+        """Play the plan. A look around is added if entering a place does not show its things. Refused actions are left
+        out if the rest of the plan succeeds without them (it may not if time matters)."""
         goal, first, _ = await self.environment.reset(self.task)
         plan = await self.environment.oracle()
         if not plan:
             raise NoTrajectoryError("no plan is known")
-        steps, info = await self._played(plan, goal, first)
+        steps, info = await self._play_actions(plan, goal, first)
         if not info["success"]:
             raise NoTrajectoryError("the plan does not succeed")
-        if refused := self._refused(steps):
+        if refused := self._find_refused(steps):
             await self.environment.reset(self.task)
             rest = [step.action for at, step in enumerate(steps) if at not in refused]
-            shorter, info = await self._played(rest, goal, first)
-            steps = shorter if info["success"] and not self._refused(shorter) else steps
+            shorter, info = await self._play_actions(rest, goal, first)
+            steps = shorter if info["success"] and not self._find_refused(shorter) else steps
         if len(steps) > self.max_turns:
             raise NoTrajectoryError("the plan is too long")
-        return Clean(goal, first, tuple(steps))
+        return CleanPlay(goal, first, tuple(steps))
 
-    def _refused(self, steps: Sequence[Step]) -> set[int]:
+    def _find_refused(self, steps: Sequence[Step]) -> set[int]:
         return {at for at, step in enumerate(steps) if self.world.refused(step.valid, step.observation)}
 
-    async def _played(
+    async def _play_actions(
         self, plan: Sequence[str], goal: str, first: str
     ) -> tuple[list[Step], Mapping[str, Any]]:
         steps: list[Step] = []
         info: Mapping[str, Any] = {}
         for action in plan:
             queue = [action]
-            if self._must_look(action, Clean(goal, first, (*steps, Step(action, "", 0.0, True)))):
+            if self._must_look(action, CleanPlay(goal, first, (*steps, Step(action, "", 0.0, True)))):
                 queue.insert(0, self.world.look)
             for text in queue:
                 observation, _, info = await self.step(self.surface.action(text))
-                steps.append(step_of(Decision(text, ""), observation, info))
+                steps.append(make_step(Decision(text, ""), observation, info))
         return steps, info
 
-    def _must_look(self, action: str, so_far: Clean) -> bool:
+    def _must_look(self, action: str, so_far: CleanPlay) -> bool:
         if not self.world.look or len(so_far.steps) < 2:
             return False
         scene = self.scene(so_far, len(so_far.steps) - 1)
@@ -180,8 +180,8 @@ class Stage:
             return False
         return scene.next is not None and not scene.knows(*scene.next.arguments.values())
 
-    async def with_errors(self, clean: Clean, errors: ErrorPlan, key: str) -> list[DraftedTurn]:
-        """The plan with errors. The same key gives the same trajectory. Raises NoTrajectoryError."""
+    async def play_with_errors(self, clean: CleanPlay, errors: ErrorPlan, key: str) -> list[DraftedTurn]:
+        """Play the plan with errors. The same key gives the same trajectory. Raises NoTrajectoryError."""
         banned: set[tuple[int, str]] = set()
         for attempt in range(_ATTEMPTS):
             kinds = (
@@ -192,11 +192,11 @@ class Stage:
                 return await trial.play()
             except _NotAnErrorError as fault:
                 banned.update(fault.to_ban)
-        raise NoTrajectoryError("no error stays without effect")
+        raise NoTrajectoryError("no error leaves the state unchanged")
 
 
 class _NotAnErrorError(Exception):
-    """The world took an error for something else; these must not be tried again."""
+    """The simulator did not confirm an error; `to_ban` must not be tried again."""
 
     def __init__(self, to_ban: Sequence[tuple[int, str]]) -> None:
         super().__init__()
@@ -205,17 +205,17 @@ class _NotAnErrorError(Exception):
 
 @dataclass
 class _Trial:
-    """One way through the plan with errors."""
+    """One attempt to play the plan with errors."""
 
     stage: Stage
-    clean: Clean
+    clean: CleanPlay
     errors: ErrorPlan
     kinds: tuple[Kind, ...]
     rng: Random
     banned: set[tuple[int, str]]
 
-    def _runs(self) -> dict[int, int]:
-        """Step of the plan -> length of the run of errors before it, within the turns that are left."""
+    def _draw_runs(self) -> dict[int, int]:
+        """Return plan step -> length of the error sequence before it, within the remaining turns."""
         steps, spare = len(self.clean.steps), self.stage.max_turns - len(self.clean.steps)
         least, most = self.errors.runs
         count = min(self.rng.randint(least, most), steps, spare // 2)
@@ -224,7 +224,7 @@ class _Trial:
         runs: dict[int, int] = {}
         for at in sorted(self.rng.sample(range(steps), count)):
             length = self.rng.choices(range(1, len(self.errors.lengths) + 1), self.errors.lengths)[0]
-            # One turn for each run still to come, and one to take the last error back.
+            # Reserve one turn for each later sequence, and one to undo the last error.
             length = min(length, spare - 2 * (count - len(runs)) + 1)
             runs[at] = length
             spare -= length + 1
@@ -232,16 +232,16 @@ class _Trial:
 
     async def play(self) -> list[DraftedTurn]:
         await self.stage.environment.reset(self.stage.task)
-        runs = self._runs()
+        runs = self._draw_runs()
         turns: list[DraftedTurn] = []
         for at, step in enumerate(self.clean.steps):
             scene = self.stage.scene(self.clean, at)
-            made = await self._run_of_errors(scene, runs[at]) if at in runs else []
+            made = await self._play_errors(scene, runs[at]) if at in runs else []
             turns += made
             said = self.stage.surface.action(step.action)
             observation, terminated, info = await self.stage.step(said)
             expected = at == len(self.clean.steps) - 1
-            # The last answer is in no conversation, and some games count the turns in it.
+            # The last observation is in no conversation, and some games show the number of turns in it.
             same = observation == step.observation or self.stage.world.clock or expected
             if not (
                 same
@@ -249,31 +249,32 @@ class _Trial:
                 and abs(info["progress"] - step.progress) < 1e-9
                 and terminated == expected
             ):
-                raise _NotAnErrorError(self._suspects(turns))
+                raise _NotAnErrorError(self._find_suspects(turns))
             erred = made and not made[-1].takes_back
             after = tuple(turn.injected for turn in made if turn.injected is not None) if erred else ()
             turns.append(DraftedTurn.of(scene, said, info, after=after))
         if not info["success"]:
-            raise _NotAnErrorError(self._suspects(turns))
+            raise _NotAnErrorError(self._find_suspects(turns))
         return turns
 
-    def _suspects(self, turns: Sequence[DraftedTurn]) -> list[tuple[int, str]]:
-        """The last error that may have changed something; any error at all where none should have."""
+    def _find_suspects(self, turns: Sequence[DraftedTurn]) -> list[tuple[int, str]]:
+        """Return the last error that may have changed the state: the last `logic` error, or without one the last
+        error."""
         made = [turn for turn in turns if turn.injected is not None]
         moved = [turn for turn in made if turn.injected is not None and turn.injected.kind == "logic"]
         if not made:
-            raise NoTrajectoryError("the plan does not repeat")
+            raise NoTrajectoryError("the plan gives another result when it is played again")
         return [
             (turn.scene.at, turn.injected.action)
             for turn in (moved or made)[-1:]
             if turn.injected is not None
         ]
 
-    async def _run_of_errors(self, scene: Scene, length: int) -> list[DraftedTurn]:
+    async def _play_errors(self, scene: Scene, length: int) -> list[DraftedTurn]:
         stage, turns, run = self.stage, list[DraftedTurn](), list[InjectedError]()
         before = self.clean.steps[scene.at - 1].progress if scene.at else 0.0
         valid = await stage.environment.valid_actions() if stage.world.lists_valid else []
-        candidates = possible_errors(scene, stage.world, self.rng, stage.surface, valid, self.kinds)
+        candidates = propose_errors(scene, stage.world, self.rng, stage.surface, valid, self.kinds)
         for injected in candidates:
             if len(run) == length:
                 break
@@ -283,7 +284,7 @@ class _Trial:
                 continue
             if injected.leads_away and len(run) < length - 1:
                 continue
-            said = injected.action if injected.as_said else stage.surface.action(injected.action)
+            said = injected.action if injected.verbatim else stage.surface.action(injected.action)
             observation, terminated, info = await stage.step(said)
             refused = stage.world.refused(info["valid"], observation)
             useless = abs(info["progress"] - before) < 1e-9 and not terminated
@@ -294,12 +295,12 @@ class _Trial:
             run.append(injected)
             turns.append(DraftedTurn.of(scene, said, info, injected=injected))
             if injected.back is not None:
-                turns.append(await self._taken_back(scene, tuple(run), injected, before, valid))
+                turns.append(await self._take_back(scene, tuple(run), injected, before, valid))
             if injected.leads_away:
                 break
         return turns
 
-    async def _taken_back(
+    async def _take_back(
         self,
         scene: Scene,
         run: tuple[InjectedError, ...],

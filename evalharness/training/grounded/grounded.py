@@ -1,8 +1,8 @@
-"""Trajectories grounded in real worlds, by the thousand: which tasks, how many of each, in which order.
+"""Make grounded trajectories by the thousand: choose tasks, their number and their order.
 
-A family's tasks come from consecutive open suites. Each task is one job: its plan is played once, then so many
-trajectories are made of it. Jobs run many at once and are taken in their order, so that the same call gives the same
-bytes whatever the number of workers.
+A family's tasks come from consecutive open suites. Each task is one job: its plan is played once, and several
+trajectories are made from it. Many jobs run at once, and their results are taken in order, so that the same call gives
+the same bytes with any number of workers.
 """
 
 from __future__ import annotations
@@ -35,44 +35,45 @@ from evalharness.training.grounded.source import TaskSource
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be made; equal orders make equal bytes."""
+    """A request for data; equal requests give equal bytes."""
 
     families: tuple[str, ...]
     suite_seed: int
-    samples: int  # conversations, under the name that manifests have for them
+    samples: int  # number of conversations, under the key in manifests
     seed: int = 0
     per_task: int | None = None
-    """None: the family's own number."""
+    """Trajectories of one task; None: the family's default."""
     errors: ErrorPlan | None = field(default_factory=ErrorPlan)
     search: bool = True
-    """An agent without privileged information plays, in the families that have one."""
+    """Whether agents without privileged information play, in the families that have one."""
     kinds: tuple[str, ...] = ()
-    """Of tasks. Empty: all."""
+    """Kinds of tasks; empty: all."""
     perturb: str | None = None
-    """`random`: drawn for each trajectory."""
+    """A perturbation; `random` draws one for each trajectory."""
     max_turns: int = MAX_TURNS
     exclude_suite_seeds: tuple[int, ...] = ()
-    """Open suites whose tasks are not used, nor what is the same, besides seed 0."""
+    """Seeds of further open suites whose tasks are refused. Suite seed 0 is always refused."""
 
     def shares(self) -> dict[str, int]:
-        """Family -> trajectories: equal shares, the first ones one more where it does not divide."""
+        """Return family -> number of trajectories: equal shares, with the remainder on the first families."""
         each, rest = divmod(self.samples, len(self.families))
         return {family: each + (number < rest) for number, family in enumerate(self.families)}
 
     def counts(self) -> FamilyCounts:
-        """Before anything is made."""
+        """Return the counts of each family before the first trajectory."""
         return {family: FamilyCount(number) for family, number in self.shares().items()}
 
 
 def check(order: Order) -> None:
-    """Raises UserError for what must not or cannot be made."""
+    """Raise UserError if the order must not or cannot be made."""
     if order.suite_seed == FROZEN_SEED:
         raise UserError(
-            "suite seed 0 is what models are evaluated on and is never trained on; give another --suite-seed, e.g. 100"
+            "models are evaluated on suite seed 0, so its tasks are never trained on; choose another --suite-seed, "
+            "such as 100"
         )
     at_least(1, suite_seed=order.suite_seed)
     if order.suite_seed in order.exclude_suite_seeds:
-        raise UserError(f"--suite-seed {order.suite_seed} is in --exclude-suite-seeds; give another one")
+        raise UserError(f"--suite-seed {order.suite_seed} is in --exclude-suite-seeds; choose another one")
     if order.samples < len(order.families):
         raise UserError(f"-n {order.samples} is less than one for each of {len(order.families)} families")
     at_least(1, per_task=order.per_task, max_turns=order.max_turns)
@@ -87,7 +88,7 @@ async def make(
     workers: int | None = None,
     progress: FamilyCounts | None = None,
 ) -> dict[str, Any]:
-    """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
+    """Write `output` and its manifest; return the manifest. Raises UserError, InfrastructureError."""
     check(order)
     progress = progress or order.counts()
     fingerprint = {
@@ -110,18 +111,18 @@ async def make(
     return write_data(output, conversations, made)
 
 
-def is_made(order: Order, output: Path) -> bool:
-    """Whether `output` is what `order` makes. Raises UserError when it is something else."""
+def is_already_made(order: Order, output: Path) -> bool:
+    """Return whether `output` is the result of `order`. Raises UserError if it is something else."""
     if not output.exists():
         return False
     manifest = read_manifest(output) or {}
     if manifest and manifest["made"].get("order") == json.loads(json.dumps(asdict(order))):
         if sha256_of(output) == manifest.get("sha256"):
             return True
-        raise UserError(f"{output} was changed after it was made; give another -o, or --force")
+        raise UserError(f"{output} was changed after it was made; choose another -o, or --force")
     raise UserError(
-        f"{output} is there already and was made otherwise (see {manifest_path(output).name}); "
-        "give another -o, or --force"
+        f"{output} was made with other options (see {manifest_path(output).name}); "
+        "choose another -o, or --force"
     )
 
 
@@ -133,7 +134,7 @@ class _TaskResult(NamedTuple):
 
 
 class _Family(FamilyMaking):
-    """The making of one family's share."""
+    """The trajectories of one family."""
 
     def __init__(
         self,
@@ -167,7 +168,7 @@ class _Family(FamilyMaking):
         self.count.status = text
 
     async def run(self) -> None:
-        """Jobs in flight, their results taken in order until the share is full."""
+        """Run jobs in parallel, and take their results in order until the share is full."""
         flying: deque[asyncio.Task[_TaskResult]] = deque()
         async with aclosing(self.source.tasks()) as tasks:
             try:
@@ -201,7 +202,7 @@ class _Family(FamilyMaking):
         refused: Counter[str] = Counter()
         try:
             seeker = self.world.seeker(task) if self.order.search else None
-            clean = await (stage.clean() if seeker is None else stage.sought(seeker))
+            clean = await (stage.clean() if seeker is None else stage.play_seeker(seeker))
         except NoTrajectoryError as reason:
             return _TaskResult([], Counter({str(reason): self.per_task}))
         for variant in range(self.per_task):

@@ -1,6 +1,6 @@
-"""Errors that could be made at a moment of a task: a wrong name or verb, a wrong place, or a useless action. Pure.
+"""Propose errors for a moment of a task: a wrong name or verb, a wrong place, or a useless action.
 
-These are candidates only: whether one is an error is for the world to say (`draft`).
+The simulator decides later whether a proposal is an error (`draft`).
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ class InjectedError:
     kind: Kind
     action: str
     why: tuple[str, ...]
-    """Wordings of what was wrong, as the correction's thought says it."""
+    """Sentences for the correction's thought that say what was wrong."""
     thoughts: tuple[str, ...] = ()
-    """Wordings of the thought that leads to it; none: it is meant as the plan's next action."""
+    """Thoughts before the error. Empty: the thought of the plan's next action, which the error misspells."""
     back: str | None = None
-    """What takes it back."""
+    """The action that undoes the error."""
     leads_away: bool = False
-    """It changes the state (and ends its run of errors)."""
+    """Whether the action changes the state. It is then the last error of its sequence."""
     unless: str = ""
-    """It is no error if the world's answer holds this word."""
-    as_said: bool = False
-    """To be said just so, although the world is worded otherwise."""
+    """A word of the observation that shows that the action was useful after all."""
+    verbatim: bool = False
+    """Whether the action is played in exactly these words, without translation to the surface's words."""
 
 
 _SYNONYMS = {
@@ -48,11 +48,11 @@ _SYNONYMS = {
     "put": "place", "putdown": "lay", "stack": "pile", "take": "grab", "toggle": "press", "turn": "rotate",
     "unstack": "lift", "use": "apply",
 }  # fmt: skip
-"""First word of an action -> one that people would say and the world does not know."""
+"""First word of an action -> a common word for it that the environment does not know."""
 
 
-def _misspelt(name: str, rng: Random) -> str:
-    """One letter left out, doubled, or changed places with the next."""
+def _misspell(name: str, rng: Random) -> str:
+    """Return the name with one letter removed, doubled, or swapped with the next."""
     spots = [i for i, letter in enumerate(name) if letter.isalpha() and i > 0]
     spots = [i for i in spots if i + 1 < len(name) and name[i + 1].isalpha()] or spots
     spot = rng.choice(spots)
@@ -64,7 +64,9 @@ def _misspelt(name: str, rng: Random) -> str:
     return name[:spot] + name[spot + 1 : spot + 2] + name[spot] + name[spot + 2 :]
 
 
-def _parameter(scene: Scene, world: Teaching, rng: Random, surface: PlayedSurface) -> Iterator[InjectedError]:
+def _propose_parameter_errors(
+    scene: Scene, world: Teaching, rng: Random, surface: PlayedSurface
+) -> Iterator[InjectedError]:
     action = scene.action
     if surface.action(action) != action:
         yield InjectedError(
@@ -74,13 +76,13 @@ def _parameter(scene: Scene, world: Teaching, rng: Random, surface: PlayedSurfac
                 f'"{action}" is not how it is said here.',
                 "The action is worded otherwise here; the list says how.",
             ),
-            as_said=True,
+            verbatim=True,
         )
     parsed = scene.next
-    names = (list(parsed.arguments.values()) if parsed else []) or _words(action)
+    names = (list(parsed.arguments.values()) if parsed else []) or _list_words(action)
     for name in names:
         if sum(letter.isalpha() for letter in name) > 2:
-            wrong = _misspelt(name, rng)
+            wrong = _misspell(name, rng)
             if wrong != name and not mentions(scene.seen, wrong):
                 yield InjectedError(
                     "parameter",
@@ -113,7 +115,7 @@ def _parameter(scene: Scene, world: Teaching, rng: Random, surface: PlayedSurfac
                 f'The world does not know "{verb}"; the action is "{first}".',
             ),
         )
-    if parsed is not None and len(parsed.arguments) > 1 and (short := _cut(scene, parsed.name)):
+    if parsed is not None and len(parsed.arguments) > 1 and (short := _cut_short(scene, parsed.name)):
         yield InjectedError(
             "parameter",
             short,
@@ -124,12 +126,12 @@ def _parameter(scene: Scene, world: Teaching, rng: Random, surface: PlayedSurfac
         )
 
 
-def _words(action: str) -> list[str]:
+def _list_words(action: str) -> list[str]:
     return [word for word in re.findall(r"[A-Za-z][\w-]{2,}", action) if word]
 
 
-def _cut(scene: Scene, name: str) -> str | None:
-    """The action up to its first slot: `take plate 1` of `take plate 1 from shelf 2`."""
+def _cut_short(scene: Scene, name: str) -> str | None:
+    """Return the action up to its first slot: `take plate 1` from `take plate 1 from shelf 2`."""
     assert scene.next is not None
     text = ""
     for literal, slot, _, _ in Formatter().parse(scene.surface.templates[name]):
@@ -139,12 +141,13 @@ def _cut(scene: Scene, name: str) -> str | None:
     return None
 
 
-def _place(scene: Scene, world: Teaching, rng: Random) -> Iterator[InjectedError]:
-    """Actions of other moments of the plan, all of whose names have been read: right, but not here and now."""
+def _propose_place_errors(scene: Scene, world: Teaching, rng: Random) -> Iterator[InjectedError]:
+    """Yield actions of other moments of the plan whose names have all been read: correct actions at the wrong place or
+    time."""
     own = scene.action
     for at, step in enumerate(scene.steps):
         parsed = scene.parse(step.action)
-        names = list(parsed.arguments.values()) if parsed is not None else _words(step.action)[1:]
+        names = list(parsed.arguments.values()) if parsed is not None else _list_words(step.action)[1:]
         if step.action == own or not names or not scene.knows(*names):
             continue
         early = at > scene.at
@@ -158,14 +161,14 @@ def _place(scene: Scene, world: Teaching, rng: Random) -> Iterator[InjectedError
             "I am no longer where that can be done.",
         )  # fmt: skip
         thoughts = (
-            f"I can do it at once: {_bare(step.action)}.",
-            f"I try it from here: {_bare(step.action)}.",
-            f"Perhaps this works now: {_bare(step.action)}.",
+            f"I can do it at once: {_strip_point(step.action)}.",
+            f"I try it from here: {_strip_point(step.action)}.",
+            f"Perhaps this works now: {_strip_point(step.action)}.",
         )
         yield InjectedError("place", step.action, why, thoughts)
 
 
-def _logic(scene: Scene, world: Teaching, valid: Sequence[str]) -> Iterator[InjectedError]:
+def _propose_logic_errors(scene: Scene, world: Teaching, valid: Sequence[str]) -> Iterator[InjectedError]:
     for action in world.idle(scene):
         if action != scene.action:
             yield InjectedError(
@@ -177,12 +180,15 @@ def _logic(scene: Scene, world: Teaching, valid: Sequence[str]) -> Iterator[Inje
                     "I knew that already.",
                 ),
                 (
-                    f"I am not sure how to go on. I try: {_bare(action)}.",
-                    f"Before I go on I try: {_bare(action)}.",
+                    f"I am not sure how to go on. I try: {_strip_point(action)}.",
+                    f"Before I go on I try: {_strip_point(action)}.",
                 ),
             )
     for detour in world.detours(scene, valid):
-        wording = (f"Perhaps I should {_lower(detour.action)}.", f"I could {_lower(detour.action)} first.")
+        wording = (
+            f"Perhaps I should {_lower_first(detour.action)}.",
+            f"I could {_lower_first(detour.action)} first.",
+        )
         if detour.back is None:
             why: tuple[str, ...] = (
                 "What I need is not here.",
@@ -198,16 +204,16 @@ def _logic(scene: Scene, world: Teaching, valid: Sequence[str]) -> Iterator[Inje
         yield InjectedError("logic", detour.action, why, wording, detour.back, True, detour.unless)
 
 
-def _bare(action: str) -> str:
+def _strip_point(action: str) -> str:
     return action.strip().rstrip(".")
 
 
-def _lower(action: str) -> str:
-    action = _bare(action)
+def _lower_first(action: str) -> str:
+    action = _strip_point(action)
     return action[:1].lower() + action[1:]
 
 
-def possible_errors(
+def propose_errors(
     scene: Scene,
     world: Teaching,
     rng: Random,
@@ -215,14 +221,14 @@ def possible_errors(
     valid: Sequence[str],
     kinds: Sequence[Kind] = KINDS,
 ) -> list[InjectedError]:
-    """Candidates in the order in which they should be tried: kinds drawn by weight, each kind's shuffled.
+    """Return proposals in the order in which to try them: kinds drawn by weight, each kind shuffled.
 
-    What the world lists as valid is no candidate for a refusal.
+    An action that the environment lists as valid cannot be a refused one and is left out.
     """
     makers = {
-        "parameter": lambda: list(_parameter(scene, world, rng, surface)),
-        "place": lambda: list(_place(scene, world, rng)),
-        "logic": lambda: list(_logic(scene, world, valid)),
+        "parameter": lambda: list(_propose_parameter_errors(scene, world, rng, surface)),
+        "place": lambda: list(_propose_place_errors(scene, world, rng)),
+        "logic": lambda: list(_propose_logic_errors(scene, world, valid)),
     }
     found: list[InjectedError] = []
     left = list(kinds)
@@ -235,6 +241,6 @@ def possible_errors(
         found += [
             injected
             for injected in made
-            if kind == "logic" or injected.as_said or injected.action not in allowed
+            if kind == "logic" or injected.verbatim or injected.action not in allowed
         ]
     return found

@@ -1,5 +1,4 @@
-"""Making data in the simulators: many tasks at once, with a bar for each family on a terminal and plain lines
-elsewhere."""
+"""Play many tasks at once in the simulators to make data, with a progress bar for each family."""
 
 from __future__ import annotations
 
@@ -31,17 +30,17 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.grounded.draft import Stage
-from evalharness.training.teachers.teaching import teaching_of
+from evalharness.training.teachers.teaching import load_teaching
 
 T = TypeVar("T")
 EPISODES_PER_WORKER = 8
 _ATTEMPTS = 3
-"""Times that a task is tried whose simulator died or hung."""
+"""Number of attempts at a task if its simulator dies or hangs."""
 
 
 @dataclass
 class FamilyCount:
-    """How far a family is."""
+    """The progress of a family."""
 
     wanted: int
     made: int = 0
@@ -54,7 +53,7 @@ FamilyCounts = Mapping[str, FamilyCount]
 
 
 class Making:
-    """The making of a data set."""
+    """The families that are played for one data set."""
 
     def __init__(self) -> None:
         self.families: list[FamilyMaking] = []
@@ -63,7 +62,7 @@ class Making:
         )
 
     async def run(self) -> list[Conversation]:
-        """In the order of the families. Raises UserError, InfrastructureError."""
+        """Return the conversations in the order of the families. Raises UserError, InfrastructureError."""
         try:
             async with asyncio.TaskGroup() as group:
                 for family in self.families:
@@ -81,7 +80,7 @@ def _end_where_given_up(key: str, attempt: int, error: InfrastructureError, fina
 
 
 class FamilyMaking(ABC):
-    """The making of one family's conversations."""
+    """The simulators and conversations of one family."""
 
     def __init__(
         self,
@@ -93,7 +92,7 @@ class FamilyMaking(ABC):
         perturbation: str | None = None,
     ) -> None:
         self.making, self.spec, self.count = making, spec, count
-        self.world, self.prompt = teaching_of(spec), load_prompt(spec)
+        self.world, self.prompt = load_teaching(spec), load_prompt(spec)
         self.surface = PlayedSurface(spec, perturbation)
         self.pool = EnvironmentPool(
             spec, data, workers or usable_cores(), episodes_per_worker=EPISODES_PER_WORKER
@@ -105,14 +104,15 @@ class FamilyMaking(ABC):
         """Fill `conversations`."""
 
     async def with_environment(self, key: str, make: Callable[[Environment], Awaitable[T]]) -> T:
-        """What `make` gives. Raises InfrastructureError where simulators fail time and again."""
+        """Return the result of `make` with an environment of the pool. Raises InfrastructureError after repeated
+        failures of simulators."""
 
         async def attempt() -> T:
             async with self.pool.environment() as environment:
                 return await make(environment)
 
         made = await self.making.tries.of(key, lambda: despite_others(attempt))
-        assert made is not None  # given up, it ends everything
+        assert made is not None  # a final failure raises instead
         return made
 
     def stage(self, environment: Environment, task: Task, max_turns: int) -> Stage:
@@ -126,7 +126,7 @@ class FamilyMaking(ABC):
 
 @contextmanager
 def watch_making(made: FamilyCounts, titles: Mapping[str, str], console: Console) -> Iterator[None]:
-    """Show `made` until the context closes."""
+    """Show the progress `made` until the context closes."""
     started = time.monotonic()
 
     def view() -> RenderableType:

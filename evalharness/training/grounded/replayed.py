@@ -1,6 +1,6 @@
-"""From a draft to a conversation: thoughts are written, all is played once more as a run would play it, and checked.
+"""Turn a draft into a conversation: write the thoughts, and play the trajectory once more.
 
-The last playing is `episode.play`, the harness's own loop: what is trained is letter by letter what is evaluated.
+The last replay uses `play`, the harness's own loop, so that training texts equal evaluation texts to the letter.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from evalharness.records.episode import Episode
 from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.played import convert_episode
-from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
-from evalharness.training.grounded.thoughts import Thought, thoughts
+from evalharness.training.grounded.draft import CleanPlay, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
+from evalharness.training.grounded.thoughts import Thought, write_thoughts
 from evalharness.training.teachers.teaching import Teaching
 
 
 @dataclass
 class Script(Player):
-    """Says what was written, turn by turn."""
+    """A player that gives prepared replies, turn by turn."""
 
     replies: Sequence[Reply]
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         if turn > len(self.replies):
-            raise PolicyStoppedError("the script is at its end")
+            raise PolicyStoppedError("the script has no more replies")
         return self.replies[turn - 1]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that makes a family's trajectories besides the task."""
+    """The settings of a family's trajectories."""
 
     prompt: PromptFile
     errors: ErrorPlan | None
-    """None: no errors."""
+    """None: a trajectory without errors."""
     seed: int
     suite_seed: int
 
 
-async def make_conversation(stage: Stage, clean: Clean, recipe: Recipe, variant: int) -> Conversation:
-    """One trajectory of a task. Raises NoTrajectoryError."""
+async def make_conversation(stage: Stage, clean: CleanPlay, recipe: Recipe, variant: int) -> Conversation:
+    """Return one trajectory of a task. Raises NoTrajectoryError."""
     task = stage.task
     key = f"grounded/{recipe.seed}/{task.content_hash}/{variant}"
     if recipe.errors is None:
@@ -56,8 +56,8 @@ async def make_conversation(stage: Stage, clean: Clean, recipe: Recipe, variant:
             for at, step in enumerate(clean.steps)
         ]
     else:
-        turns = await stage.with_errors(clean, recipe.errors, key)
-    written = list(thoughts(turns, stage.world, Random(f"{key}/thoughts")))
+        turns = await stage.play_with_errors(clean, recipe.errors, key)
+    written = list(write_thoughts(turns, stage.world, Random(f"{key}/thoughts")))
     script = Script(
         [
             Reply(f"Thought: {stage.surface.names(thought.text)}\nAction: {turn.said}")
@@ -73,11 +73,11 @@ async def make_conversation(stage: Stage, clean: Clean, recipe: Recipe, variant:
         max_turns=stage.max_turns,
     )
     _check(episode, turns, stage.world)
-    return _conversation(episode, turns, written, recipe, variant, stage)
+    return _make_marked_conversation(episode, turns, written, recipe, variant, stage)
 
 
 def _check(episode: Episode, turns: Sequence[DraftedTurn], world: Teaching) -> None:
-    """Raises NoTrajectoryError unless the replay is the draft, succeeds, and is understood."""
+    """Raise NoTrajectoryError unless the replay equals the draft, succeeds, and every right action was understood."""
     if not episode.success or len(episode.turns) != len(turns):
         raise NoTrajectoryError("the replay does not succeed")
     for played, drafted in zip(episode.turns, turns, strict=True):
@@ -89,10 +89,10 @@ def _check(episode: Episode, turns: Sequence[DraftedTurn], world: Teaching) -> N
         ):
             raise NoTrajectoryError("the replay differs from the draft")
         if drafted.injected is None and played.valid and world.refused(played.valid, played.observation):
-            raise NoTrajectoryError("the world does not understand an action that is no error")
+            raise NoTrajectoryError("the environment does not understand a right action")
 
 
-def _conversation(
+def _make_marked_conversation(
     episode: Episode,
     turns: Sequence[DraftedTurn],
     written: Sequence[Thought],
@@ -115,7 +115,7 @@ def _conversation(
         task_forms=task_forms(stage.spec, task),
         variant=variant,
         perturbation=episode.perturbation,
-        rules=[_rule(turn) for turn in turns],
+        rules=[_name_rule(turn) for turn in turns],
         **facts,
     )
     first = len(conversation.messages) - 2 * len(turns) + 1
@@ -129,8 +129,8 @@ def _conversation(
     return replace(conversation, metadata={**conversation.metadata, "without_errors": without})
 
 
-def _rule(turn: DraftedTurn) -> str:
-    """What decided a turn: a player's rule, else the action's name."""
+def _name_rule(turn: DraftedTurn) -> str:
+    """Return what decided the turn: the teacher's rule, or else the action's name."""
     if turn.injected is not None:
         return "error"
     if turn.takes_back:

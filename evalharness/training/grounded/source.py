@@ -1,4 +1,4 @@
-"""Tasks to make trajectories of: those of consecutive open suites, built where they are not frozen yet."""
+"""Yield tasks of consecutive open suites, and build suites that do not exist yet."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from evalharness.suites.excluded import Excluded
 from evalharness.suites.open import FROZEN_SEED, load_open, read_frozen
 
 _AHEAD = 16
-"""Suites that are made while an earlier one is in use, at most."""
+"""The most suites that are built while an earlier suite is in use."""
 Note = Callable[[str], None]
 
 
 @dataclass
 class TaskSource:
-    """A family's tasks, suite after suite, without those that must not be trained on."""
+    """A family's tasks, suite after suite, without tasks that must not be trained on."""
 
     spec: EnvSpec
     first_seed: int
     excluded: Excluded
     builders: asyncio.Semaphore
-    """How many suites may be built at once, of all families together."""
+    """Limits how many suites are built at once, over all families."""
     note: Note = lambda text: None
     needed: Callable[[], int] = lambda: 0
-    """How many tasks are still asked for at least."""
+    """Returns how many more tasks are needed at least."""
     kinds: frozenset[str] = frozenset()
-    """Of tasks. Empty: all."""
+    """Kinds of tasks; empty: all."""
     passed_over: frozenset[int] = frozenset()
-    """Suite seeds that give no tasks."""
+    """Suite seeds whose tasks are not used."""
     _building: dict[int, asyncio.Task[list[Task]]] = field(default_factory=dict)
 
     async def tasks(self) -> AsyncGenerator[tuple[int, Task]]:
-        """(suite seed, task), without end. Raises UserError when a whole suite brings nothing new, or nothing at all of
-        the kinds asked for."""
+        """Yield (suite seed, task) without end. Raises UserError if a whole suite has no new task, or no task of
+        `kinds`."""
         seed = self.first_seed
         while True:
             if seed in self.passed_over:
@@ -50,14 +50,14 @@ class TaskSource:
             if self.kinds and not any(task.kind in self.kinds for task in suite):
                 known = ", ".join(sorted({task.kind for task in suite}))
                 raise UserError(
-                    f"--kinds: {self.spec.title} has none of {', '.join(sorted(self.kinds))}, but {known}"
+                    f"--kinds: {self.spec.title} has no {', '.join(sorted(self.kinds))}; its kinds: {known}"
                 )
             of_kind = [task for task in suite if not self.kinds or task.kind in self.kinds]
             fresh = [task for task in of_kind if self.excluded.why_not(task) is None]
-            # A suite goes kind by kind; whoever takes half of it should get some of each kind.
+            # A suite is ordered by kind; shuffled, the first half of it has tasks of each kind.
             Random(f"grounded tasks/{self.spec.family}/{seed}").shuffle(fresh)
             if fresh:
-                # Those that will be needed at this rate are built together; none on speculation.
+                # Build together only the suites that are needed if each gives as many tasks.
                 more = -(-(self.needed() - len(fresh)) // len(fresh))
                 for coming in range(seed + 1, seed + 1 + min(more, _AHEAD)):
                     self._start(coming)
@@ -65,8 +65,8 @@ class TaskSource:
                 yield seed, task
             if not fresh:
                 raise UserError(
-                    f"{self.spec.title}: suite seed {seed} has no task that is not in another suite already; "
-                    "ask for fewer trajectories (-n), more of a task (--per-task), or another --suite-seed"
+                    f"{self.spec.title}: all tasks of suite seed {seed} are in other suites, too; "
+                    "choose fewer trajectories (-n), more of each task (--per-task), or another --suite-seed"
                 )
             seed += 1
 
@@ -97,7 +97,7 @@ class TaskSource:
 
 
 async def _build(spec: EnvSpec, seed: int) -> None:
-    """In a process of its own, so that two cores build two suites."""
+    """Build the suite in its own process, so that two cores build two suites."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "evalharness", "data", "suite", "build"),
         *("--suite-seed", str(seed), "--tasks", spec.family),

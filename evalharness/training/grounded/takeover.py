@@ -1,7 +1,7 @@
-"""A model's own episode, continued by the teacher from where it went wrong: refinement of the model's own errors.
+"""Continue a model's episode with the teacher after the model's error.
 
-The model's turns are played again in the real simulator. Then the family's agent without privileged information goes
-on and must succeed. The whole is played a last time by the harness's own loop, as every grounded trajectory is.
+The model's turns are played again in the real simulator. Then the family's agent without privileged information
+continues and must succeed. The evaluation loop plays the whole trajectory a last time, as for all grounded data.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from evalharness.results.behaviour.turns import moves
 from evalharness.suites.excluded import task_forms
 from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.datasets.played import convert_episode
-from evalharness.training.grounded.draft import Clean, NoTrajectoryError, Stage, step_of
+from evalharness.training.grounded.draft import CleanPlay, NoTrajectoryError, Stage, make_step
 from evalharness.training.grounded.replayed import Script
-from evalharness.training.grounded.thoughts import base_thought
+from evalharness.training.grounded.thoughts import write_base_thought
 from evalharness.training.teachers.scene import Step
 from evalharness.training.teachers.teaching import Decision, Seeker
 
 Errors = Literal["own", "none"]
 PATIENCE = 2
-"""Faults in a row after which the teacher takes over."""
+"""Number of consecutive faults after which the teacher takes over."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What is to be made of runs."""
+    """The options of a correction."""
 
     most: int = 1
-    """Corrections of one episode, at the end of its first runs of faults."""
+    """The most corrections of one episode, after its first sequences of faults."""
     errors: Errors = "own"
-    """none: the same tasks, each played by the teacher from its first turn."""
+    """`own`: the model's turns, then the teacher's; `none`: the teacher plays the task from the first turn."""
 
     def __post_init__(self) -> None:
-        """Raises UserError."""
+        """Check the options. Raises UserError."""
         at_least(1, per_episode=self.most)
 
 
 @dataclass(frozen=True)
-class Taught:
-    """What is the same for all corrections of a run."""
+class CorrectedRun:
+    """Facts that are the same for all corrections of a run."""
 
     prompt: PromptFile
     model: str
     run: int
-    """Number of the run, from 1; names the conversations."""
+    """Number of the run, from 1; a part of the conversations' ids."""
     suite_seed: int
     how: Correction
 
@@ -66,12 +66,12 @@ WHY: Mapping[str, str] = MappingProxyType(
         "repeat": "I did that here before, and it led nowhere.",
     }
 )
-"""Kind of fault -> what the thought after it says."""
+"""Kind of fault -> the first sentence of the thought after it."""
 
 
-def faults(episode: Episode) -> list[str | None]:
-    """The fault of each turn, None where it has none. The first that fits: no action, refused, progress lost, nothing
-    changed, or the same move as before on the same last observation, with no progress between the two."""
+def find_faults(episode: Episode) -> list[str | None]:
+    """Return the fault of each turn, or None. The first of these that applies: no action, refused action, lost
+    progress, no effect, or the same action on the same observation as before without progress in between."""
     found: list[str | None] = []
     made: set[tuple[str, str]] = set()
     before = 0.0
@@ -93,9 +93,9 @@ def faults(episode: Episode) -> list[str | None]:
     return found
 
 
-def takeovers(found: Sequence[str | None], most: int) -> list[int]:
-    """After how many turns the teacher takes over: at the end of each of the first `most` runs of faults, and after
-    `PATIENCE` faults of a run that is longer."""
+def find_takeovers(found: Sequence[str | None], most: int) -> list[int]:
+    """Return the numbers of turns after which the teacher takes over: after each of the first `most` sequences of
+    faults. A sequence ends after `PATIENCE` faults."""
     after: list[int] = []
     run = 0
     for at, fault in enumerate([*found, None]):
@@ -107,26 +107,26 @@ def takeovers(found: Sequence[str | None], most: int) -> list[int]:
     return after[:most]
 
 
-async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) -> Conversation:
-    """The first `after` turns of `episode`, which are not trained and whose faults are marked, then the teacher's;
-    without errors the teacher's alone. Raises NoTrajectoryError."""
+async def correct_episode(stage: Stage, episode: Episode, after: int, taught: CorrectedRun) -> Conversation:
+    """Return the first `after` turns of `episode`, untrained and with their faults marked, followed by the teacher's
+    turns. Without errors return only the teacher's turns. Raises NoTrajectoryError."""
     name = f"correct-{taught.run}/{stage.task.id}/{episode.sample}/{after}"
     if taught.how.errors == "none":
         after = 0
     seeker = stage.world.seeker(stage.task)
     if seeker is None:
-        raise NoTrajectoryError("nobody without privileged information plays this kind of task")
-    own = await _replayed(stage, episode, after, seeker)
+        raise NoTrajectoryError("this kind of task has no teacher without privileged information")
+    own = await _replay(stage, episode, after, seeker)
     before = own[-1].observation if own else episode.first_observation
-    lost = "the teacher does not get there from here"
-    steps = own + await stage.continued(seeker, before, stage.max_turns - after, lost)
-    found = faults(episode)[:after]
+    lost = "the teacher does not succeed from there"
+    steps = own + await stage.play_on(seeker, before, stage.max_turns - after, lost)
+    found = find_faults(episode)[:after]
     model = [Reply(turn.reply, turn.reasoning, turn.finish_reason) for turn in episode.turns[:after]]
     teacher: list[Reply] = []
-    whole = Clean(episode.goal, episode.first_observation, tuple(steps))
+    whole = CleanPlay(episode.goal, episode.first_observation, tuple(steps))
     for at in range(len(own), len(steps)):
         scene = stage.scene(whole, at)
-        thought = base_thought(scene, stage.world)
+        thought = write_base_thought(scene, stage.world)
         if found and not teacher:
             thought = f"{WHY[found[-1] or 'invalid']} {thought}"
         teacher.append(Reply(f"Thought: {thought}\nAction: {scene.action}"))
@@ -157,21 +157,21 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     )
 
 
-async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) -> list[Step]:
-    """The model's turns that changed something, as the teacher and its thoughts know them."""
+async def _replay(stage: Stage, episode: Episode, after: int, seeker: Seeker) -> list[Step]:
+    """Play the model's turns again, and return those with an effect: the teacher and its thoughts need them."""
     goal, before, _ = await stage.environment.reset(stage.task)
     if (goal, before) != (episode.goal, episode.first_observation):
-        raise NoTrajectoryError("the task is worded otherwise today")
-    await stage.decided(seeker, before)  # it reads the first observation
+        raise NoTrajectoryError("the task's text has changed since the run")
+    await stage.ask_seeker(seeker, before)  # let the teacher read the first observation
     steps: list[Step] = []
     for turn in episode.turns[:after]:
         if turn.action is None:
             continue
         observation, terminated, info = await stage.step(turn.action)
         if terminated or observation != turn.observation:
-            raise NoTrajectoryError("the world answers otherwise today")
-        if stage.showed(observation, info):
-            steps.append(step_of(Decision(turn.action.strip(), ""), observation, info))
-            seeker.saw(steps[-1].action, before, observation, steps[-1].completed)
+            raise NoTrajectoryError("an observation has changed since the run")
+        if stage.has_effect(observation, info):
+            steps.append(make_step(Decision(turn.action.strip(), ""), observation, info))
+            seeker.observe(steps[-1].action, before, observation, steps[-1].completed)
             before = observation
     return steps

@@ -1,4 +1,4 @@
-"""Thoughts by rule: from plan, goal and what was seen last. A correction's thought says what was wrong. Pure."""
+"""Write thoughts by rule from the plan, the goal and the last observation."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _AGAIN = ("That did not work either. ", "Still not right. ", "")
 
 @dataclass(frozen=True)
 class Thought:
-    """What is said before an action."""
+    """The thought before an action."""
 
     text: str
     clean: str = ""
-    """The same without what was wrong before; for the first right turn after errors."""
+    """The thought without the sentence about the error; only on the first right turn after errors."""
 
 
-def later_names(scene: Scene, own: str) -> list[str]:
-    """Names that only later turns bring: in actions still to come, numbered things in answers still to come."""
+def list_later_names(scene: Scene, own: str) -> list[str]:
+    """Return names that only later turns bring: names in later actions, and numbered things in later observations."""
     found: dict[str, None] = {}
     for step in scene.steps[scene.at + 1 :]:
         parsed = scene.parse(step.action)
@@ -38,52 +38,50 @@ def later_names(scene: Scene, own: str) -> list[str]:
     return [name for name in found if len(name) > 1 and not mentions(known, name)]
 
 
-def foretells(text: str, scene: Scene, own: str) -> bool:
-    """Whether a thought names what nobody can know yet: an object or action of a later turn that was not seen.
-
-    `own` is the action that the thought leads to; what it names may be named.
-    """
-    return any(mentions(text, name) for name in later_names(scene, own))
+def names_unseen(text: str, scene: Scene, own: str) -> bool:
+    """Return whether a thought names an object or action of a later turn that was not seen yet. Names in `own`, the
+    action after the thought, are allowed."""
+    return any(mentions(text, name) for name in list_later_names(scene, own))
 
 
-def _sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
-    """Those of `texts` that name no future and leave the form of a reply whole."""
+def _select_sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
+    """Return the texts that name nothing unseen and leave the reply's form intact."""
     return [
         text
         for text in texts
         if "\n" not in text
-        and not foretells(text, scene, own)
+        and not names_unseen(text, scene, own)
         and react.parse(f"Thought: {text}\nAction: {own}").action is not None
     ]
 
 
-def base_thought(scene: Scene, world: Teaching) -> str:
-    """The thought that leads to the scene's next action; a plain one where it would give something away."""
+def write_base_thought(scene: Scene, world: Teaching) -> str:
+    """Return the thought before the scene's next action; a plain thought if the first one names something unseen."""
     text = scene.steps[scene.at].thought or world.thought(scene)
-    return text if _sayable([text], scene, scene.action) else plain_thought(scene)
+    return text if _select_sayable([text], scene, scene.action) else plain_thought(scene)
 
 
-def _why(injected: InjectedError, scene: Scene, rng: Random) -> str:
-    return rng.choice(_sayable(injected.why, scene, scene.action) or ["That did not help."])
+def _choose_reason(injected: InjectedError, scene: Scene, rng: Random) -> str:
+    return rng.choice(_select_sayable(injected.why, scene, scene.action) or ["That did not help."])
 
 
-def thoughts(turns: Sequence[DraftedTurn], world: Teaching, rng: Random) -> Iterator[Thought]:
-    """A thought for each turn, in the world's own words."""
+def write_thoughts(turns: Sequence[DraftedTurn], world: Teaching, rng: Random) -> Iterator[Thought]:
+    """Yield a thought for each turn, in the environment's own words."""
     errors_before = 0
     for turn in turns:
         scene, injected = turn.scene, turn.injected
         if injected is not None:
-            own = _sayable(injected.thoughts, scene, injected.action) if injected.thoughts else []
-            text = rng.choice(own) if own else base_thought(scene, world)
+            own = _select_sayable(injected.thoughts, scene, injected.action) if injected.thoughts else []
+            text = rng.choice(own) if own else write_base_thought(scene, world)
             yield Thought((rng.choice(_AGAIN) if errors_before else "") + text)
             errors_before += 1
             continue
         errors_before = 0
         if turn.takes_back:
-            yield Thought(_why(turn.after[-1], scene, rng))
+            yield Thought(_choose_reason(turn.after[-1], scene, rng))
             continue
-        base = base_thought(scene, world)
+        base = write_base_thought(scene, world)
         if turn.after:
-            yield Thought(f"{_why(turn.after[-1], scene, rng)} {base}", clean=base)
+            yield Thought(f"{_choose_reason(turn.after[-1], scene, rng)} {base}", clean=base)
         else:
             yield Thought(base)

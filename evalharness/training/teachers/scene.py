@@ -1,4 +1,4 @@
-"""A moment of a task that is played by its plan: what has been seen, what is to be done. Pure, in canonical words."""
+"""A moment of a task that is played by a plan: what has been seen and what comes next, in canonical words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalharness.envs.surface import Action, ActionSurface
 
 @dataclass(frozen=True)
 class Step:
-    """One action of the plan and what the world answered."""
+    """One action of the plan and the environment's answer."""
 
     action: str
     observation: str
@@ -19,23 +19,23 @@ class Step:
     valid: bool
     completed: tuple[int, ...] = ()
     rule: str = ""
-    """Which rule of its player decided; empty for a plan's."""
+    """The rule of the player that decided; empty if a plan decided."""
     thought: str = ""
-    """The player's own; empty where the teacher words it."""
+    """The player's own thought; empty if the teacher writes it."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a thought may be made of. `steps` are the whole plan as it was played without errors."""
+    """The facts from which a thought is written. `steps` are the whole plan, played without errors."""
 
     task: Task
     goal: str
     first_observation: str
     rules: str
-    """System text and instruction: names that stand there are known from the start."""
+    """System text and instruction. Names in it are known from the start."""
     steps: tuple[Step, ...]
     at: int
-    """The step of the plan that comes next."""
+    """Index of the plan's next step."""
     surface: ActionSurface
 
     @property
@@ -44,17 +44,17 @@ class Scene:
 
     @cached_property
     def next(self) -> Action | None:
-        """The coming action in parts; None where it has no template."""
+        """The next action, parsed; None if it fits no template."""
         return self.parse(self.action)
 
     @property
     def last(self) -> str:
-        """What the world said last, errors left aside."""
+        """The last observation of the plan, without errors."""
         return self.steps[self.at - 1].observation if self.at else self.first_observation
 
     @property
     def left(self) -> tuple[str, ...]:
-        """The plan from here on, the coming action first."""
+        """The plan's remaining actions, the next first."""
         return tuple(step.action for step in self.steps[self.at :])
 
     @property
@@ -63,7 +63,7 @@ class Scene:
 
     @cached_property
     def seen(self) -> str:
-        """All that has been read or said so far, in lower case, the worked example left aside."""
+        """All text read or written so far in lower case, without the worked example."""
         parts = [self.rules, self.goal, self.first_observation]
         for step in self.done:
             parts += [step.action, step.observation]
@@ -73,11 +73,11 @@ class Scene:
         return self.surface.parse(action.strip())
 
     def knows(self, *names: str) -> bool:
-        """Whether each name has been read so far, as a word of its own."""
+        """Return whether each name has been read so far, as a separate word."""
         return all(mentions(self.seen, name) for name in names)
 
     def ahead(self, moves: frozenset[str]) -> tuple[str, Action | None]:
-        """The next action that does more than move: what a walk is for."""
+        """Return the next action that does more than move: the purpose of a walk."""
         for text in self.left:
             parsed = self.parse(text)
             if parsed is None or parsed.name not in moves:
@@ -86,7 +86,7 @@ class Scene:
 
     @property
     def due(self) -> str | None:
-        """The subgoal that the plan completes next; None where none is left."""
+        """The subgoal that the plan completes next; None if all are completed."""
         for step in self.steps[self.at :]:
             if step.completed:
                 return self.task.subgoals[step.completed[0]]
@@ -94,9 +94,9 @@ class Scene:
 
 
 def mentions(text: str, name: str) -> bool:
-    """Whether `name` stands in `text` as words of its own; case does not matter.
+    """Return whether `name` stands in `text` as separate words, in any case.
 
-    Without a regular expression: one a name would be compiled thousands of times a second.
+    It uses no regular expression: with one for each name, thousands would be compiled each second.
     """
     text, name = text.lower(), name.lower()
     at = text.find(name)

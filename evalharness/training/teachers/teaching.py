@@ -1,7 +1,7 @@
-"""What making training data needs to know of each family: words for thoughts, ways to err, a player.
+"""What the maker of training data needs from each family: thoughts, errors, and a player.
 
-A family's teacher is named by an entry point of the group `evalharness.teachers`. A family without one gets short
-thoughts and errors in the action's words.
+The entry point group `evalharness.teachers` names a family's teacher. A family without a teacher gets short thoughts,
+and errors in the words of its actions.
 """
 
 from __future__ import annotations
@@ -17,37 +17,38 @@ from evalharness.training.teachers.scene import Scene
 
 @dataclass(frozen=True)
 class Detour:
-    """A valid action that leads away from the goal, and what takes it back."""
+    """A valid action that leads away from the goal, and the action that undoes it."""
 
     action: str
     back: str | None
-    """None where the plan's next action starts from anywhere, so that nothing has to be taken back."""
+    """None if the plan's next action works from anywhere, so that nothing must be undone."""
     unless: str = ""
-    """It was no way off when the world's answer holds this word."""
+    """A word of the observation that shows that the action was useful after all."""
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What a player does next, and why."""
+    """A player's next action and the reason for it."""
 
     action: str
     rule: str
-    """Which of the player's rules decided, in a few words: the report of the data counts them."""
+    """The player's rule that decided, in a few words. The report of the data counts rules."""
     thought: str = ""
-    """Empty where `Teaching.thought` words it."""
+    """Empty if `Teaching.thought` writes it."""
 
 
 class Seeker(Protocol):
     """Plays one episode without privileged information: it knows only the texts so far."""
 
     reads_valid: bool
-    """It is given the valid actions; else an empty list, as they take seconds in some families."""
+    """Whether it needs the valid actions. Otherwise it gets an empty list, because listing takes seconds in some
+    families."""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it does next; None when it is at a loss."""
+        """Return the next action; None if no rule applies."""
 
-    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        """What came of it: the observations before and after, and the subgoals reached."""
+    def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+        """Take in an action's result: the observations before and after it, and the subgoals that it completed."""
 
 
 def plain_thought(scene: Scene) -> str:
@@ -56,35 +57,35 @@ def plain_thought(scene: Scene) -> str:
 
 @dataclass(frozen=True)
 class Teaching:
-    """A family, as the maker of trajectories sees it. All texts are in the environment's own words."""
+    """A family's teacher. All texts are in the environment's own words."""
 
     thought: Callable[[Scene], str] = plain_thought
-    """The thought that leads to the scene's next action, made of what has been seen."""
+    """Writes the thought before the scene's next action, from what has been seen."""
     moves: frozenset[str] = frozenset()
-    """Names of actions that only lead somewhere."""
+    """Names of actions that only change the place."""
     idle: Callable[[Scene], list[str]] = lambda scene: []
-    """Actions that are understood here and change nothing."""
+    """Returns actions that are understood here and change nothing."""
     detours: Callable[[Scene, Sequence[str]], list[Detour]] = lambda scene, valid: []
-    """Ways off the plan; `valid` are the valid actions where `lists_valid`, else empty."""
+    """Returns actions away from the plan; `valid` has the valid actions if `lists_valid`, else it is empty."""
     lists_valid: bool = False
-    """The family lists its valid actions in milliseconds."""
+    """Whether the family lists its valid actions within milliseconds."""
     refused: Callable[[bool, str], bool] = lambda valid, observation: not valid
-    """(recorded validity, observation) -> whether the world refused the action."""
+    """(recorded validity, observation) -> whether the environment refused the action."""
     seeker: Callable[[Task], Seeker | None] = lambda task: None
-    """Plays in place of the plan, which knows what nobody has read. None: the plan goes only where a player could know
-    to go."""
+    """Returns the player for a task. None: the plan is played, because it uses only what a player could know."""
     look: str = ""
-    """Said on coming to a place whose things are not shown by coming there, when one of them is needed."""
+    """The action after entering a place, if entering does not show the things there and one of them is needed."""
     clock: bool = False
-    """Time passes by itself, so that a later observation may differ (a temperature) although nothing was changed."""
+    """Whether time passes by itself, so that a later observation may differ (a temperature) although nothing was
+    changed."""
     synonyms: bool = True
-    """A verb that is in no template is refused; false where the world knows more verbs than its list."""
+    """Whether verbs outside the templates are refused; false if the environment knows more verbs than its list."""
     per_task: int = 4
-    """Trajectories of one task by default: more where finding tasks is slow."""
+    """Default number of trajectories of one task; larger if finding tasks is slow."""
 
 
-def teaching_of(spec: EnvSpec) -> Teaching:
-    """The family's own, or the plain one."""
+def load_teaching(spec: EnvSpec) -> Teaching:
+    """Return the family's own teacher, or the plain one."""
     for point in entry_points(group="evalharness.teachers", name=spec.family):
         own: Teaching = point.load()
         return own

@@ -17,7 +17,7 @@ from small_suites import first_tasks, freeze, home_at
 from evalharness.cli import main
 from evalharness.records.store import EPISODES
 from evalharness.training.datasets.conversation import Conversation, read_data, read_manifest
-from evalharness.training.grounded.takeover import WHY, takeovers
+from evalharness.training.grounded.takeover import WHY, find_takeovers
 
 pytestmark = pytest.mark.slow(15)
 
@@ -37,7 +37,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 _PLAY = ("run", "--model", "random", "--suite", "open", "--tasks", "alfworld", "--max-turns", "12")
 
 
-def corrected(run: Path, name: str, *options: object, runs: Sequence[Path] = ()) -> list[Conversation]:
+def correct_episode(run: Path, name: str, *options: object, runs: Sequence[Path] = ()) -> list[Conversation]:
     path = run.parent / name
     words = ["refine", "correct", run, *runs, "-o", path, *options]
     assert main([*map(str, words)]) == 0
@@ -56,13 +56,13 @@ def corrected(run: Path, name: str, *options: object, runs: Sequence[Path] = ())
     ],
 )
 def test_the_teacher_takes_over_after_a_run_of_faults_or_two_of_them(found: str, after: list[int]) -> None:
-    faults = ["invalid" if letter == "x" else None for letter in found]
-    assert takeovers(faults, 9) == after
-    assert takeovers(faults, 1) == after[:1]
+    find_faults = ["invalid" if letter == "x" else None for letter in found]
+    assert find_takeovers(find_faults, 9) == after
+    assert find_takeovers(find_faults, 1) == after[:1]
 
 
 def test_the_teacher_goes_on_from_the_models_own_errors(run: Path) -> None:
-    conversations = corrected(run, "all.jsonl", "--per-episode", 3)
+    conversations = correct_episode(run, "all.jsonl", "--per-episode", 3)
     assert conversations
     for conversation in conversations:
         turns, after = conversation.player_turns, conversation.metadata["taken_over_after"]
@@ -101,7 +101,7 @@ def test_a_model_that_asked_what_it_can_do_is_corrected_like_one_that_did_not(
         asyncio.run(played(folder))
         return [
             [turn.content for turn in conversation.player_turns[conversation.metadata["taken_over_after"] :]]
-            for conversation in corrected(folder, f"{folder.name}.jsonl")
+            for conversation in correct_episode(folder, f"{folder.name}.jsonl")
         ]
 
     with home_at(tmp_path / "home"):
@@ -112,15 +112,15 @@ def test_a_model_that_asked_what_it_can_do_is_corrected_like_one_that_did_not(
 
 
 def test_the_same_command_gives_the_same_bytes(run: Path) -> None:
-    corrected(run, "one.jsonl")
-    corrected(run, "two.jsonl", "--workers", 1)
+    correct_episode(run, "one.jsonl")
+    correct_episode(run, "two.jsonl", "--workers", 1)
     assert (run.parent / "one.jsonl").read_bytes() == (run.parent / "two.jsonl").read_bytes()
 
 
 def test_runs_in_folders_of_one_name_are_told_apart(run: Path) -> None:
     other = run.parent / "elsewhere" / run.name
     shutil.copytree(run, other)
-    twice = corrected(run, "twice.jsonl", runs=[other])
+    twice = correct_episode(run, "twice.jsonl", runs=[other])
     manifest = read_manifest(run.parent / "twice.jsonl")
     assert manifest is not None
     assert list(manifest["made"]["runs"]) == ["1/run", "2/run"]
@@ -135,14 +135,14 @@ def test_the_models_turns_stand_there_as_an_evaluation_goes_on_with_them(run: Pa
     for turn in (turn for episode in episodes for turn in episode["turns"]):
         turn["reply"] = f"<think>\nHm.\n</think>\n\n{turn['reply']}\nObservation: You win."
     (thinking / EPISODES).write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
-    plain, thought = corrected(run, "plain.jsonl"), corrected(thinking, "thought.jsonl")
+    plain, thought = correct_episode(run, "plain.jsonl"), correct_episode(thinking, "thought.jsonl")
     assert [conversation.messages for conversation in thought] == [
         conversation.messages for conversation in plain
     ]
 
 
 def test_without_errors_the_teacher_plays_the_same_tasks_from_their_first_turn(run: Path) -> None:
-    own, none = corrected(run, "own.jsonl"), corrected(run, "without.jsonl", "--errors", "none")
+    own, none = correct_episode(run, "own.jsonl"), correct_episode(run, "without.jsonl", "--errors", "none")
     assert {conversation.id for conversation in own} <= {conversation.id for conversation in none}
     hashes = {conversation.id: conversation.task_hash for conversation in own}
     for conversation in none:
@@ -159,8 +159,8 @@ def test_a_task_that_is_played_the_same_way_again_is_one_conversation(run: Path)
     shutil.copytree(run, other)
     options = ("--errors", "none")
     once, again = (
-        corrected(run, "once.jsonl", *options),
-        corrected(run, "again.jsonl", *options, runs=[other]),
+        correct_episode(run, "once.jsonl", *options),
+        correct_episode(run, "again.jsonl", *options, runs=[other]),
     )
     assert [conversation.messages for conversation in again] == [
         conversation.messages for conversation in once

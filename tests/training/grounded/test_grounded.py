@@ -34,7 +34,7 @@ from evalharness.training.datasets.modes import apply_mode
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
 from evalharness.training.teachers.scene import mentions
-from evalharness.training.teachers.teaching import teaching_of
+from evalharness.training.teachers.teaching import load_teaching
 
 pytestmark = pytest.mark.slow(340)
 
@@ -118,7 +118,7 @@ def test_a_trajectory_is_what_the_world_says_and_succeeds(
     conversations: dict[str, list[Conversation]], family: str
 ) -> None:
     environment = specs()[family].make(None)
-    world = teaching_of(specs()[family])
+    world = load_teaching(specs()[family])
     try:
         assert len(conversations[family]) == 3
         for conversation in conversations[family]:
@@ -175,7 +175,7 @@ def test_what_is_taken_back_was_done_and_no_correction_is_refused(home: Path, fa
     found = made(
         home, f"{family}-detours", family, samples=tasks * per_task, per_task=per_task, seed=5, errors=errors
     )
-    environment, world, seen = specs()[family].make(None), teaching_of(specs()[family]), 0
+    environment, world, seen = specs()[family].make(None), load_teaching(specs()[family]), 0
     try:
         for conversation in found:
             environment.reset(options={"task": task_of(conversation)})
@@ -211,7 +211,7 @@ def test_without_its_errors_a_trajectory_still_solves_the_task(
             assert not any(turn.error or turn.refine for turn in clean.player_turns)
             found = replayed(clean, environment)
             assert found[-1][1]["success"]
-            if not teaching_of(specs()[family]).clock:
+            if not load_teaching(specs()[family]).clock:
                 said = [m.content for m in clean.messages if m.role == "user"][1:]
                 assert said == [f"Observation: {observation}" for observation, _ in found[:-1]]
     finally:

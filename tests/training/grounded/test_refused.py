@@ -14,7 +14,7 @@ from evalharness.protocol.prompt import load_prompt
 from evalharness.training.grounded.draft import ErrorPlan, Stage
 from evalharness.training.grounded.making import FamilyCount, watch_making
 from evalharness.training.grounded.replayed import Recipe, make_conversation
-from evalharness.training.teachers.teaching import teaching_of
+from evalharness.training.teachers.teaching import load_teaching
 
 TASKS = {
     "alfworld": (0, 40),
@@ -27,7 +27,7 @@ TASKS = {
 
 @pytest.mark.parametrize("family", TASKS)
 async def test_no_family_trains_an_action_that_the_world_refused(family: str) -> None:
-    spec, world = specs()[family], teaching_of(specs()[family])
+    spec, world = specs()[family], load_teaching(specs()[family])
     tasks, prompt = spec.suites.load_tasks("open", None, 0), load_prompt(spec)
     pool = EnvironmentPool(spec, None, 1)
     trained = 0
@@ -36,7 +36,7 @@ async def test_no_family_trains_an_action_that_the_world_refused(family: str) ->
             for task in (tasks[at] for at in TASKS[family]):
                 stage = Stage(spec, task, environment, world, PlayedSurface(spec), prompt.system, 30)
                 seeker = world.seeker(task)
-                clean = await (stage.clean() if seeker is None else stage.sought(seeker))
+                clean = await (stage.clean() if seeker is None else stage.play_seeker(seeker))
                 conversation = await make_conversation(stage, clean, Recipe(prompt, ErrorPlan(), 0, 0), 0)
                 turns = conversation.player_turns
                 refused = [

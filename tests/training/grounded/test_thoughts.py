@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from evalharness.envs import specs
 from evalharness.envs.base import Task
 from evalharness.envs.surface import ActionSurface
-from evalharness.training.grounded.injected_errors import _misspelt
-from evalharness.training.grounded.thoughts import foretells
+from evalharness.training.grounded.injected_errors import _misspell
+from evalharness.training.grounded.thoughts import names_unseen
 from evalharness.training.teachers.scene import Scene, Step
 
 
@@ -39,18 +39,18 @@ def scene(at: int) -> Scene:
 
 def test_a_thought_that_names_the_future_is_noticed() -> None:
     own = "go to shelf 1"
-    assert foretells("The mug 2 is there.", scene(0), own)
-    assert foretells("Later I see pen 3.", scene(1), "take mug 2 from shelf 1")
-    assert not foretells("A mug may be on shelf 1 and goes to desk 1.", scene(0), own)
-    assert not foretells("I take mug 2.", scene(1), "take mug 2 from shelf 1")
-    assert not foretells("Only mug 21 would do.", scene(0), own)
+    assert names_unseen("The mug 2 is there.", scene(0), own)
+    assert names_unseen("Later I see pen 3.", scene(1), "take mug 2 from shelf 1")
+    assert not names_unseen("A mug may be on shelf 1 and goes to desk 1.", scene(0), own)
+    assert not names_unseen("I take mug 2.", scene(1), "take mug 2 from shelf 1")
+    assert not names_unseen("Only mug 21 would do.", scene(0), own)
 
 
 @given(st.text("abc x-1", min_size=1, max_size=12), st.integers(0, 1000))
-def test_a_misspelt_name_is_nearly_the_name(name: str, seed: int) -> None:
+def test_a_misspell_name_is_nearly_the_name(name: str, seed: int) -> None:
     if sum(letter.isalpha() for letter in name[1:]) < 1:
         return
-    wrong = _misspelt(name, Random(seed))
+    wrong = _misspell(name, Random(seed))
     assert abs(len(wrong) - len(name)) <= 1
     difference = Counter(wrong)
     difference.subtract(Counter(name))

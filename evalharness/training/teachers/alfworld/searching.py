@@ -1,9 +1,8 @@
-"""An ALFWorld player without privileged information: what a small model can be asked to imitate.
+"""An ALFWorld player without privileged information, which a small model can imitate.
 
-It looks at places in the order in which the first observation names them, those alone where such a thing may be, and
-takes what it needs as soon as it sees it. Each decision follows from the goal, that list and where it stands. (The
-oracle's plan goes straight to a thing that nobody has seen: a model that was trained on it went anywhere, and never
-learned to go on from one place to the next.)
+It looks at places in the order of the first observation, only where the thing may be, and takes what it needs when it
+sees it. Each decision follows from the goal, that list and its place. (The oracle's plan goes straight to things that
+nobody has seen. A model that was trained on it went anywhere, and never learned to go from one place to the next.)
 """
 
 from __future__ import annotations
@@ -19,25 +18,26 @@ from evalharness.training.teachers.teaching import Decision
 _NAMED = re.compile(r"\ban? ([a-z]+ \d+)")
 
 
-def places_in(first_observation: str) -> list[str]:
-    """The places of a home, in the order in which it names them."""
+def find_places(first_observation: str) -> list[str]:
+    """Return the places of a home, in the order of the first observation."""
     return _NAMED.findall(first_observation)
 
 
-def may_hold(kind: str) -> frozenset[str]:
-    """The kinds of place where a kind of thing may be at the start; empty where nothing is known of it."""
+def list_likely_places(kind: str) -> frozenset[str]:
+    """Return the kinds of place where a kind of thing may be at the start; empty if nothing is known about it."""
     found: set[str] = set()
     for room in ROOMS.values():
         found.update(room.places.get(kind, ()), room.fixtures.get(kind, ()))
     return frozenset(found)
 
 
-def next_place(
+def choose_next_place(
     places: Sequence[str], last: str | None, likely: Collection[str], seen: Collection[str]
 ) -> str | None:
-    """The place to look at after `last`, round the list: a likely one, else any that was not seen into yet.
+    """Return the place to search after `last`, in the order of the list and around it: a likely place, or else any
+    unseen place.
 
-    The search begins (`last` is None) with the first likely one that stands open.
+    The search begins (`last` is None) at the first likely place that stands open.
     """
     left = [place for place in places if place not in seen]
     fitting = [place for place in left if kind_in(place) in likely] or left
@@ -48,33 +48,34 @@ def next_place(
 
 
 class Searcher:
-    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
+    """The player of one episode."""
 
     reads_valid = True
 
     def __init__(self, kind: str, thing: str, target: str) -> None:
-        """A task's kind (`put`, `clean`, `heat`, `cool`, `examine`, `puttwo`), and the two kinds its goal names."""
+        """`kind` is the task's kind (`put`, `clean`, `heat`, `cool`, `examine`, `puttwo`); the goal names the kinds
+        `thing` and `target`."""
         self._kind, self._thing, self._target = kind, thing, target
         self._places: list[str] = []
         self._contents: dict[str, list[str]] = {}
-        """Of each place seen into."""
+        """Place -> the things seen there."""
         self._here: str | None = None
         self._closed: str | None = None
-        """The place that was found closed, if that is here."""
+        """The present place, if it is closed."""
         self._looked_at: str | None = None
-        """Where the search is."""
+        """The place at which the search stands."""
         self._held: str | None = None
         self._treated: set[str] = set()
         self._placed: set[str] = set()
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it says next, out of the valid actions; None when it is at a loss."""
+        """Return the next action, one of the valid actions; None if no rule applies."""
         if not self._places:
-            self._places = places_in(observation)
+            self._places = find_places(observation)
         found = self._fetch() if self._held is None else self._bring(self._held)
         return found if found is not None and found.action in valid else None
 
-    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+    def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         action = repair(action)
         verb, _, rest = action.partition(" ")
         if action.startswith("go to "):
@@ -95,7 +96,7 @@ class Searcher:
             self._held = None
 
     def _fetch(self) -> Decision | None:
-        if (known := self._known(self._thing)) is None:
+        if (known := self._find_known(self._thing)) is None:
             return self._look_for(self._thing)
         thing, place = known
         if place == self._here:
@@ -104,29 +105,29 @@ class Searcher:
 
     def _bring(self, held: str) -> Decision | None:
         if self._kind == "examine":
-            if (known := self._known(self._target)) is None:
+            if (known := self._find_known(self._target)) is None:
                 return self._look_for(self._target)
             lamp, place = known
             if place == self._here:
                 return Decision(f"use {lamp}", "use the lamp")
             return Decision(f"go to {place}", "go back to what was seen")
         if self._kind in TREATED_AT and held not in self._treated:
-            place = self._first(TREATED_AT[self._kind])
+            place = self._find_first(TREATED_AT[self._kind])
             if place == self._here:
                 return Decision(f"{self._kind} {held} with {place}", "treat what is held")
             return Decision(f"go to {place}", "bring it to be treated")
-        place = self._first((self._target,))
+        place = self._find_first((self._target,))
         if place != self._here:
             return Decision(f"go to {place}", "bring it to its target")
         if self._closed == place:
             return Decision(f"open {place}", "open the target")
         return Decision(f"put {held} in/on {place}", "put it down")
 
-    def _first(self, kinds: Sequence[str]) -> str:
+    def _find_first(self, kinds: Sequence[str]) -> str:
         return next((place for place in self._places if kind_in(place) in kinds), "")
 
-    def _known(self, kind: str) -> tuple[str, str] | None:
-        """(thing, place): one that was seen, here if there is one here."""
+    def _find_known(self, kind: str) -> tuple[str, str] | None:
+        """Return (thing, place) of a thing that was seen, preferably one at the present place."""
         found = [
             (place != self._here, self._places.index(place), thing, place)
             for place, things in self._contents.items()
@@ -139,13 +140,13 @@ class Searcher:
         last = self._looked_at
         if self._closed is not None and self._closed == last:
             return Decision(f"open {self._closed}", "search: open it")
-        found = next_place(self._places, last, may_hold(kind), self._contents)
+        found = choose_next_place(self._places, last, list_likely_places(kind), self._contents)
         self._looked_at = found
         if found is None:
             return None
-        return Decision(f"go to {found}", f"search: {self._step_of_search(last, found)}")
+        return Decision(f"go to {found}", f"search: {self._describe_search(last, found)}")
 
-    def _step_of_search(self, last: str | None, found: str) -> str:
+    def _describe_search(self, last: str | None, found: str) -> str:
         if last is None or last not in self._places:
             return "begin"
         after = self._places.index(found) - self._places.index(last)

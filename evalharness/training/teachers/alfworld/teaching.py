@@ -1,4 +1,4 @@
-"""ALFWorld: thoughts about where a thing may be, what must be done to it, where it belongs."""
+"""ALFWorld's thoughts: where a thing may be, what must be done to it, and where it belongs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from evalharness.envs.alfworld.open.oracle import kind_in
 from evalharness.envs.base import Task
-from evalharness.training.teachers.alfworld.searching import Searcher, places_in
+from evalharness.training.teachers.alfworld.searching import Searcher, find_places
 from evalharness.training.teachers.scene import Scene, mentions
 from evalharness.training.teachers.teaching import Detour, Teaching
 
@@ -16,7 +16,7 @@ _DOES = {"clean": "cleans", "heat": "heats", "cool": "cools"}
 _DONE = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
 
 
-def _held(scene: Scene) -> str | None:
+def _find_held(scene: Scene) -> str | None:
     held = None
     for step in scene.done:
         action = scene.parse(step.action)
@@ -27,8 +27,9 @@ def _held(scene: Scene) -> str | None:
     return held
 
 
-def _last_place(scene: Scene, name: str) -> str | None:
-    """The receptacle of the last action of this name: that one was last gone to, or something was taken from."""
+def _find_last_place(scene: Scene, name: str) -> str | None:
+    """Return the receptacle of the last action of this name: the last place visited, or the last place from which a
+    thing was taken."""
     for step in reversed(scene.done):
         action = scene.parse(step.action)
         if action is not None and action.name == name:
@@ -36,7 +37,7 @@ def _last_place(scene: Scene, name: str) -> str | None:
     return None
 
 
-def _seen_at(scene: Scene, thing: str, place: str) -> bool:
+def _was_seen_at(scene: Scene, thing: str, place: str) -> bool:
     return any(mentions(s.observation, thing) and mentions(s.observation, place) for s in scene.done)
 
 
@@ -55,41 +56,41 @@ _THOUGHTS = {
     "go back to use": "I hold {held} and look for {thing}, which I saw at {place}. I go there.",
     "other": "The next step to the goal is: {action}.",
 }
-"""What is done -> the thought. That of a search names the kind of thing before it says whether one is here:
-what a small model says next is what it finds behind that word in the last observation, a number, or nothing."""
+"""Case -> thought. A thought about a search names the kind of thing before it says whether one is here: a small model
+then copies what it finds behind that word in the last observation, a number or nothing."""
 
 
 def _think(scene: Scene) -> str:
     kind, target = str(scene.task.payload["object"]), str(scene.task.payload["target"])
-    action, held = scene.next, _held(scene)
+    action, held = scene.next, _find_held(scene)
     purpose = scene.ahead(_MOVES)[1]
     said = {"kind": kind, "target": target, "held": held, "action": scene.action}
     if action is None or purpose is None:
-        return _worded("other", said)
-    said["state"] = _state(scene, held, target)
+        return _write_thought("other", said)
+    said["state"] = _describe_state(scene, held, target)
     said["place"] = action.arguments.get("receptacle")
     said["thing"] = purpose.arguments.get("object")
     said["does"], said["done"] = _DOES.get(purpose.name), _DONE.get(purpose.name)
     match action.name:
         case "go":
-            return _going(scene, purpose.name, said)
+            return _explain_walk(scene, purpose.name, said)
         case "open" if purpose.name == "take" and held is None:
-            return _worded("open to take", said)
+            return _write_thought("open to take", said)
         case "open" if purpose.name == "use":
-            return _worded("open to use", said)
+            return _write_thought("open to use", said)
         case "clean" | "heat" | "cool":
-            return _worded("treat", said)
+            return _write_thought("treat", said)
         case "open" | "take" | "put" | "use":
-            return _worded(action.name, said)
-    return _worded("other", said)
+            return _write_thought(action.name, said)
+    return _write_thought("other", said)
 
 
-def _worded(what: str, said: Mapping[str, str | None]) -> str:
+def _write_thought(what: str, said: Mapping[str, str | None]) -> str:
     return _THOUGHTS[what].format(**said)
 
 
-def _state(scene: Scene, held: str | None, target: str) -> str:
-    """`which must be heated`, until it is: `which is heated and belongs in a fridge`."""
+def _describe_state(scene: Scene, held: str | None, target: str) -> str:
+    """Return `which must be heated`, and after heating `which is heated and belongs in a fridge`."""
     kind = scene.task.kind
     if kind not in _DONE:
         return f"which belongs in a {target}"
@@ -98,67 +99,68 @@ def _state(scene: Scene, held: str | None, target: str) -> str:
     return f"which must be {_DONE[kind]}"
 
 
-def _going(scene: Scene, purpose: str, said: Mapping[str, str | None]) -> str:
+def _explain_walk(scene: Scene, purpose: str, said: Mapping[str, str | None]) -> str:
     kind, target, place, held = (str(said[what]) for what in ("kind", "target", "place", "held"))
-    here, seen = _last_place(scene, "go"), _seen_at(scene, str(said["thing"]), place)
+    here, seen = _find_last_place(scene, "go"), _was_seen_at(scene, str(said["thing"]), place)
     if purpose == "take" and said["held"] is None:
         if seen:
-            return _worded("go back", said)
-        if here is not None and _looked_in_vain(scene, kind):
-            return f"I look for {kind}, and none is here. {_onward(scene, here, place, kind)}"
-        if last := _last_place(scene, "take"):  # there the search goes on
-            onward = _onward(scene, last, place, kind)
+            return _write_thought("go back", said)
+        if here is not None and _found_nothing(scene, kind):
+            return f"I look for {kind}, and none is here. {_explain_next_place(scene, here, place, kind)}"
+        if last := _find_last_place(scene, "take"):  # the search continues there
+            onward = _explain_next_place(scene, last, place, kind)
             return f"I look for {kind}, and no other is in sight. I was at {last}. {onward}"
-        return _worded("search", said)
+        return _write_thought("search", said)
     if purpose in _DOES:
-        return _worded("treat there", said)
+        return _write_thought("treat there", said)
     if purpose != "use":
-        return _worded("bring", said)
+        return _write_thought("bring", said)
     if seen:
-        return _worded("go back to use", said)
-    onward = _onward(scene, here or place, place, target)
+        return _write_thought("go back to use", said)
+    onward = _explain_next_place(scene, here or place, place, target)
     return f"I hold {held} and look for {target}, and none is here. {onward}"
 
 
-def _onward(scene: Scene, here: str, place: str, kind: str) -> str:
-    """Why `place` is the next to look at. Where it follows in the first observation, as that has it: a model that was
-    not shown where the next place comes from went to and fro between the last two drawers."""
+def _explain_next_place(scene: Scene, here: str, place: str, kind: str) -> str:
+    """Return why `place` is the next to search. If both places are neighbours in the first observation, quote it: a
+    model that was not shown this order went back and forth between the last two drawers."""
     between = re.search(
         rf"\ban? {re.escape(here)},(?: and)? an? {re.escape(place)}\b", scene.first_observation
     )
     if between:
         return f"The room has {between[0]}, so I look at {place} next."
-    places = places_in(scene.first_observation)
+    places = find_places(scene.first_observation)
     if here in places and place in places and places.index(here) < places.index(place):
         return f"Further on in the room is {place}, where a {kind} may be."
     return f"After {here} no place is left where a {kind} may be. I begin again at {place}."
 
 
-def _looked_in_vain(scene: Scene, kind: str) -> bool:
-    """Whether the last step was to look somewhere, and no such thing was there."""
+def _found_nothing(scene: Scene, kind: str) -> bool:
+    """Return whether the last step was a look at a place without such a thing."""
     if not scene.at:
         return False
     action = scene.parse(scene.done[-1].action)
-    return action is not None and action.name in _MOVES and not _names_a(scene.last, kind)
+    return action is not None and action.name in _MOVES and not _mentions_kind(scene.last, kind)
 
 
-def _names_a(text: str, kind: str) -> bool:
+def _mentions_kind(text: str, kind: str) -> bool:
     return re.search(rf"\b{re.escape(kind)} \d", text) is not None
 
 
-def _idle(scene: Scene) -> list[str]:
-    here = _last_place(scene, "go")
+def _list_idle_actions(scene: Scene) -> list[str]:
+    here = _find_last_place(scene, "go")
     return ["look", "inventory", *([f"examine {here}"] if here else [])]
 
 
-def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
-    """Elsewhere, when the plan goes on from anywhere; into and out of the hand; shut again."""
+def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """Return detours: to another place if the plan continues from anywhere, taking and putting back, and closing and
+    opening."""
     found = []
-    action, here, held = scene.next, _last_place(scene, "go"), _held(scene)
+    action, here, held = scene.next, _find_last_place(scene, "go"), _find_held(scene)
     if action is not None and action.name == "go":
-        places = sorted(set(places_in(scene.first_observation)))
+        places = sorted(set(find_places(scene.first_observation)))
         wanted, kind = action.arguments["receptacle"], str(scene.task.payload["object"])
-        if held is not None:  # another place of the same kind would do as well
+        if held is not None:  # another place of the same kind would be right, too
             places = [place for place in places if kind_in(place) != kind_in(wanted)]
         unless = kind if held is None else ""
         found += [Detour(f"go to {place}", None, unless) for place in places if place not in (wanted, here)]
@@ -177,16 +179,16 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     return found
 
 
-def _seeker(task: Task) -> Searcher:
+def _make_seeker(task: Task) -> Searcher:
     return Searcher(task.kind, str(task.payload["object"]), str(task.payload["target"]))
 
 
 TEACHING = Teaching(
     thought=_think,
     moves=_MOVES,
-    idle=_idle,
-    detours=_detours,
-    seeker=_seeker,
+    idle=_list_idle_actions,
+    detours=_list_detours,
+    seeker=_make_seeker,
     lists_valid=True,
     per_task=2,
 )

@@ -1,12 +1,11 @@
-"""A BabyAI player without privileged information: what a small model can be asked to imitate.
+"""A BabyAI player without privileged information, which a small model can imitate.
 
-It goes to what the goal names as soon as that can be reached, else through a door in sight, else to the farthest thing
-it was not at, where it turns right, else straight ahead until a wall is near or a thing is in the way, where it turns
-right. What it carries while it is to pick up something else, it puts down beside that. It solves fewer tasks than a
-planner who sees the whole level; its decisions follow from the goal, the last view, where it has been, and what had no
-effect. (A player that turned three times to look around and then went on taught a model of 135 million
-parameters to turn for ever: it cannot count, and repeats what it said. One that walked against things, which the
-simulator lists as valid, taught that.)
+It goes to the goal's thing as soon as it can. Otherwise it goes through a door in sight, or to the farthest new thing,
+where it turns right. Otherwise it walks straight ahead and turns right near a wall or before a thing. If it must pick
+up a thing and carries another, it puts that down first. It solves fewer tasks than a planner that sees the whole
+level. Its decisions follow from the goal, the last view, where it has been, and actions without effect. (A player that
+turned three times to look around taught a model of 135 million parameters to turn forever: the model cannot count, and
+repeats its last action. A player that walked against things, which the simulator lists as valid, taught that, too.)
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _TURNS_TO = {"in front of you": 0, "on your right": 1, "behind you": 2, "on your
 _SAID = {"go to": "go to", "pick up": "pickup", "open": "toggle and go through"}
 
 _SIDES = 4
-"""After so many turns in vain there is no free cell around it."""
+"""Number of turns after which no free cell is expected around the agent."""
 
 NEAR, NEAR_DOOR = 4, 3
-"""Steps to a wall at which one turns: what lies before it is in sight; doors are in it."""
+"""Steps to a wall at which the player turns: things before the wall are in sight; doors are in the wall."""
 
 
-class Wanted(NamedTuple):
-    """What is sought next, in words that have been read, and what is to be done with it."""
+class Target(NamedTuple):
+    """The thing that is searched for, in words that have been read, and the action on it."""
 
     what: str
     """`the red ball`, `a door on your left`."""
@@ -49,29 +48,29 @@ class Wanted(NamedTuple):
 
 
 class Thing(NamedTuple):
-    """Something in sight: its name with its number, and the steps to it."""
+    """A thing in sight: its name with its number, and the steps to it."""
 
     name: str
     steps: int
 
 
-def sought_next(subgoals: Sequence[str], reached: Collection[int], seen: str) -> Wanted:
-    """The first open subgoal that a player can know of: of a key only when its locked door has been read of."""
+def find_target(subgoals: Sequence[str], reached: Collection[int], seen: str) -> Target:
+    """Return the first open subgoal that a player can know. A key is known only after its locked door was read."""
     for index, text in enumerate(subgoals):
         if index in reached:
             continue
         if match := _KEY.fullmatch(text):
             if f"{match[1]} locked door" in seen:
-                return Wanted(f"the {match[1]} key", "pick up")
+                return Target(f"the {match[1]} key", "pick up")
         elif match := _UNLOCK.fullmatch(text):
             if f"{match[1]} locked door" in seen:
-                return Wanted(f"the {match[1]} door", "open")
+                return Target(f"the {match[1]} door", "open")
         elif match := _CLAUSE.fullmatch(text):
-            return Wanted(match[2], _deed(subgoals[index:], match[2]))
-    return Wanted("what the goal names", "go to")
+            return Target(match[2], _find_verb(subgoals[index:], match[2]))
+    return Target("what the goal names", "go to")
 
 
-def _deed(following: Sequence[str], what: str) -> str:
+def _find_verb(following: Sequence[str], what: str) -> str:
     for text in following:
         for verb in _SAID:
             if text == f"{verb} {what}":
@@ -79,64 +78,64 @@ def _deed(following: Sequence[str], what: str) -> str:
     return "go to"
 
 
-def in_sight(observation: str) -> list[Thing]:
+def list_things(observation: str) -> list[Thing]:
     return [
         Thing(match["name"], int(match["straight"] or int(match["ahead"]) + int(match["aside"])))
         for match in _THING.finditer(observation)
     ]
 
 
-def wall_ahead(observation: str) -> int | None:
-    """Steps to the wall that is faced; None where none is in sight, or a box stands before it."""
+def find_wall(observation: str) -> int | None:
+    """Return the steps to the wall ahead; None if no wall is in sight, or a box stands before it."""
     match = _FACING.search(observation)
     return int(match[1]) if match else None
 
 
-def right_before(observation: str) -> str | None:
-    """The thing in the cell before the agent: `red ball 1`."""
+def find_thing_ahead(observation: str) -> str | None:
+    """Return the thing in the cell before the agent: `red ball 1`."""
     names = (match["name"] for match in _THING.finditer(observation) if match["straight"] == "1")
     return next(names, None)
 
 
-def in_the_way(observation: str) -> str | None:
-    """The thing right before the agent, which it cannot walk through: `red ball 1`. None where the way is free."""
-    name = right_before(observation)
+def find_obstacle(observation: str) -> str | None:
+    """Return the thing before the agent that blocks the way: `red ball 1`; None if the way is free."""
+    name = find_thing_ahead(observation)
     return None if name is None or " open door " in f" {name} " else name
 
 
-def carried(observation: str) -> str | None:
-    """`purple key`"""
+def find_burden(observation: str) -> str | None:
+    """Return the carried thing: `purple key`."""
     match = _CARRIED.search(observation)
     return match[1] if match else None
 
 
-def limit_of(what: str) -> int:
-    """Steps to a wall at which one turns who looks for `what`."""
-    return NEAR_DOOR if "door" in bare(what) else NEAR
+def choose_limit(what: str) -> int:
+    """Return the steps to a wall at which a player that searches for `what` turns."""
+    return NEAR_DOOR if "door" in strip_place(what) else NEAR
 
 
-def bare(what: str) -> str:
-    """`the red ball on your left` -> `red ball`"""
+def strip_place(what: str) -> str:
+    """Return `red ball` for `the red ball on your left`."""
     return " ".join(_PLACE.sub("", what).split()[1:])
 
 
 def fits(name: str, what: str) -> bool:
-    """Whether a numbered thing is one that the goal's words mean, its place left aside."""
-    words = bare(what).split()
+    """Return whether a numbered thing is one of those that the goal's words name, at any place."""
+    words = strip_place(what).split()
     if not words:
         return False
     color, *_, kind = _STATE.sub("", name.rpartition(" ")[0]).split()
     return words[-1] in (kind, "object") and (len(words) == 1 or words[0] == color)
 
 
-def unnumbered(name: str) -> str:
-    """`grey box 2` -> `grey box`; the numbers change as one moves."""
+def strip_number(name: str) -> str:
+    """Return `grey box` for `grey box 2`; the numbers change when the agent moves."""
     return name.rpartition(" ")[0]
 
 
-def to_its_side(what: str, actions: Sequence[str]) -> tuple[str, str] | None:
-    """(the side to which one turns next, the thought) while the goal's thing is at a side to which the actions so far,
-    turns alone, have not led; None otherwise."""
+def turn_to_side(what: str, actions: Sequence[str]) -> tuple[str, str] | None:
+    """Return (the side of the next turn, the thought) if the goal names a side and the turns so far have not reached
+    it; None otherwise."""
     match = _PLACE.search(what)
     if match is None or not {"turn left", "turn right"}.issuperset(actions):
         return None
@@ -149,7 +148,7 @@ def to_its_side(what: str, actions: Sequence[str]) -> tuple[str, str] | None:
 
 
 class Seeker:
-    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
+    """The player of one episode."""
 
     reads_valid = True
 
@@ -159,26 +158,26 @@ class Seeker:
         self._seen = ""
         self._done: list[str] = []
         self._aside: str | None = None
-        """The side to which it turns until what it carries is put down and what it is to pick up is in sight again."""
+        """The side to which the player turns until it has put down its burden and sees the thing to pick up again."""
         self._turns_aside = 0
         self._useless: set[str] = set()
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it says next, out of the valid actions; None when it is at a loss."""
+        """Return the next action, one of the valid actions; None if no rule applies."""
         self._seen += f"{observation}\n"
         can = set(valid) - self._useless
-        want = sought_next(self._subgoals, self._reached, self._seen)
-        things = in_sight(observation)
+        want = find_target(self._subgoals, self._reached, self._seen)
+        things = list_things(observation)
         found = (
-            self._towards_its_side(want)
-            or self._putting_down(want, observation, can)
-            or self._at(want, things, can, observation)
-            or self._through_a_door(things, can)
-            or self._onward(want, observation, things, can)
+            self._turn_to_goal_side(want)
+            or self._put_down(want, observation, can)
+            or self._act_on_target(want, things, can, observation)
+            or self._take_door(things, can)
+            or self._explore(want, observation, things, can)
         )
         return found if found.action in can else None
 
-    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+    def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)
         self._seen += f"{after}\n"
         self._done.append(action)
@@ -189,37 +188,39 @@ class Seeker:
         elif after == before and action != "move forward":
             self._useless.add(action)
 
-    def _towards_its_side(self, want: Wanted) -> Decision | None:
-        """Turn to the side on which the goal says that the thing is."""
-        found = to_its_side(want.what, self._done)
+    def _turn_to_goal_side(self, want: Target) -> Decision | None:
+        """Turn to the side that the goal names."""
+        found = turn_to_side(want.what, self._done)
         return None if found is None else Decision(f"turn {found[0]}", "turn to the goal's side", found[1])
 
-    def _putting_down(self, want: Wanted, observation: str, can: set[str]) -> Decision | None:
-        """Turn on to where what is carried can be put down, and then to what it is to pick up."""
+    def _put_down(self, want: Target, observation: str, can: set[str]) -> Decision | None:
+        """Turn until the burden can be put down, and then back to the thing to pick up."""
         if self._aside is None:
             return None
-        burden = carried(observation)
-        in_view = any(fits(thing.name, want.what) for thing in in_sight(observation))
+        burden = find_burden(observation)
+        in_view = any(fits(thing.name, want.what) for thing in list_things(observation))
         if want.verb != "pick up" or (burden is None and (in_view or self._turns_aside >= 2 * _SIDES)):
             self._aside = None
             return None
         if burden is None:
             return Decision(f"turn {self._aside}", "turn to what it puts down beside")
-        if ("drop" in can and right_before(observation) is None) or self._turns_aside >= _SIDES:
+        if ("drop" in can and find_thing_ahead(observation) is None) or self._turns_aside >= _SIDES:
             return Decision("drop", "put down what is carried")
         thought = f"I carry the {burden}, and this is no place for it: I turn {self._aside}."
         return Decision(f"turn {self._aside}", "turn to put down", "" if in_view else thought)
 
-    def _at(self, want: Wanted, things: Sequence[Thing], can: set[str], observation: str) -> Decision | None:
-        """What the goal asks, where the thing can be reached from here."""
+    def _act_on_target(
+        self, want: Target, things: Sequence[Thing], can: set[str], observation: str
+    ) -> Decision | None:
+        """Do what the goal asks if the thing can be reached from here."""
         said = _SAID[want.verb]
         for thing in things:
             if not fits(thing.name, want.what):
                 continue
             if (action := f"{said} {thing.name}") in can:
                 return Decision(action, f"{want.verb} what the goal names")
-            if want.verb == "pick up" and carried(observation) is not None:
-                return self._with_full_hands(thing, can, observation)
+            if want.verb == "pick up" and find_burden(observation) is not None:
+                return self._free_hands(thing, can, observation)
         prefix = f"{said} "
         found = min(
             (text for text in can if text.startswith(prefix) and fits(text.removeprefix(prefix), want.what)),
@@ -227,51 +228,53 @@ class Seeker:
         )
         return None if found is None else Decision(found, f"{want.verb} what the goal names")
 
-    def _with_full_hands(self, thing: Thing, can: set[str], observation: str) -> Decision:
-        """What is carried goes down beside the thing, where it bars no way back to it."""
+    def _free_hands(self, thing: Thing, can: set[str], observation: str) -> Decision:
+        """Put the burden down beside the thing, where it does not block the way to it."""
         if thing.steps > 1 and f"go to {thing.name}" in can:
             return Decision(f"go to {thing.name}", "go there before putting down")
-        if "drop" in can and right_before(observation) is None:
+        if "drop" in can and find_thing_ahead(observation) is None:
             return Decision("drop", "put down what is carried")
         self._aside, self._turns_aside = "left" if _ON_THE_RIGHT.search(observation) else "right", 0
         return Decision(f"turn {self._aside}", "turn to put down")
 
-    def _through_a_door(self, things: Sequence[Thing], can: set[str]) -> Decision | None:
-        """Shut doors first, as what is behind them is new; none that the goal opens later."""
-        later = [text.removeprefix("open ") for text in self._left() if text.startswith("open ")]
+    def _take_door(self, things: Sequence[Thing], can: set[str]) -> Decision | None:
+        """Choose a door: first closed doors, because the room behind is new; no door that the goal opens later."""
+        later = [
+            text.removeprefix("open ") for text in self._list_open_subgoals() if text.startswith("open ")
+        ]
         for thing in things:
             action = f"toggle and go through {thing.name}"
             if "door" in thing.name and action in can and not any(fits(thing.name, what) for what in later):
                 return Decision(action, "through a shut door")
         for thing in things:
             action = f"go through {thing.name}"
-            if thing.steps > 1 and action in can and action != self._last():
+            if thing.steps > 1 and action in can and action != self._last_action():
                 return Decision(action, "through an open door")
         return None
 
-    def _onward(self, want: Wanted, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
-        if self._last().startswith("go to "):
+    def _explore(self, want: Target, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
+        if self._last_action().startswith("go to "):
             return Decision("turn right", "turn where it went to")
-        # It goes to none again to look around; the numbers change as it moves.
-        been = {unnumbered(action) for action in self._done}
+        # Go to no thing twice; compare without numbers, because they change with each move.
+        been = {strip_number(action) for action in self._done}
         new = [
             thing
             for thing in things
             if "door" not in thing.name
             and f"go to {thing.name}" in can
-            and f"go to {unnumbered(thing.name)}" not in been
+            and f"go to {strip_number(thing.name)}" not in been
         ]
         if new:  # the nearest is listed first
             return Decision(f"go to {new[-1].name}", "go to the farthest thing")
-        wall = wall_ahead(observation)
-        if wall is not None and wall <= limit_of(want.what):
+        wall = find_wall(observation)
+        if wall is not None and wall <= choose_limit(want.what):
             return Decision("turn right", "turn before a wall")
-        if in_the_way(observation) is not None:
+        if find_obstacle(observation) is not None:
             return Decision("turn right", "turn where a thing is in the way")
         return Decision("move forward", "move forward")
 
-    def _last(self) -> str:
+    def _last_action(self) -> str:
         return self._done[-1] if self._done else ""
 
-    def _left(self) -> list[str]:
+    def _list_open_subgoals(self) -> list[str]:
         return [text for index, text in enumerate(self._subgoals) if index not in self._reached]

@@ -1,11 +1,11 @@
-"""A player of generated quests without privileged information: what a small model can be asked to imitate.
+"""A player of generated quests without privileged information, which a small model can imitate.
 
-It does what a room lists (takes things, searches what is noticed, opens, pulls), opens what it can, then takes the way
-that is named after the one it came by, as one walks a maze with a hand on the wall: in maps without circles, as these
-are, that leads everywhere and asks for no memory of what was visited. Its thoughts carry what it must not forget: what
-it has, what it has done, and the way back as a reversed path, before and after each step. They quote what a room lists
-in its words and say of each closed way whether what opens it is had, so that a decision stands beside its reasons. They
-name nothing that was not read.
+It first does what a room lists: it takes things, searches what is noticed, opens and pulls. It opens what it can, and
+then takes the exit named after the one it came by, as in a maze with a hand on the wall. These maps have no circles,
+so this reaches every room without a memory of visited rooms. Its thoughts carry what it must not forget: its things,
+its deeds, and the reversed path before and after each step. They quote the room's list and say for each closed exit
+whether the player has what opens it, so that a decision stands beside its reasons. They name nothing that was not
+read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REVEALED = re.compile(r"revealing ([^.]+?)\.")
 _FOUND = re.compile(r"find (?:the|some|an?) ([\w' -]+?), and take it")
 _ALTAR = re.compile(r"Here is the ([\w' -]+?), for the ([\w' -]+?)\.")
 _TITLE = re.compile(r"(?:^|[.!?]) *((?:[A-Z][\w']*|of)(?: (?:[A-Z][\w']*|of))*) (?=[A-Z])")
-"""A room's name, after which its description begins with another capital."""
+"""A room's name, if the description after it begins with a capital letter."""
 _ARTICLE = re.compile(r"^(?:an?|some|the) ")
 _LIGHT = re.compile(r"\b(?:lamp|lantern|torch|taper|candle|candlestick|light|flare|lucifer)\b")
 _KEY = re.compile(r"\b(?:key|card)\b")
@@ -42,41 +42,41 @@ _REFUSED = re.compile(r"can't|isn't|don't|already|nothing suitable", re.IGNORECA
 
 @dataclass(frozen=True)
 class Gate:
-    """A way that is closed until something is had or done."""
+    """An exit that is closed until the player has or does something."""
 
     kind: str
     """`door`, `dark`, `barrier` or `guard`."""
     name: str = ""
     gift: str = ""
-    """What a guard wants."""
+    """The thing that a guard wants."""
 
     @property
     def what(self) -> str:
-        """What it is called among the things that are done."""
+        """The gate's name in the list of deeds."""
         return self.name or self.kind
 
 
-def named(text: str) -> list[str]:
-    """The things of a list such as `a rusty key and an alms box (which is closed)`."""
+def split_list(text: str) -> list[str]:
+    """Return the things of a list such as `a rusty key and an alms box (which is closed)`."""
     parts = [part.strip() for part in re.split(r", | and ", text)]
     return [_ARTICLE.sub("", part) for part in parts if part]
 
 
 @dataclass
 class Room:
-    """What a room's description says."""
+    """The contents of a room's description."""
 
     title: str = ""
     ways: list[str] = field(default_factory=list)
-    """The exits, closed ones too, in the order of the text."""
+    """The exits, closed ones included, in the order of the text."""
     gates: dict[str, Gate] = field(default_factory=dict)
-    """Direction -> what closes it, or closed it."""
+    """Direction -> the gate that closes or closed it."""
     jobs: dict[str, str] = field(default_factory=dict)
-    """Command for what is listed -> the room's words for it (`see rusty key`), in the order of the text."""
+    """Command for a listed thing -> the room's words for it (`see rusty key`), in the order of the text."""
 
 
 def read_room(text: str) -> Room | None:
-    """None where the text describes no room."""
+    """Return the room; None if the text describes no room."""
     room = Room()
     ways: list[tuple[int, str]] = []
     for match in _EXITS.finditer(text):
@@ -98,7 +98,7 @@ def read_room(text: str) -> Room | None:
         return None
     jobs: list[tuple[int, str, str]] = []
     for match in _THINGS.finditer(text):
-        for thing in named(match[1]):
+        for thing in split_list(match[1]):
             bare = thing.partition(" (")[0]
             if "(which is closed" in thing:
                 jobs.append((match.start(), f"open {bare}", f"see closed {bare}"))
@@ -118,116 +118,116 @@ _LETTERS: Final = {way[0]: way for way in OPPOSITE}
 
 
 class Explorer:
-    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
+    """The player of one episode."""
 
     reads_valid = False
 
     def __init__(self) -> None:
         self._room = Room()
         self._back: list[tuple[str, str]] = []
-        """The way to where the story begins: each step and the room it leads to."""
+        """The path to the start: each step and the room that it leads to."""
         self._came = ""
-        """The way to the room it came from."""
+        """The exit to the previous room."""
         self._has: list[str] = []
         self._done: list[str] = []
-        """What was searched, pulled, lit, opened, passed or persuaded."""
+        """Things searched, pulled, lit or opened, and gates passed."""
         self._found: list[str] = []
-        """Commands for what it has found here, beside what the room lists."""
+        """Commands for things found here that the room does not list."""
         self._taken: set[str] = set()
-        """All that it has said but steps."""
+        """All commands so far, except steps."""
         self._unlocked = ""
         self._altar = self._treasure = ""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it does next; None when it is at a loss."""
+        """Return the next action; None if no rule applies."""
         if not self._room.ways:
             self._room = read_room(observation) or Room()
             if match := _ALTAR.search(observation):
                 self._altar, self._treasure = match[1], match[2]
         if self._treasure and self._treasure in self._has:
-            return self._home()
-        if (job := self._job()) is not None:
-            return self._said(job, _RULES.get(job.split()[0], "go through what is open now"))
-        if (way := self._next_way()) is None:
+            return self._go_home()
+        if (job := self._choose_job()) is not None:
+            return self._explain(job, _RULES.get(job.split()[0], "go through what is open now"))
+        if (way := self._choose_way()) is None:
             return None
         rule = "go back" if way == self._came else "take the next way"
-        return self._said(way, rule)
+        return self._explain(way, rule)
 
-    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+    def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         action = published_cut(action).strip().lower()
         verb, _, rest = action.partition(" ")
         way = action.removeprefix("go ").removeprefix("walk ")
         way = _LETTERS.get(way, way)
         if way in OPPOSITE:
-            self._moved(way, after)
+            self._enter_room(way, after)
             return
         self._taken.add(action)
         self._found = [command for command in self._found if command != action]
         refused = _REFUSED.search(after) is not None
         if verb in ("take", "search", "look", "get"):
             for thing in [rest] if verb in ("take", "get") and not refused else _FOUND.findall(after):
-                self._get(thing)
+                self._note_thing(thing)
         spot = rest.removeprefix("under ").removeprefix("behind ").removeprefix("in ")
         if verb in ("search", "look") and f"search {spot}" in self._room.jobs:
-            self._finished(spot)
+            self._note_deed(spot)
         elif verb in ("pull", "push") and f"pull {rest}" in self._room.jobs:
-            self._finished(f"{rest} pulled")
+            self._note_deed(f"{rest} pulled")
         elif verb == "turn" and "something you can switch" not in after:
-            self._finished("light on")
+            self._note_deed("light on")
         elif verb == "unlock" and not refused:
             self._unlocked = rest.partition(" with ")[0]
         elif verb == "give" and not refused:
             thing, _, guard = rest.partition(" to ")
             self._has = [held for held in self._has if held != thing]
-            self._opened(guard)
+            self._note_opened(guard)
         elif verb == "open" and (match := _REVEALED.search(after)):
-            self._found[:0] = [f"take {thing}" for thing in named(match[1])]
+            self._found[:0] = [f"take {thing}" for thing in split_list(match[1])]
         elif verb == "open" and "You open" in after:
-            self._opened(rest)
+            self._note_opened(rest)
 
-    def _opened(self, name: str) -> None:
-        """A gate stands open: it is gone through next."""
+    def _note_opened(self, name: str) -> None:
+        """Note that a gate is open; the player goes through it next."""
         for way, gate in self._room.gates.items():
             if gate.name == name:
-                self._finished(gate.what)
+                self._note_deed(gate.what)
                 self._found.insert(0, way)
 
-    def _moved(self, way: str, after: str) -> None:
+    def _enter_room(self, way: str, after: str) -> None:
         room = read_room(after)
         self._found = [command for command in self._found if command != way]
-        if room is None:  # something is in the way
+        if room is None:  # something blocks the way
             return
         if (gate := self._room.gates.get(way)) is not None:
-            self._finished(gate.what)
-        self._back = self._after(way)
+            self._note_deed(gate.what)
+        self._back = self._extend_path(way)
         self._came = OPPOSITE[way]
         self._room, self._found = room, []
 
-    def _after(self, way: str) -> list[tuple[str, str]]:
-        """The way back as it is after a step."""
+    def _extend_path(self, way: str) -> list[tuple[str, str]]:
+        """Return the path back as it is after a step."""
         if self._back and self._back[0][0] == way:
             return self._back[1:]
         return [(OPPOSITE[way], self._room.title or "where I was"), *self._back]
 
-    def _finished(self, what: str) -> None:
+    def _note_deed(self, what: str) -> None:
         if what not in self._done:
             self._done.append(what)
 
-    def _get(self, thing: str) -> None:
+    def _note_thing(self, thing: str) -> None:
         if thing not in self._has:
             self._has.append(thing)
             if _LIGHT.search(thing) and "light on" not in self._done:
                 self._found.insert(0, f"turn on {thing}")
 
-    def _job(self) -> str | None:
-        """The command for the first thing to do here; None where nothing is left but to go."""
+    def _choose_job(self) -> str | None:
+        """Return the command for the first thing to do here; None if nothing is left to do."""
         if self._found:
             return self._found[0]
-        openers = (self._opener(way, gate) for way, gate in self._room.gates.items())
-        left = [*(job for job in self._room.jobs if not self._tried(job)), *filter(None, openers)]
+        openers = (self._choose_opener(way, gate) for way, gate in self._room.gates.items())
+        left = [*(job for job in self._room.jobs if not self._was_tried(job)), *filter(None, openers)]
         return left[0] if left else None
 
-    def _tried(self, job: str) -> bool:
+    def _was_tried(self, job: str) -> bool:
         verb, _, thing = job.partition(" ")
         return job in self._taken or (thing if verb == "search" else f"{thing} pulled") in self._done
 
@@ -235,8 +235,8 @@ class Explorer:
     def _key(self) -> str | None:
         return next((thing for thing in self._has if _KEY.search(thing)), None)
 
-    def _opener(self, way: str, gate: Gate) -> str | None:
-        """The command for a gate that was not passed and can be; None for others."""
+    def _choose_opener(self, way: str, gate: Gate) -> str | None:
+        """Return the command for a gate that can be passed and was not; None for others."""
         if gate.what in self._done:
             return None
         if gate.kind == "door":
@@ -251,8 +251,8 @@ class Explorer:
             return way if "light on" in self._done else None
         return way if any(done.endswith(" pulled") for done in self._done) else None
 
-    def _next_way(self) -> str | None:
-        """The way named after the one it came by, of those that are open; after the last comes the first."""
+    def _choose_way(self) -> str | None:
+        """Return the next open exit in the room's order, counted from the one the player came by, and around."""
         room = self._room
         start = room.ways.index(self._came) + 1 if self._came in room.ways else 0
         for way in [*room.ways[start:], *room.ways[:start]]:
@@ -261,37 +261,37 @@ class Explorer:
                 return way
         return None
 
-    def _home(self) -> Decision:
-        have = f"The goal asks for {self._treasure}, and I have it. Back: {_path(self._back)}."
+    def _go_home(self) -> Decision:
+        have = f"The goal asks for {self._treasure}, and I have it. Back: {_write_path(self._back)}."
         if self._back:
-            return self._step(self._back[0][0], "bring it back", have)
+            return self._take_step(self._back[0][0], "bring it back", have)
         put = f"put {self._treasure} on {self._altar}"
         return Decision(put, "put it where it belongs", f"{have} Here is {self._altar}.")
 
-    def _said(self, action: str, rule: str) -> Decision:
-        """A thought: what is carried along, the ways, what is here, then the decision."""
+    def _explain(self, action: str, rule: str) -> Decision:
+        """Return the decision with its thought: the player's things, the exits, what is here, then the action."""
         room = self._room
         came = f", from {self._came}" if self._came else ""
-        ways = ", ".join(self._shown(way) for way in room.ways) or "none"
+        ways = ", ".join(self._describe_way(way) for way in room.ways) or "none"
         found = [command for command in self._found if command not in room.ways]
-        listed = found + [words + " (done)" * self._tried(job) for job, words in room.jobs.items()]
+        listed = found + [words + " (done)" * self._was_tried(job) for job, words in room.jobs.items()]
         said = (
             f"{room.title or 'Here'}{came}. Have: {', '.join(self._has) or 'nothing'}. "
             f"Done: {', '.join(self._done) or 'nothing'}. Ways: {ways}. Here: {', '.join(listed) or 'nothing'}. "
-            f"Back: {_path(self._back)}."
+            f"Back: {_write_path(self._back)}."
         )
         if rule in ("take the next way", "go back") and self._came:
             last = ", the last" if room.ways[-1:] == [self._came] else ""
             said += f" After {self._came}{last}: {action if rule != 'go back' else 'no other'}."
         if action in OPPOSITE:
-            return self._step(action, rule, said)
+            return self._take_step(action, rule, said)
         return Decision(action, rule, f"{said} First: {action}.")
 
-    def _step(self, way: str, rule: str, said: str) -> Decision:
-        return Decision(way, rule, f"{said} I go {way}; then back: {_path(self._after(way))}.")
+    def _take_step(self, way: str, rule: str, said: str) -> Decision:
+        return Decision(way, rule, f"{said} I go {way}; then back: {_write_path(self._extend_path(way))}.")
 
-    def _shown(self, way: str) -> str:
-        """Describe an exit: what blocks it, and whether the agent has the thing that opens it."""
+    def _describe_way(self, way: str) -> str:
+        """Describe an exit: the gate that closes it, and whether the player has what opens it."""
         gate = self._room.gates.get(way)
         if gate is None or (gate.what in self._done and way not in self._found):
             return way
@@ -302,9 +302,9 @@ class Explorer:
         if gate.kind == "guard":
             return f"{way} behind {gate.name}, {'' if gate.gift in self._has else 'no '}{gate.gift}"
         if gate.kind == "barrier":
-            return f"{way} behind {gate.name}, {'' if self._opener(way, gate) else 'nothing '}pulled"
+            return f"{way} behind {gate.name}, {'' if self._choose_opener(way, gate) else 'nothing '}pulled"
         return f"{way} behind {gate.name}, {'unlocked' if self._unlocked == gate.name else self._key or 'no key'}"
 
 
-def _path(back: Sequence[tuple[str, str]]) -> str:
+def _write_path(back: Sequence[tuple[str, str]]) -> str:
     return ", ".join(f"{way} to {room}" for way, room in back) or "none, I am where I began"

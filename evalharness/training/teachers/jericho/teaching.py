@@ -1,4 +1,4 @@
-"""Jericho: thoughts about what is here, what it may be good for, and where the goal's thing may be."""
+"""Jericho's thoughts: what is here, what it may be useful for, and where the goal's thing may be."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _GOAL = re.compile(r"(?:the|a|an) ([\w' -]+?)(?: back)? (?:to|on|in|from)\b")
 _NOTHING = re.compile(r"(?:You can (?:also )?see|There is|You notice) an? ([\w' -]+?)(?: \(| here|\.)")
 
 
-def _treasure(scene: Scene) -> str:
+def _find_treasure(scene: Scene) -> str:
     match = _GOAL.search(scene.goal)
     return f"the {match[1]}" if match else "what the goal asks for"
 
 
-def _direction(text: str) -> str | None:
+def _read_direction(text: str) -> str | None:
     word = text.strip().removeprefix("go ")
     return word if word in _BACK else None
 
 
-def _nouns(text: str) -> list[str]:
-    """The things that a command names, as the story words them."""
+def _list_nouns(text: str) -> list[str]:
+    """Return the things that a command names, in the story's words."""
     words = re.sub(r"^(?:look under|look behind|look in|turn on|turn off|[\w-]+) ", "", text.strip())
     return [
         part.strip() for part in re.split(r" (?:with|to|on|in|under|behind|at|from) ", words) if part.strip()
@@ -38,11 +38,11 @@ def _nouns(text: str) -> list[str]:
 
 def _think(scene: Scene) -> str:
     text = scene.action.strip()
-    direction = _direction(text)
-    treasure = _treasure(scene)
+    direction = _read_direction(text)
+    treasure = _find_treasure(scene)
     if direction is not None:
-        return _walking(scene, direction, treasure)
-    things = _nouns(text)
+        return _explain_walk(scene, direction, treasure)
+    things = _list_nouns(text)
     verb = text.split()[0]
     thing = f"the {things[0]}" if things else "it"
     other = f"the {things[1]}" if len(things) > 1 else "that"
@@ -53,11 +53,11 @@ def _think(scene: Scene) -> str:
         case "take" | "get":
             return f"I see {thing}. It may be of use, so I take it."
         case "open":
-            return f"{_cap(thing)} is closed. I open it to see what it holds."
+            return f"{_capitalize(thing)} is closed. I open it to see what it holds."
         case "unlock":
-            return f"{_cap(thing)} is locked, and I have {other}. I unlock it."
+            return f"{_capitalize(thing)} is locked, and I have {other}. I unlock it."
         case "give" | "show":
-            return f"{_cap(other)} stands in the way and may want {thing}, which I have."
+            return f"{_capitalize(other)} stands in the way and may want {thing}, which I have."
         case "put" if in_goal:
             return f"I have {thing}, and here is {other}. That is what the goal asks for."
         case "look" | "search":
@@ -70,7 +70,7 @@ def _think(scene: Scene) -> str:
     return f"I need {treasure}. Here I can {text}."
 
 
-def _walking(scene: Scene, direction: str, treasure: str) -> str:
+def _explain_walk(scene: Scene, direction: str, treasure: str) -> str:
     carried = re.search(
         rf"\btake {re.escape(treasure.removeprefix('the '))}\b", "\n".join(s.action for s in scene.done)
     )
@@ -79,25 +79,25 @@ def _walking(scene: Scene, direction: str, treasure: str) -> str:
     return f"I have not found {treasure} yet. I look to the {direction}."
 
 
-def _cap(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _idle(scene: Scene) -> list[str]:
+def _list_idle_actions(scene: Scene) -> list[str]:
     return ["inventory", "look", *(f"examine {thing}" for thing in _NOTHING.findall(scene.last))]
 
 
-def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
-    """Another way that the last room description names, and back."""
-    planned = _direction(scene.action)
+def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """Return other exits that the last room description names, and the way back."""
+    planned = _read_direction(scene.action)
     return [Detour(way, back) for way, back in _BACK.items() if way != planned and mentions(scene.last, way)]
 
 
 TEACHING = Teaching(
     thought=_think,
     seeker=lambda task: Explorer(),
-    idle=_idle,
-    detours=_detours,
+    idle=_list_idle_actions,
+    detours=_list_detours,
     refused=lambda valid, observation: not valid or not is_understood(observation),
     synonyms=False,
 )

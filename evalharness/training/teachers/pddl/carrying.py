@@ -1,10 +1,10 @@
-"""A gripper player without privileged information: it compares the room it is in with where each ball belongs.
+"""A gripper player without privileged information: it compares its room with the room where each ball belongs.
 
-It drops what belongs here, takes along what does not belong here while a gripper is free, and goes on to the room of
-what it carries, else of the first ball of the goal that is not home. All follows from the goal and the last
-observation, and after each kind of action each other kind can come: no rhythm can be learned in place of reading. (The
-oracle's shortest plans mix the errands of several balls; which ball is next follows from all of the plan that is still
-to come, which a reader of thoughts cannot see.)
+It drops balls that belong here and picks up balls that do not, while a gripper is free. Then it goes to the room of a
+carried ball, or else to the first ball of the goal that is in a wrong room. Each decision follows from the goal and
+the last observation. Any kind of action can follow any other, so a model cannot learn a rhythm instead of reading.
+(The oracle's shortest plans mix the ways of several balls: the next ball follows from the whole rest of the plan,
+which a reader of thoughts cannot see.)
 """
 
 from __future__ import annotations
@@ -21,32 +21,33 @@ _FREE = re.compile(r"\b([A-Za-z]+) is free")
 ROBOT = "robby"
 
 
-class State(NamedTuple):
-    """What an observation says, in lower case."""
+class RoomState(NamedTuple):
+    """The contents of an observation, in lower case."""
 
     lies: dict[str, str]
-    """Ball, or the robot -> room."""
+    """Ball or robot -> room."""
     carried: dict[str, str]
     """Ball -> gripper."""
     free: list[str]
-    """Grippers, in the order of the observation."""
+    """Free grippers, in the order of the observation."""
 
 
-def read(observation: str) -> State:
+def read_state(observation: str) -> RoomState:
     text = observation.lower()
-    return State(dict(_LIES.findall(text)), dict(_CARRIED.findall(text)), _FREE.findall(text))
+    return RoomState(dict(_LIES.findall(text)), dict(_CARRIED.findall(text)), _FREE.findall(text))
 
 
-def homes(subgoals: Sequence[str]) -> dict[str, str]:
-    """Ball or robot -> room, in the order of the goal."""
+def read_homes(subgoals: Sequence[str]) -> dict[str, str]:
+    """Return ball or robot -> room, in the order of the goal."""
     return {what: room for text in subgoals for what, room in _LIES.findall(text.lower())}
 
 
-def decide(wanted: dict[str, str], state: State) -> Decision | None:
-    """The first comparison that asks for something; None when all is where it belongs.
+def decide(wanted: dict[str, str], state: RoomState) -> Decision | None:
+    """Return the decision of the first comparison that needs an action; None if everything is where it belongs.
 
-    What is compared stands side by side before the verdict: the ball's goal and room, then its room and Robby's. A
-    small model that writes the verdict first ("ball1 here") guesses it; one that must look back a sentence misreads it.
+    The compared rooms stand side by side before the verdict: the ball's goal and room, then its room and Robby's. A
+    small model that writes the verdict first ("ball1 here") guesses it; a model that must look back one sentence
+    misreads it.
     """
     here = state.lies[ROBOT]
     balls = {what: room for what, room in wanted.items() if what != ROBOT}
@@ -57,7 +58,7 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
         home = balls[ball]
         said.append(f"I carry {ball} to {home}, Robby {here}: {'here' if home == here else 'away'}.")
         if home == here:
-            return decided(f"drop {ball} {here} {gripper}", "drop: same room", said, f"I drop {ball}.")
+            return make_decision(f"drop {ball} {here} {gripper}", "drop: same room", said, f"I drop {ball}.")
     away: list[tuple[str, str]] = []
     if state.free:
         said.append(f"{state.free[0]} is free.")
@@ -69,52 +70,55 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
             elif place == here:
                 said.append(f"{ball} to {home}, at {place}, Robby {here}: here.")
                 action = f"Pick up {ball} at {here} with arm {state.free[0]}."
-                return decided(action, "pick: not its room", said, f"I pick up {ball}.")
+                return make_decision(action, "pick: not its room", said, f"I pick up {ball}.")
             else:
                 said.append(f"{ball} to {home}, at {place}, Robby {here}: away.")
                 away.append((ball, place))
-    return _elsewhere(balls, wanted.get(ROBOT), state, said, away)
+    return _leave_room(balls, wanted.get(ROBOT), state, said, away)
 
 
-def _elsewhere(
-    balls: dict[str, str], end: str | None, state: State, said: list[str], away: list[tuple[str, str]]
+def _leave_room(
+    balls: dict[str, str], end: str | None, state: RoomState, said: list[str], away: list[tuple[str, str]]
 ) -> Decision | None:
-    """Nothing is to be done here: to the room of what is carried, of a ball that is not home, or of the goal."""
+    """Return a move, because nothing is to be done here: to the room of a carried ball, of a ball in a wrong room, or
+    of the robot's goal."""
     here = state.lies[ROBOT]
     if not state.free:
         said.append("No gripper is free.")
     for ball, gripper in state.carried.items():
         if ball in balls:
-            return decided(
+            return make_decision(
                 f"Move from {here} to {balls[ball]}.", "move: with a ball", said, f"I bring {ball}."
             )
-        return decided(f"drop {ball} {here} {gripper}", "drop: in the way", said, f"I drop {ball}.")
+        return make_decision(f"drop {ball} {here} {gripper}", "drop: in the way", said, f"I drop {ball}.")
     for ball, place in away:
-        return decided(f"Move from {here} to {place}.", "move: to a ball", said, f"I go to {ball}.")
+        return make_decision(f"Move from {here} to {place}.", "move: to a ball", said, f"I go to {ball}.")
     if end is None or end == here:
         return None
-    return decided(f"Move from {here} to {end}.", "move: the robot's goal", said, f"I must end in {end}.")
+    return make_decision(
+        f"Move from {here} to {end}.", "move: the robot's goal", said, f"I must end in {end}."
+    )
 
 
-def decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decision:
+def make_decision(action: str, rule: str, said: Sequence[str], verdict: str) -> Decision:
     return Decision(action, rule, " ".join([*said, verdict]))
 
 
 class Carrier:
-    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
+    """The player of one episode."""
 
     reads_valid = True
 
     def __init__(self, subgoals: Sequence[str]) -> None:
-        self._wanted = homes(subgoals)
+        self._wanted = read_homes(subgoals)
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it does next, in the letters of the valid action; None when it is at a loss."""
-        decision = decide(self._wanted, read(observation))
+        """Return the next action, spelled as in the valid actions; None if no rule applies."""
+        decision = decide(self._wanted, read_state(observation))
         if decision is None:
             return None
         action = next((text for text in valid if text.strip() == decision.action), None)
         return None if action is None else Decision(action, decision.rule, decision.thought)
 
-    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        """Nothing: the last observation says all that decides."""
+    def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+        """Do nothing: each decision follows from the last observation."""

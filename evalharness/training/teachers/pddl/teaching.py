@@ -1,4 +1,4 @@
-"""PDDL: the state is in full view, so a thought says which condition is next and why this action serves it."""
+"""PDDL's thoughts: the state is fully visible, so a thought names the next condition and why the action serves it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from evalharness.training.teachers.teaching import Detour, Teaching
 _MOVES = frozenset({"move"})
 
 
-def _want(scene: Scene) -> str:
-    """`Next I need: ball1 is at roomb.`"""
+def _state_need(scene: Scene) -> str:
+    """Return the next condition: `Next I need: ball1 is at roomb.`"""
     return f"Next I need: {scene.due.rstrip('. ')}." if scene.due else "All that is left is one action."
 
 
-def _goal_of(scene: Scene, thing: str, relation: str) -> str | None:
-    """`roomb` for (`ball1`, `is at`), where the goal says where a thing belongs."""
+def _find_home(scene: Scene, thing: str, relation: str) -> str | None:
+    """Return `roomb` for (`ball1`, `is at`), if the goal says where a thing belongs."""
     match = re.search(rf"\b{re.escape(thing)} {relation} ([\w-]+)", scene.goal)
     return match[1] if match else None
 
@@ -27,16 +27,18 @@ def _goal_of(scene: Scene, thing: str, relation: str) -> str | None:
 def _think(scene: Scene) -> str:
     action = scene.next
     if action is None:
-        return f"{_want(scene)} So: {scene.action}"
+        return f"{_state_need(scene)} So: {scene.action}"
     slots = dict(action.arguments)
-    why = {"gripper": _gripper, "blockworld": _blocks}.get(scene.task.kind, _other)(scene, action.name, slots)
-    return f"{_want(scene)} {why}"
+    why = {"gripper": _explain_gripper, "blockworld": _explain_blocks}.get(scene.task.kind, _explain_other)(
+        scene, action.name, slots
+    )
+    return f"{_state_need(scene)} {why}"
 
 
-def _gripper(scene: Scene, name: str, slots: dict[str, str]) -> str:
+def _explain_gripper(scene: Scene, name: str, slots: dict[str, str]) -> str:
     if name == "pick":
         ball, room = slots["ball"], slots["room"]
-        home = _goal_of(scene, ball, "is at")
+        home = _find_home(scene, ball, "is at")
         to = f" and belongs in {home}" if home else ""
         return f"{ball} is here in {room}{to}, and gripper {slots['gripper']} is free. I pick it up."
     if name == "drop":
@@ -52,7 +54,7 @@ def _gripper(scene: Scene, name: str, slots: dict[str, str]) -> str:
     return f"I must end in {there}, so I move there."
 
 
-def _blocks(scene: Scene, name: str, slots: dict[str, str]) -> str:
+def _explain_blocks(scene: Scene, name: str, slots: dict[str, str]) -> str:
     after = scene.parse(scene.left[1]) if len(scene.left) > 1 else None
     goes_on = after.arguments.get("under") if after is not None and after.name == "stack" else None
     block = slots["block"]
@@ -105,7 +107,7 @@ _REASONS = {
 }
 
 
-def _other(scene: Scene, name: str, slots: dict[str, str]) -> str:
+def _explain_other(scene: Scene, name: str, slots: dict[str, str]) -> str:
     reason = _REASONS.get(name)
     return reason.format(**slots) if reason else f"So: {scene.action}"
 
@@ -121,7 +123,7 @@ _BACK = {
 }
 
 
-def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     found = []
     for text in valid:
         action = scene.parse(text)
@@ -134,6 +136,6 @@ TEACHING = Teaching(
     thought=_think,
     seeker=lambda task: Carrier(task.subgoals) if task.kind == "gripper" else None,
     moves=_MOVES,
-    detours=_detours,
+    detours=_list_detours,
     lists_valid=True,
 )

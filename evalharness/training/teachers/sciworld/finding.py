@@ -1,7 +1,7 @@
-"""A player of ScienceWorld's find and life span tasks without privileged information, for a small model to imitate.
+"""A player of ScienceWorld's find and life span tasks without privileged information, which a small model can imitate.
 
-It knows what never changes: which room of the house is next to which, that animals are out of doors and plants in the
-greenhouse, and about how long animals live. What is in a room it learns by looking around.
+It knows what is the same in every task: which rooms are connected, that animals are outside and plants in the
+greenhouse, and how long animals live. It learns what is in a room by looking around.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DOORS: Final = {
     "bathroom": ("kitchen",),
     "foundry": ("outside",),
 }
-"""The rooms of the house and where their doors lead; the same in every task."""
+"""Room of the house -> rooms behind its doors; the same in every task."""
 FIND: Final = ("find-animal", "find-living-thing", "find-non-living-thing", "find-plant")
 LIFESPAN: Final = (
     "lifespan-longest-lived",
@@ -37,7 +37,7 @@ LIFE_SPANS: Final = (
     "giant tortoise", "parrot", "elephant", "crocodile", "brown bear", "wolf", "beaver", "frog", "rabbit", "chipmunk",
     "hedgehog", "mouse", "chameleon", "dragonfly", "ant",
 )  # fmt: skip
-"""The animals of these tasks, the longest lived first."""
+"""The animals of these tasks, the longest life first."""
 _LIFELESS: Final = frozenset(["agent", "air", "axe", "ground", "shovel", "wood", "water", "fountain"]) | {
     "fire pit"
 }
@@ -47,8 +47,8 @@ _LAID = re.compile(r"On the [\w ]+ is: an? ([\w ]+)")
 _ARTICLE = re.compile(r"^(?:an?|the|some) ")
 
 
-def next_door(here: str, room: str) -> str | None:
-    """The first room on the shortest way; None where none is known."""
+def find_next_door(here: str, room: str) -> str | None:
+    """Return the first room on the shortest way; None if no way is known."""
     queue = deque([(here, "")])
     seen = {here}
     while queue:
@@ -62,57 +62,57 @@ def next_door(here: str, room: str) -> str | None:
     return None
 
 
-def things_in(observation: str) -> list[str]:
-    """What a look around lists, without articles, in its order."""
+def list_things(observation: str) -> list[str]:
+    """Return the things that a look around lists, without articles, in order."""
     listed = observation.partition("You also see")[0].split("\n\t")[1:]
     return [_ARTICLE.sub("", line.strip()) for line in listed]
 
 
-def animals_in(observation: str) -> list[str]:
-    names = [name for name in things_in(observation) if "substance" not in name]
+def list_animals(observation: str) -> list[str]:
+    names = [name for name in list_things(observation) if "substance" not in name]
     bare = [re.split(r" \(|\.|,", name)[0] for name in names]
     return [name for name in bare if name not in _LIFELESS]
 
 
-def span(animal: str) -> int:
-    """Its place in `LIFE_SPANS`; after all for one that is not known."""
+def rank_lifespan(animal: str) -> int:
+    """Return the animal's index in `LIFE_SPANS`; an unknown animal comes last."""
     return next((place for place, name in enumerate(LIFE_SPANS) if name in animal), len(LIFE_SPANS))
 
 
 class Finder:
-    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
+    """The player of one episode."""
 
     reads_valid = False
 
     def __init__(self, kind: str, goal: str) -> None:
-        """A task's kind, one of `FIND` or `LIFESPAN`, and its goal."""
+        """`kind` is the task's kind, one of `FIND` or `LIFESPAN`."""
         self._kind = kind
         box = _BOX.search(goal)
         self._box, self._end = (box[1], box[2]) if box else ("", "")
         self._here = ""
         self._view = ""
-        """What was seen by looking around here."""
+        """The result of looking around here."""
         self._focused: list[str] = []
         self._carried = ""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it does next; None when it is at a loss."""
+        """Return the next action; None if no rule applies."""
         if not self._here:
-            self._arrived(observation)
+            self._enter_room(observation)
         return self._compare() if self._kind in LIFESPAN else self._find()
 
-    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+    def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         if not self._here:
-            self._arrived(before)
+            self._enter_room(before)
         verb, _, rest = action.partition(" ")
         if verb in ("go", "look"):
-            self._arrived(after)
+            self._enter_room(after)
         elif verb == "focus" and "You focus" in after:
             self._focused.append(rest.removeprefix("on "))
         elif verb == "pick" and "inventory" in after:
             self._carried = rest.removeprefix("up ")
 
-    def _arrived(self, text: str) -> None:
+    def _enter_room(self, text: str) -> None:
         room = place("", text)
         if room is not None and room != self._here:
             self._here, self._view = room, ""
@@ -120,8 +120,9 @@ class Finder:
             self._view = text
 
     def _go(self, room: str, why: str) -> Decision | None:
-        """Both rooms are named side by side: a small model takes one that it comes through for the one it goes to."""
-        door = next_door(self._here, room)
+        """Go to the next room on the way. The thought names both rooms side by side: a small model confuses a room on
+        the way with its destination."""
+        door = find_next_door(self._here, room)
         if door is None:
             return None
         thought = f"{why} I am in the {self._here}, not in the {room}. I go to the {door}."
@@ -139,7 +140,7 @@ class Finder:
             return self._go("outside", f"{why} It is outside.")
         if not self._view:
             return self._look(why)
-        animals = sorted(animals_in(self._view), key=span)
+        animals = sorted(list_animals(self._view), key=rank_lifespan)
         if not animals:
             return None
         found = animals[-1] if wanted == "shortest" else animals[0]
@@ -161,28 +162,28 @@ class Finder:
             return self._go(place, why)
         if not self._view:
             return self._look(why)
-        found = self._seen()
+        found = self._choose_thing()
         if found is None:
             return None
         return Decision(
             f"focus on {found}", f"focus: {what}", f"I need {what}. Here is {found}. I focus on it."
         )
 
-    def _seen(self) -> str | None:
-        """The first thing here that will do."""
+    def _choose_thing(self) -> str | None:
+        """Return the first suitable thing here."""
         if self._kind == "find-plant":
-            for name in things_in(self._view):
+            for name in list_things(self._view):
                 if match := _PLANT.match(name):
                     return f"{match[2]} in {match[1]}"
             return None
         if self._kind == "find-non-living-thing":
-            for name in things_in(self._view):
+            for name in list_things(self._view):
                 bare = re.split(r" \(|\.|,", name)[0]
                 if bare not in ("agent", self._box) and "substance" not in bare and "." not in name:
                     return bare
             laid = _LAID.search(self._view)
             return laid[1] if laid else None
-        animals = animals_in(self._view)
+        animals = list_animals(self._view)
         return animals[0] if animals else None
 
     def _bring(self, found: str) -> Decision | None:

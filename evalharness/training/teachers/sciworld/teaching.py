@@ -1,4 +1,4 @@
-"""ScienceWorld: thoughts about what the task asks for, which room is next, what is to be done with which thing."""
+"""ScienceWorld's thoughts: what the task asks for, which room is next, and what to do with which thing."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _TASK = re.compile(r"Your task is to (.+?)[.\n]")
 _DOOR = re.compile(r"A door to the ([\w ]+?) \(that is open\)")
 
 
-def _gist(scene: Scene) -> str:
+def _find_gist(scene: Scene) -> str:
     match = _TASK.search(scene.goal + "\n")
     return match[1] if match else "reach the goal"
 
 
-def _where(scene: Scene) -> str | None:
+def _find_room(scene: Scene) -> str | None:
     for text in (*(step.observation for step in reversed(scene.done)), scene.first_observation):
         if room := place("", text):
             return room
     return None
 
 
-def _destination(scene: Scene) -> str:
-    """The last of the rooms that the plan goes through from here."""
+def _find_destination(scene: Scene) -> str:
+    """Return the last room of the plan's next walk."""
     room = ""
     for text in scene.left:
         action = scene.parse(text)
@@ -60,8 +60,8 @@ _THOUGHTS = {
 
 
 def _think(scene: Scene) -> str:
-    action, end = scene.next, _destination(scene)
-    said = {"gist": _gist(scene), "action": scene.action, "here": _where(scene), "end": end}
+    action, end = scene.next, _find_destination(scene)
+    said = {"gist": _find_gist(scene), "action": scene.action, "here": _find_room(scene), "end": end}
     if action is None:
         return _THOUGHTS["unknown"].format(**said)
     slots, name = action.arguments, action.name
@@ -70,13 +70,13 @@ def _think(scene: Scene) -> str:
     return _THOUGHTS.get(name, "To {gist}, now: {action}.").format(**slots, **said)
 
 
-def _idle(scene: Scene) -> list[str]:
+def _list_idle_actions(scene: Scene) -> list[str]:
     return ["inventory", "task", *(["look around"] if scene.at else [])]
 
 
-def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
-    """Through another door of this room, and back."""
-    here, action = _where(scene), scene.next
+def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """Return a step through another door of this room, and back."""
+    here, action = _find_room(scene), scene.next
     doors = _DOOR.findall(scene.last) or (_DOOR.findall(scene.first_observation) if not scene.at else [])
     planned = action.arguments.get("location") if action is not None else None
     return [Detour(f"go to {room}", f"go to {here}") for room in doors if here and room != planned]
@@ -86,8 +86,8 @@ TEACHING = Teaching(
     thought=_think,
     moves=_MOVES,
     seeker=lambda task: Finder(task.kind, task.goal) if task.kind in (*FIND, *LIFESPAN) else None,
-    idle=_idle,
-    detours=_detours,
+    idle=_list_idle_actions,
+    detours=_list_detours,
     look="look around",
     clock=True,
     per_task=8,

@@ -8,7 +8,12 @@ from seekers import said_by
 from evalharness.envs.alfworld.adapter import ALFWorldEnv
 from evalharness.envs.alfworld.open.generator import generate
 from evalharness.envs.base import Task
-from evalharness.training.teachers.alfworld.searching import Searcher, may_hold, next_place, places_in
+from evalharness.training.teachers.alfworld.searching import (
+    Searcher,
+    choose_next_place,
+    find_places,
+    list_likely_places,
+)
 
 HOME = (
     "You are in the middle of a room. Looking quickly around you, you see a cabinet 2, a cabinet 1, a countertop 1, "
@@ -17,7 +22,7 @@ HOME = (
 
 
 def test_reads_the_places_of_a_home() -> None:
-    assert places_in(HOME) == [
+    assert find_places(HOME) == [
         "cabinet 2", "cabinet 1", "countertop 1", "fridge 1", "microwave 1", "shelf 1", "stoveburner 1",
     ]  # fmt: skip
 
@@ -28,20 +33,20 @@ def test_reads_the_places_of_a_home() -> None:
         (None, (), "countertop 1"),  # the first likely place that stands open
         ("countertop 1", ("countertop 1",), "fridge 1"),
         ("shelf 1", ("countertop 1", "fridge 1", "microwave 1", "shelf 1"), "cabinet 2"),  # round the list
-        ("cabinet 1", tuple(places_in(HOME)[:-1]), "stoveburner 1"),  # what is left, likely or not
-        ("shelf 1", tuple(places_in(HOME)), None),
+        ("cabinet 1", tuple(find_places(HOME)[:-1]), "stoveburner 1"),  # what is left, likely or not
+        ("shelf 1", tuple(find_places(HOME)), None),
     ],
 )  # fmt: skip
 def test_looks_where_such_a_thing_may_be_in_the_order_of_the_home(
     last: str | None, seen: tuple[str, ...], goes: str | None
 ) -> None:
-    assert "stoveburner" not in may_hold("cup")
-    assert next_place(places_in(HOME), last, may_hold("cup"), seen) == goes
+    assert "stoveburner" not in list_likely_places("cup")
+    assert choose_next_place(find_places(HOME), last, list_likely_places("cup"), seen) == goes
 
 
 def test_of_an_unknown_thing_every_place_is_looked_at() -> None:
-    assert may_hold("zebra") == frozenset()
-    assert next_place(places_in(HOME), "shelf 1", may_hold("zebra"), ()) == "stoveburner 1"
+    assert list_likely_places("zebra") == frozenset()
+    assert choose_next_place(find_places(HOME), "shelf 1", list_likely_places("zebra"), ()) == "stoveburner 1"
 
 
 def test_a_closed_place_is_opened_though_such_a_thing_is_not_expected_there() -> None:
@@ -49,7 +54,7 @@ def test_a_closed_place_is_opened_though_such_a_thing_is_not_expected_there() ->
     home = HOME.replace("countertop 1", "drawer 1")  # no cup is kept in a drawer
     seen = home
     for _ in range(12):
-        valid = [f"{verb} {place}" for place in places_in(home) for verb in ("go to", "open")]
+        valid = [f"{verb} {place}" for place in find_places(home) for verb in ("go to", "open")]
         action = said_by(searcher, seen, [*valid])
         assert action is not None
         said = action
@@ -58,7 +63,7 @@ def test_a_closed_place_is_opened_though_such_a_thing_is_not_expected_there() ->
         place = said.removeprefix("go to ").removeprefix("open ")
         closed = said.startswith("go to") and place.startswith(("cabinet", "drawer", "fridge", "microwave"))
         seen = f"The {place} is closed." if closed else f"On the {place}, you see nothing."
-        searcher.saw(said, home, seen, ())
+        searcher.observe(said, home, seen, ())
     assert said == "open drawer 1"
 
 
@@ -66,7 +71,7 @@ def test_a_models_period_is_no_part_of_a_place() -> None:
     searcher = Searcher("put", "cup", "shelf")
     assert said_by(searcher, HOME, ["go to countertop 1"])
     seen = "On the countertop 1, you see a cup 1."
-    searcher.saw("go to countertop 1.", HOME, seen, ())
+    searcher.observe("go to countertop 1.", HOME, seen, ())
     assert said_by(searcher, seen, ["take cup 1 from countertop 1"]) == "take cup 1 from countertop 1"
 
 
@@ -81,7 +86,7 @@ def _play(task: Task) -> tuple[bool, list[str]]:
             break
         after, _, terminated, _, info = env.step(action)
         assert info["valid"], action
-        searcher.saw(action, text, after, info["subgoals_completed"])
+        searcher.observe(action, text, after, info["subgoals_completed"])
         said.append(action)
         text = after
         if terminated:

@@ -16,15 +16,15 @@ from evalharness.training.teachers.babyai.seeking import (
     NEAR,
     NEAR_DOOR,
     Seeker,
-    Wanted,
+    Target,
+    find_obstacle,
+    find_target,
+    find_wall,
     fits,
-    in_sight,
-    in_the_way,
-    sought_next,
-    wall_ahead,
+    list_things,
 )  # fmt: skip
 from evalharness.training.teachers.scene import Scene, Step
-from evalharness.training.teachers.teaching import teaching_of
+from evalharness.training.teachers.teaching import load_teaching
 
 ROOM = "In front of you in this room, you can see several objects: "
 WALL_FAR = (
@@ -39,10 +39,10 @@ def test_reads_what_is_in_sight() -> None:
         f"{ROOM}There is a red ball 1 right in front of you 2 steps away.  There is a blue closed door 2 3 steps in"
         " front of you and 1 steps to your left.  You are facing a box 4 steps away. You are not carrying anything."
     )
-    assert in_sight(text) == [("red ball 1", 2), ("blue closed door 2", 4)]
-    assert wall_ahead(text) is None, "a box is no wall"
-    assert wall_ahead(WALL_FAR) == 6
-    assert wall_ahead("You cannot see any objects within sight.") is None
+    assert list_things(text) == [("red ball 1", 2), ("blue closed door 2", 4)]
+    assert find_wall(text) is None, "a box is no wall"
+    assert find_wall(WALL_FAR) == 6
+    assert find_wall("You cannot see any objects within sight.") is None
 
 
 @pytest.mark.parametrize(
@@ -64,9 +64,9 @@ def test_what_the_goal_means(name: str, what: str, yes: bool) -> None:
 
 def test_a_key_is_wanted_only_once_its_door_was_read_of() -> None:
     subgoals = ("hold the key of the yellow locked door", "face the door", "open the door")
-    assert sought_next(subgoals, (), "") == Wanted("the door", "open")
-    assert sought_next(subgoals, (), "a yellow locked door 1") == Wanted("the yellow key", "pick up")
-    assert sought_next(subgoals, (0,), "a yellow locked door 1") == Wanted("the door", "open")
+    assert find_target(subgoals, (), "") == Target("the door", "open")
+    assert find_target(subgoals, (), "a yellow locked door 1") == Target("the yellow key", "pick up")
+    assert find_target(subgoals, (0,), "a yellow locked door 1") == Target("the door", "open")
 
 
 @pytest.mark.parametrize(("what", "near"), [("red ball", NEAR), ("red door", NEAR_DOOR)])
@@ -79,7 +79,7 @@ def test_it_walks_until_a_wall_is_near_and_turns(what: str, near: int) -> None:
         after = text
         if action == "move forward":
             after = re.sub(r"\d+ steps", lambda m: f"{int(m[0].split()[0]) - 1} steps", text)
-        seeker.saw(action, text, after, ())
+        seeker.observe(action, text, after, ())
         text = after
     assert said == ["move forward"] * (6 - near) + ["turn right"] * (4 - 6 + near)
 
@@ -90,8 +90,8 @@ def test_it_walks_until_a_wall_is_near_and_turns(what: str, near: int) -> None:
 )
 def test_it_turns_where_a_thing_is_in_the_way(thing: str, blocks: bool) -> None:
     text = IN_THE_WAY.replace("red key 1", thing)
-    assert (in_the_way(text) == thing) is blocks
-    assert in_the_way(text.replace("1 steps away", "2 steps away")) is None
+    assert (find_obstacle(text) == thing) is blocks
+    assert find_obstacle(text.replace("1 steps away", "2 steps away")) is None
     seeker = Seeker(("see the red ball", "go to the red ball"))
     assert said_by(seeker, text, MOVES) == ("turn right" if blocks else "move forward")
 
@@ -99,7 +99,7 @@ def test_it_turns_where_a_thing_is_in_the_way(thing: str, blocks: bool) -> None:
 def test_it_first_turns_to_the_side_that_the_goal_names() -> None:
     seeker = Seeker(("see a door on your left", "open a door on your left"))
     assert said_by(seeker, WALL_FAR, MOVES) == "turn left"
-    seeker.saw("turn left", WALL_FAR, WALL_FAR, ())
+    seeker.observe("turn left", WALL_FAR, WALL_FAR, ())
     assert said_by(seeker, WALL_FAR, MOVES) == "move forward"
 
 
@@ -118,7 +118,7 @@ def test_a_thought_counts_the_turns_to_the_goals_side(what: str, turned: tuple[s
     door = f"{ROOM}There is a green closed door 1 0 steps in front of you and 1 steps to your right."
     seeker = Seeker((f"see {what}", f"open {what}"))
     for action in turned:
-        seeker.saw(action, door, door, ())
+        seeker.observe(action, door, door, ())
     decision = seeker.next(door, MOVES)
     assert decision is not None
     assert decision.thought == f"I look for {what}. {says}"
@@ -139,7 +139,7 @@ def test_a_plans_turn_has_no_verdict_on_what_lies_elsewhere() -> None:
     for action, said in (("turn left", "Turned 0 of 1: I turn left."), ("turn right", "I turn right.")):
         steps = (Step(action, WALL_FAR, 0.0, True),)
         scene = Scene(task, task.goal, door, "", steps, 0, ActionSurface(spec.actions.templates))
-        assert teaching_of(spec).thought(scene) == f"I look for a door on your left. {said}"
+        assert load_teaching(spec).thought(scene) == f"I look for a door on your left. {said}"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_thought_puts_what_it_compares_side_by_side(seen: str, action: str, sa
     )
     steps = (Step("turn right", seen, 0.0, True), Step(action, seen, 0.0, True))
     scene = Scene(task, task.goal, WALL_FAR, "", steps, 1, ActionSurface(spec.actions.templates))
-    assert teaching_of(spec).thought(scene) == said
+    assert load_teaching(spec).thought(scene) == said
 
 
 BESIDE = "0 steps in front of you and 1 steps to your right."
@@ -204,8 +204,8 @@ def test_what_it_has_read_as_an_answer_is_known() -> None:
     beside = (
         f"{ROOM}There is a green box 1 {BESIDE}  The room has walls around you. You are carrying a red key."
     )
-    seeker.saw("pickup red key 1", WALL_FAR, door, (0,))
-    seeker.saw("turn right", door, beside, ())
+    seeker.observe("pickup red key 1", WALL_FAR, door, (0,))
+    seeker.observe("turn right", door, beside, ())
     assert said_by(seeker, beside, (*MOVES, "drop")) != "drop", "the key opens the door"
 
 
@@ -216,7 +216,7 @@ def _after_turns(views: list[tuple[str, str]]) -> list[str]:
     for things, droppable in views:
         text = f"{ROOM}{things}  The room has walls around you. You are carrying a purple key."
         if said:
-            seeker.saw(said[-1], before, text, ())
+            seeker.observe(said[-1], before, text, ())
         before = text
         said.append(said_by(seeker, text, (*MOVES, *([droppable] if droppable else []))) or "nothing")
     return said
@@ -244,7 +244,7 @@ def test_it_puts_down_behind_what_it_wants_when_the_right_is_a_wall() -> None:
     for things, burden, can in views:
         text = f"{ROOM}{things}  You are {f'carrying {burden}' if burden else 'not carrying anything'}."
         if said:
-            seeker.saw(said[-1], before, text, ())
+            seeker.observe(said[-1], before, text, ())
         before = text
         said.append(said_by(seeker, text, (*MOVES, *can)) or "nothing")
     assert said == ["turn right", "turn right", "drop", "turn right", "pickup green box 1"]
@@ -285,7 +285,7 @@ def test_thoughts_of_full_hands() -> None:
             0,
             ActionSurface(spec.actions.templates),
         )
-        assert teaching_of(spec).thought(scene) == f"I look for the green box. {thought}"
+        assert load_teaching(spec).thought(scene) == f"I look for the green box. {thought}"
 
 
 def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
@@ -296,7 +296,7 @@ def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
         action = said_by(seeker, blue, (*MOVES, through))
         assert action != through
         assert action is not None
-        seeker.saw(action, blue, blue, ())
+        seeker.observe(action, blue, blue, ())
     assert said_by(
         seeker, blue.replace("blue", "red"), (*MOVES, through.replace("blue", "red"))
     ) == through.replace("blue", "red")
@@ -306,9 +306,9 @@ def test_with_nothing_to_do_it_goes_to_the_farthest_thing_and_turns_there() -> N
     seeker = Seeker(("see the red ball", "go to the red ball"))
     text = WALL_FAR.replace(ROOM, f"{ROOM}There is a grey box 1 right in front of you 3 steps away. ")
     assert said_by(seeker, text, (*MOVES, "go to grey box 1")) == "go to grey box 1"
-    seeker.saw("go to grey box 1", text, WALL_FAR, ())
+    seeker.observe("go to grey box 1", text, WALL_FAR, ())
     assert said_by(seeker, WALL_FAR, MOVES) == "turn right"
-    seeker.saw("turn right", WALL_FAR, WALL_FAR, ())
+    seeker.observe("turn right", WALL_FAR, WALL_FAR, ())
     assert said_by(seeker, WALL_FAR, MOVES) == "move forward"
 
 
@@ -322,7 +322,7 @@ def _play(task: Task) -> tuple[bool, int]:
             return False, turn
         after, _, terminated, _, info = env.step(action)
         assert info["valid"], action
-        seeker.saw(action, text, after, info["subgoals_completed"])
+        seeker.observe(action, text, after, info["subgoals_completed"])
         text = after
         if terminated:
             return bool(info["success"]), turn + 1

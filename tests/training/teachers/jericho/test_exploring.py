@@ -53,7 +53,7 @@ def _play(task: Task) -> tuple[bool, list[tuple[Decision, str]]]:
     while len(said) < 30 and (decision := explorer.next(text, [])) is not None:
         said.append((decision, read))
         after, _, terminated, _, info = env.step(decision.action)
-        explorer.saw(decision.action, text, after, info["subgoals_completed"])
+        explorer.observe(decision.action, text, after, info["subgoals_completed"])
         read, text = f"{read}\n{after}", after
         if terminated:
             break
@@ -69,8 +69,8 @@ def test_it_solves_every_quest_of_seed_0_and_names_only_what_it_has_read() -> No
     for _, said in played:
         for decision, read in said:
             thought = decision.thought
-            carried = re.search(r"Have: ([\w', -]+)\.", thought)
-            for thing in carried[1].split(", ") if carried and carried[1] != "nothing" else []:
+            find_burden = re.search(r"Have: ([\w', -]+)\.", thought)
+            for thing in find_burden[1].split(", ") if find_burden and find_burden[1] != "nothing" else []:
                 assert mentions(read, thing), (thing, thought)
     assert played[0] == _play(quests[0])
 
@@ -108,18 +108,18 @@ def test_the_next_way_is_the_one_named_after_the_way_it_came_by() -> None:
     assert _thought(explorer, hall) == (
         f"Hall of Mirrors. {ways} Back: none, I am where I began. I go south; then back: north to Hall of Mirrors."
     )
-    explorer.saw("south", hall, cellar, ())
+    explorer.observe("south", hall, cellar, ())
     assert _thought(explorer, cellar) == (
         "Cellar, from north. Have: nothing. Done: nothing. Ways: north. Here: nothing. Back: north to Hall of Mirrors. "
         "After north, the last: no other. I go north; then back: none, I am where I began."
     )
-    explorer.saw("north", cellar, hall, ())
+    explorer.observe("north", cellar, hall, ())
     assert _thought(explorer, hall) == (
         f"Hall of Mirrors, from south. {ways} Back: none, I am where I began. After south: west. "
         "I go west; then back: east to Hall of Mirrors."
     )
-    explorer.saw("west", hall, "Den A den. The way out is east.", ())
-    explorer.saw("east", "", hall, ())
+    explorer.observe("west", hall, "Den A den. The way out is east.", ())
+    explorer.observe("east", "", hall, ())
     assert "After west: south. I go south;" in _thought(explorer, hall)
 
 
@@ -127,7 +127,7 @@ def test_the_next_way_is_the_one_named_after_the_way_it_came_by() -> None:
 def test_it_has_moved_in_whatever_words_the_world_moved_it(said: str) -> None:
     explorer = Explorer()
     _thought(explorer, "Hall The way out is north.")
-    explorer.saw(said, "Hall The way out is north.", "Porch Ways lead south and west.", ())
+    explorer.observe(said, "Hall The way out is north.", "Porch Ways lead south and west.", ())
     assert "from south. Have: nothing. Done: nothing. Ways: south, west. " in _thought(
         explorer, "Porch Ways lead south and west."
     )
@@ -138,23 +138,23 @@ def test_what_is_listed_is_done_in_its_order_and_once() -> None:
     hall = "Hall Dust. The way out is south. The oak door is to the east."
     attic = "Attic Dust. The way out is north. You notice a mat. You can see an iron key here."
     explorer.next(hall, [])
-    explorer.saw("south", hall, attic, ())
+    explorer.observe("south", hall, attic, ())
     assert _thought(explorer, attic) == (
         "Attic, from north. Have: nothing. Done: nothing. Ways: north. Here: notice mat, see iron key. "
         "Back: north to Hall. First: search mat."
     )
-    explorer.saw("search mat", attic, "You find nothing.", ())
-    explorer.saw("take iron key", attic, "Taken.", ())
+    explorer.observe("search mat", attic, "You find nothing.", ())
+    explorer.observe("take iron key", attic, "Taken.", ())
     assert _thought(explorer, "Taken.").startswith(
         "Attic, from north. Have: iron key. Done: mat. Ways: north. Here: notice mat (done), see iron key (done). "
     )
-    explorer.saw("north", "Taken.", hall, ())
+    explorer.observe("north", "Taken.", hall, ())
     known = "Hall, from south. Have: iron key. Done: mat. Ways: south, east behind oak door"
     there = "Here: nothing. Back: none, I am where I began."
     assert _thought(explorer, hall) == f"{known}, iron key. {there} First: unlock oak door with iron key."
-    explorer.saw("unlock oak door with iron key", hall, "The oak door unlocks.", ())
+    explorer.observe("unlock oak door with iron key", hall, "The oak door unlocks.", ())
     assert _thought(explorer, hall) == f"{known}, unlocked. {there} First: open oak door."
-    explorer.saw("open oak door", hall, "You open the oak door.", ())
+    explorer.observe("open oak door", hall, "You open the oak door.", ())
     assert _thought(explorer, "You open the oak door.") == (
         "Hall, from south. Have: iron key. Done: mat, oak door. Ways: south, east, open now. "
         f"{there} I go east; then back: west to Hall."
@@ -177,16 +177,16 @@ def test_a_way_that_something_elsewhere_opens_is_gone_once_before_others(
     shed = "Shed Dust. The way out is south. There is a lever here. You can see a lamp here."
     beyond = "Vault Dust. The way out is west."
     assert f"Ways: north, south, {shut}. " in _thought(explorer, hall)
-    explorer.saw("north", hall, shed, ())
-    explorer.saw("take lamp", shed, "Taken.", ())
-    explorer.saw(action, shed, after, ())
-    explorer.saw("south", shed, hall, ())
+    explorer.observe("north", hall, shed, ())
+    explorer.observe("take lamp", shed, "Taken.", ())
+    explorer.observe(action, shed, after, ())
+    explorer.observe("south", shed, hall, ())
     decision = explorer.next(hall, [])
     assert decision is not None
     assert (decision.action, decision.rule) == ("east", "go through what is open now")
     assert f"Ways: north, south, {opened}. " in decision.thought
-    explorer.saw("east", hall, beyond, ())
-    explorer.saw("west", beyond, hall, ())
+    explorer.observe("east", hall, beyond, ())
+    explorer.observe("west", beyond, hall, ())
     assert "After east, the last: north. I go north;" in _thought(explorer, hall)
 
 
@@ -197,9 +197,9 @@ def test_what_a_guard_wants_is_given_and_the_way_is_open() -> None:
         "The old cat stares. Something like the fig might help."
     )
     assert "Ways: south, north behind old cat, no fig. Here: see fig. " in _thought(explorer, hall)
-    explorer.saw("take fig", hall, "Taken.", ())
+    explorer.observe("take fig", hall, "Taken.", ())
     assert _thought(explorer, hall).endswith("First: give fig to old cat.")
-    explorer.saw("give fig to old cat", hall, "The old cat eats it.", ())
+    explorer.observe("give fig to old cat", hall, "The old cat eats it.", ())
     assert "Have: nothing. Done: old cat. Ways: south, north, open now. " in _thought(explorer, hall)
 
 
@@ -208,15 +208,15 @@ def test_what_a_model_tries_at_things_that_are_not_there_counts_as_nothing_done(
     room = "Attic Dust. The way out is north. You notice a mat."
     _thought(explorer, room)
     for action in ("search sofa", "pull sofa", "take mat"):
-        explorer.saw(action, room, "You can't see any such thing.", ())
+        explorer.observe(action, room, "You can't see any such thing.", ())
     assert "Have: nothing. Done: nothing. Ways: north. Here: notice mat. " in _thought(explorer, room)
 
 
 def test_what_cannot_be_switched_on_gives_no_light() -> None:
     explorer, hall = Explorer(), "Hall It is dark to the north. You can see a candle here."
     _thought(explorer, hall)
-    explorer.saw("take candle", hall, "Taken.", ())
-    explorer.saw("turn on candle", "Taken.", "That's not something you can switch.", ())
+    explorer.observe("take candle", hall, "Taken.", ())
+    explorer.observe("turn on candle", "Taken.", "That's not something you can switch.", ())
     assert explorer.next("That's not something you can switch.", []) is None
 
 

@@ -8,7 +8,7 @@ from seekers import said_by
 from evalharness.envs.base import Task
 from evalharness.envs.pddl.adapter import PddlTextEnv
 from evalharness.envs.pddl.tasks import load_tasks
-from evalharness.training.teachers.pddl.carrying import Carrier, decide, homes, read
+from evalharness.training.teachers.pddl.carrying import Carrier, decide, read_homes, read_state
 
 GOAL = ("Robby is at rooma.", "ball1 is at rooma.", "ball3 is at roomb.")
 
@@ -18,8 +18,10 @@ def state(*facts: str) -> str:
 
 
 def test_reads_what_an_observation_says() -> None:
-    said = read(state("Ball1 is a ball.", "Ball1 is carrying left.", "Right is free.", "Robby is at roomb."))
-    assert said.carried == {"ball1": "left"}
+    said = read_state(
+        state("Ball1 is a ball.", "Ball1 is carrying left.", "Right is free.", "Robby is at roomb.")
+    )
+    assert said.find_burden == {"ball1": "left"}
     assert said.lies == {"robby": "roomb"}
     assert said.free == ["right"]
 
@@ -51,19 +53,19 @@ def test_reads_what_an_observation_says() -> None:
     ],
 )  # fmt: skip
 def test_what_it_does(facts: tuple[str, ...], says: str | None) -> None:
-    decision = decide(homes(GOAL), read(state(*facts)))
+    decision = decide(read_homes(GOAL), read_state(state(*facts)))
     assert (decision.action if decision else None) == says
 
 
 def test_a_thought_compares_before_it_decides() -> None:
-    decision = decide(homes(GOAL), read(state("Ball1 is carrying left.", "Robby is at rooma.")))
+    decision = decide(read_homes(GOAL), read_state(state("Ball1 is carrying left.", "Robby is at rooma.")))
     assert decision is not None
     assert decision.thought == "Robby rooma. I carry ball1 to rooma, Robby rooma: here. I drop ball1."
 
 
 def test_a_balls_room_and_its_goal_stand_before_the_verdict() -> None:
     facts = ("Ball1 is at rooma.", "Ball3 is at roomc.", "Left is free.", "Robby is at roomc.")
-    decision = decide(homes(GOAL), read(state(*facts)))
+    decision = decide(read_homes(GOAL), read_state(state(*facts)))
     assert decision is not None
     assert decision.thought == (
         "Robby roomc. left is free. ball1 to rooma, at rooma: home. "

@@ -13,10 +13,10 @@ from evalharness.training.teachers.sciworld.finding import (
     FIND,
     LIFESPAN,
     Finder,
-    animals_in,
-    next_door,
-    span,
-    things_in,
+    find_next_door,
+    list_animals,
+    list_things,
+    rank_lifespan,
 )
 
 OUTSIDE = (
@@ -27,9 +27,9 @@ OUTSIDE = (
 
 
 def test_reads_what_is_in_sight() -> None:
-    assert things_in(OUTSIDE)[2:4] == ["axe", "baby mouse"]
-    assert animals_in(OUTSIDE) == ["baby mouse", "parrot egg"]
-    assert span("parrot egg") < span("baby mouse") < span("an unknown beast")
+    assert list_things(OUTSIDE)[2:4] == ["axe", "baby mouse"]
+    assert list_animals(OUTSIDE) == ["baby mouse", "parrot egg"]
+    assert rank_lifespan("parrot egg") < rank_lifespan("baby mouse") < rank_lifespan("an unknown beast")
 
 
 def test_where_no_thing_stands_free_it_takes_one_from_a_table() -> None:
@@ -51,7 +51,7 @@ def test_where_no_thing_stands_free_it_takes_one_from_a_table() -> None:
      ("kitchen", "kitchen", None), ("attic", "kitchen", None)],
 )  # fmt: skip
 def test_the_way_through_the_house(here: str, room: str, door: str | None) -> None:
-    assert next_door(here, room) == door
+    assert find_next_door(here, room) == door
     assert all(here in DOORS[there] for here, doors in DOORS.items() for there in doors)
 
 
@@ -69,7 +69,7 @@ def test_it_solves_the_tasks_of_its_kinds() -> None:
             assert decision is not None
             after, _, terminated, _, info = environment.step(decision.action)
             assert info["valid"], decision.action
-            finder.saw(decision.action, text, after, info["subgoals_completed"])
+            finder.observe(decision.action, text, after, info["subgoals_completed"])
             text = after
             if terminated:
                 break
