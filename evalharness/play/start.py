@@ -121,7 +121,7 @@ class RunSession:
             over=work.clock.reached,
         )
         progress.started, allowed_before = time.monotonic(), self.slots.allowed_slot_s()
-        progress.forecast.expect({job.key: job.expected_turns for job in work.jobs})
+        progress.turns_left = {job.key: job.expected_turns for job in work.jobs}
         progress.engine = lambda: self._line(insight)
         cpu_before, stopped = time.process_time(), None
         watching = asyncio.create_task(insight.watch())

@@ -24,10 +24,9 @@ def _speed(progress: Progress) -> str:
     parts = [f"{progress.turns / elapsed:.1f} turns/s"]
     if progress.completion_tokens:
         parts.append(f"{progress.completion_tokens / elapsed:.0f} tokens/s")
-    left = progress.forecast.seconds_left()
     parts.append(f"{duration(progress.elapsed)} so far")
-    if left is not None:
-        parts.append(f"at most {duration(left)} left")
+    if (left := progress.seconds_left) is not None:
+        parts.append(f"about {duration(left)} left")
     if progress.retries:
         busy = f", {progress.refusals} refused as too many" if progress.refusals else ""
         parts.append(f"{progress.retries} requests made again{busy}")

@@ -145,7 +145,7 @@ class _Check:
         spoken = surfaces(installed_specs(), families, self.about.agent.perturb)
         counts = {f: FamilyProgress(sum(job.task.family == f for job in self._jobs)) for f in families}
         progress = Progress(counts)
-        progress.forecast.expect({(job.task.id, job.sample): job.expected_turns for job in self._jobs})
+        progress.turns_left = {(job.task.id, job.sample): job.expected_turns for job in self._jobs}
         if self._jobs:
             with watch(progress):
                 run_to_end(self._replay_all(spoken, progress))

@@ -27,15 +27,12 @@ ENGINE = "concurrency 64 (growing), 58 at the model · server 52 running, 6 wait
 def going_on() -> Progress:
     """Six episodes of each family have played 14 of 30 turns in 84 seconds."""
     progress = Progress({family: FamilyProgress(n) for family, n in SIZES.items()})
-    now = 0.0
-    progress.forecast.clock = lambda: now
     keys = {family: [(f"{family}/open/{i:03d}", 0) for i in range(n)] for family, n in SIZES.items()}
-    progress.forecast.expect({key: 30.0 for own in keys.values() for key in own})
+    progress.turns_left = {key: 30.0 for own in keys.values() for key in own}
     for family, own in keys.items():
         for key in own[:6]:
             progress.begin_episode(family, key)
     for _ in range(14):
-        now += 6.0
         for own in keys.values():
             for key in own[:6]:
                 progress.count_turn(key, TURN)
