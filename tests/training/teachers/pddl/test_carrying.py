@@ -21,7 +21,7 @@ def test_reads_what_an_observation_says() -> None:
     said = read_state(
         state("Ball1 is a ball.", "Ball1 is carrying left.", "Right is free.", "Robby is at roomb.")
     )
-    assert said.find_burden == {"ball1": "left"}
+    assert said.carried == {"ball1": "left"}
     assert said.lies == {"robby": "roomb"}
     assert said.free == ["right"]
 
