@@ -101,7 +101,7 @@ def selection(episodes: int) -> tuple[str, int]:
 
 
 class Cores:
-    """How much of the cores' time went to processes that have nothing to do with the benchmark."""
+    """How the cores' time was used: by processes that have nothing to do with the benchmark, or by nobody."""
 
     def __init__(self) -> None:
         self._before = self._look()
@@ -118,10 +118,11 @@ class Cores:
                 own += spent.user + spent.system + spent.children_user + spent.children_system
         return time.monotonic(), busy, own
 
-    def others(self) -> float:
-        """Share of all cores since the start, 0..1."""
+    def shares(self) -> tuple[float, float]:
+        """Return the shares of all cores' time since the start, 0..1: (other processes, idle)."""
         wall, busy, own = (now - then for now, then in zip(self._look(), self._before, strict=True))
-        return max(0.0, min(1.0, (busy - own) / wall / (psutil.cpu_count() or 1)))
+        whole = wall * (psutil.cpu_count() or 1)
+        return max(0.0, min(1.0, (busy - own) / whole)), max(0.0, 1 - busy / whole)
 
 
 class Watcher:
@@ -130,10 +131,14 @@ class Watcher:
     def __init__(self) -> None:
         self.samples: list[tuple[int, int]] = []
         """(episodes finished, resident bytes)"""
+        self.ends: list[float] = []
+        """When each episode ended: seconds of the monotonic clock."""
+        self.began = 0.0
 
     @contextlib.contextmanager
     def __call__(self, progress: Progress) -> Iterator[None]:
         process = psutil.Process()
+        progress.on_episode = lambda episode: self.ends.append(time.monotonic())
 
         def sample() -> None:
             done = sum(family.done for family in progress.families.values())
@@ -141,6 +146,7 @@ class Watcher:
 
         with every(0.2, sample):
             yield
+        self.began = progress.started
 
 
 def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[RunOutcome, Watcher]:
@@ -174,9 +180,11 @@ def a_whole_suite(options: argparse.Namespace) -> list[Figure]:
     ]
 
 
-def _server_cpu_s(url: str) -> float:
-    with urlopen(f"{url.removesuffix('/v1')}/cpu") as answer:
-        return float(answer.read())
+def _measured_by(url: str) -> tuple[float, list[float]]:
+    """Return (CPU seconds of the test server, when it replied)."""
+    with urlopen(f"{url.removesuffix('/v1')}/measured") as answer:
+        measured = json.load(answer)
+    return measured["cpu_s"], measured["reply_times"]
 
 
 def _whole_suite(
@@ -184,32 +192,44 @@ def _whole_suite(
 ) -> Figure:
     tasks, count = selection(options.episodes)
     with fixed_server(places=places, metrics=metrics) as url:
-        machine, server_before = Cores(), _server_cpu_s(url)
-        outcome, _ = play(url, tasks, options.turns, concurrency=options.concurrency)
-        others, server = machine.others(), _server_cpu_s(url) - server_before
+        machine, (server_before, _) = Cores(), _measured_by(url)
+        outcome, watcher = play(url, tasks, options.turns, concurrency=options.concurrency)
+        (others, idle), (server_s, replies) = machine.shares(), _measured_by(url)
     summary = outcome.summary.to_json()
     seen, wall, turns = summary["performance"], summary["wall_s"], summary["turns"]
-    environments = sum(seen["environment_cpu_s"].values())
-    harness = seen["client_cpu_s_per_turn"] * turns
+    cpu_s = {
+        "harness": seen["client_cpu_s_per_turn"] * turns,
+        "simulators": sum(seen["environment_cpu_s"].values()),
+        "test server": server_s - server_before,
+    }
     bounds = {
         "longest episode": options.turns * LATENCY,
-        "CPU of simulators and test server / cores": (environments + server) / usable_cores(),
+        "CPU of simulators and test server / cores": (cpu_s["simulators"] + cpu_s["test server"])
+        / usable_cores(),
     }
     if places:
         bounds["saturated server"] = turns * LATENCY / places
     else:
         bounds["model at the concurrency found"] = turns * LATENCY / seen["concurrency"]["highest"]
     holding = max(bounds, key=lambda name: bounds[name])
+    # The first replies answer the harness's look at the server, before the run.
+    first = next(at for at in replies if at > watcher.began + LATENCY)
+    split = {
+        "first reply after": first - watcher.began,
+        "last tenth of the episodes": watcher.ends[-1] - watcher.ends[len(watcher.ends) * 9 // 10 - 1],
+        **{f"CPU of {who}": seconds for who, seconds in cpu_s.items()},
+        "all CPU / cores": sum(cpu_s.values()) / usable_cores(),
+        "cores idle": idle * wall,
+    }
     return Figure(
         f"a: efficiency, {name}",
         bounds[holding] / wall, "bound/wall", ">= 0.9", bounds[holding] / wall >= 0.9,
-        f"{holding}: {bounds[holding]:.1f} s of {wall:.1f} s; other work had {others:.0%} of the cores",
+        f"{holding}: {bounds[holding]:.1f} s of {wall:.1f} s; other work had {others:.0%} of the cores\n    "
+        + ", ".join(f"{what} {seconds:.1f} s" for what, seconds in split.items()),
         {
-            "bounds_s": bounds, "episodes": count, "families": list(open_families()),
-            "harness_cpu_s": harness,
-            "test_server_cpu_s": server,
+            "bounds_s": bounds, "episodes": count, "families": list(open_families()), "split_s": split,
+            "environment_cpu_s": seen["environment_cpu_s"],
             "share_of_cores_taken_by_other_work": others,
-            "all_cpu_over_cores_s": (harness + environments + server) / usable_cores(),
             **performance(outcome),
         },
     )  # fmt: skip

@@ -8,7 +8,8 @@ number. `--metrics`: a page `/metrics` says how many requests run and wait, in v
 It says the same harmless thing to all and does not read the conversation, so that it takes as little as possible of the
 cores it shares with what is measured; a web framework would take as much as that. `--replicas` walk through rings of
 `growth_environment`, to the right or to the left by what was asked: episodes differ, and are the same in every run.
-`GET /cpu` gives the CPU seconds that it has taken: they are none of the harness's.
+A reply reports a quarter of the request's bytes as prompt tokens, so that they grow as a conversation does.
+`GET /measured` gives the CPU seconds that the server has taken and when it replied (seconds of the monotonic clock).
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ from typing import cast
 
 import uvloop
 
+PROMPT_TOKENS = 7_777_777
+"""Stands in a prepared reply until the request is known."""
 
-def completion(text: str, prompt_tokens: int, completion_tokens: int) -> bytes:
+
+def completion(text: str, completion_tokens: int) -> bytes:
     message = {"role": "assistant", "content": text}
     return response(
         {
             "object": "chat.completion",
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens},
+            "usage": {"prompt_tokens": PROMPT_TOKENS, "completion_tokens": completion_tokens},
         }
     )
 
@@ -46,10 +50,10 @@ def page(body: bytes, kind: str = "text/plain", status: str = "200 OK") -> bytes
     return head.encode() + body
 
 
-LOOKING = (completion("Thought: I look around first.\nAction: look", 1500, 30),)
+LOOKING = (completion("Thought: I look around first.\nAction: look", 30),)
 WALKING = (
-    completion("Thought: on\nAction: go right", 200, 8),
-    completion("Thought: back\nAction: go left", 200, 8),
+    completion("Thought: on\nAction: go right", 8),
+    completion("Thought: back\nAction: go left", 8),
 )
 MODELS = response({"data": [{"id": "fixed"}]})
 NOT_FOUND = response({}, "404 Not Found")
@@ -62,7 +66,8 @@ class Places:
         self.latency = latency
         self.places = places
         self.running = 0
-        self.answered = 0
+        self.reply_times: list[float] = []
+        self.prompt_tokens = 0
         self.waiting: deque[tuple[Connection, bytes]] = deque()
 
     def ask(self, connection: Connection, reply: bytes) -> None:
@@ -77,7 +82,7 @@ class Places:
 
     def _end(self, connection: Connection, reply: bytes) -> None:
         self.running -= 1
-        self.answered += 1
+        self.reply_times.append(time.monotonic())
         connection.write(reply)
         if self.waiting:
             self._begin(*self.waiting.popleft())
@@ -86,8 +91,8 @@ class Places:
         figures = {
             "num_requests_running": self.running,
             "num_requests_waiting": len(self.waiting),
-            "prompt_tokens_total": 1500 * self.answered,
-            "generation_tokens_total": 30 * self.answered,
+            "prompt_tokens_total": self.prompt_tokens,
+            "generation_tokens_total": 30 * len(self.reply_times),
         }
         lines = (f'vllm:{name}{{engine="0",model_name="fixed"}} {value}\n' for name, value in figures.items())
         return page("".join(lines).encode())
@@ -123,13 +128,15 @@ class Connection(asyncio.Protocol):
     def _answer(self, method: bytes, path: bytes, body: bytes) -> None:
         if method == b"POST" and path == b"/v1/chat/completions":
             one = zlib.crc32(body) % len(self.replies) if len(self.replies) > 1 else 0
-            self.places.ask(self, self.replies[one])
+            tokens = len(body) // 4
+            self.places.prompt_tokens += tokens
+            self.places.ask(self, self.replies[one].replace(b"%d" % PROMPT_TOKENS, b"%7d" % tokens))
         elif path == b"/v1/models":
             self.write(MODELS)
         elif path == b"/metrics" and self.has_metrics:
             self.write(self.places.metrics())
-        elif path == b"/cpu":
-            self.write(response(time.process_time()))
+        elif path == b"/measured":
+            self.write(response({"cpu_s": time.process_time(), "reply_times": self.places.reply_times}))
         else:
             self.write(NOT_FOUND)
 

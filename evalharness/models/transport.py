@@ -94,6 +94,7 @@ class Transport:
         know(key)
         self.base_url = base_url
         self.has_key = key is not None or bool(headers)
+        self._proxy = proxy_of(base_url)
         self._timeout = timeout
         self._connector = _Connector(limit=connections)
         self._http = aiohttp.ClientSession(
@@ -136,7 +137,7 @@ class Transport:
                 data=body,
                 headers={**given, **(headers or {})},
                 allow_redirects=False,
-                proxy=proxy_of(url),
+                proxy=self._proxy,
                 timeout=aiohttp.ClientTimeout(total=timeout or self._timeout, sock_connect=_CONNECT_S),
             ) as response:
                 if response.status in _REDIRECTS:
