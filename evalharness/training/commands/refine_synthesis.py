@@ -95,11 +95,11 @@ def _trajectories(args: argparse.Namespace) -> int:
 
 def _make(args: argparse.Namespace, make: Callable[[Any], AskingResult]) -> int:
     from evalharness.models.work import watch_work
-    from evalharness.training.synthesis.show import verification_table
+    from evalharness.training.synthesis.show import make_verification_table
 
     try:
         made = make(lambda progress: watch_work(progress, make_console(stderr=True)))
     except (KeyboardInterrupt, SystemExit):
         note(f"stopped; every call that was answered is in {args.output}")
         raise
-    return show_outcome(args, made, verification_table(made.summary), "personas are left to make")
+    return show_outcome(args, made, make_verification_table(made.summary), "personas are left to make")

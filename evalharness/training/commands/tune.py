@@ -24,8 +24,8 @@ from evalharness.training.commands.refine_common import (
 )
 
 if TYPE_CHECKING:
-    from evalharness.training.tune.data import Made
-    from evalharness.training.tune.plan import Plan
+    from evalharness.training.tune.data import DataCounts
+    from evalharness.training.tune.plan import TrainingPlan
     from evalharness.training.tune.progress import TuningProgress
 
 HELP = "train a model on a data set"
@@ -157,9 +157,9 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.plan import plan, read_manifest
     from evalharness.training.tune.progress import TuningProgress, watch_training
-    from evalharness.training.tune.settings import with_template
-    from evalharness.training.tune.start import start_of
-    from evalharness.training.tune.training import alone_in, new_folder, train
+    from evalharness.training.tune.settings import choose_base_template
+    from evalharness.training.tune.start import find_start
+    from evalharness.training.tune.training import lock_folder, make_folder, train
 
     if args.dry_run:
         return _dry_run(args)
@@ -172,11 +172,11 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"evalharness tune needs {', '.join(missing)} (see: evalharness tune --help)")
     at_least(0, keep=args.keep)
     at_least(1, save_every=args.save_every)
-    start = start_of(args.model, note)
-    settings = start.settings(vars(args), with_template(_settings(args), start.base, args.preset))
+    start = find_start(args.model, note)
+    settings = start.settings(vars(args), choose_base_template(_settings(args), start.base, args.preset))
     install = require_tune_install()
     out = results_console(args)
-    with new_folder(args.output), alone_in(args.output):
+    with make_folder(args.output), lock_folder(args.output):
         planned = plan(
             start, args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
             dtype=args.dtype, cpu=args.cpu, on_line=note,
@@ -202,16 +202,16 @@ def run(args: argparse.Namespace) -> int:
 def _dry_run(args: argparse.Namespace) -> int:
     from evalharness.training.tune.dry_run import dry_run
     from evalharness.training.tune.install import require_tune_install
-    from evalharness.training.tune.settings import with_template
-    from evalharness.training.tune.start import start_of
+    from evalharness.training.tune.settings import choose_base_template
+    from evalharness.training.tune.start import find_start
 
     if args.model is None:
         raise UserError("evalharness tune --dry-run needs --model")
     if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
         raise UserError("--gpu-memory must be above 0 (in GB)")
-    start, settings = start_of(args.model, note), _settings(args)
+    start, settings = find_start(args.model, note), _settings(args)
     if args.data:  # the memory alone needs no template
-        settings = with_template(settings, start.base, args.preset)
+        settings = choose_base_template(settings, start.base, args.preset)
     report = dry_run(
         start.base, args.data or [], start.settings(vars(args), settings),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
@@ -234,14 +234,14 @@ def _dry_run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _size(made: Made) -> str:
+def _size(made: DataCounts) -> str:
     return (
         f"{made.rows:,} conversations, {made.tokens:,} tokens, {made.trained_tokens:,} of them trained "
         f"({made.trained_turns:,} turns); the longest has {made.longest:,}"
     )
 
 
-def _say_plan(out: Any, planned: Plan) -> None:
+def _say_plan(out: Any, planned: TrainingPlan) -> None:
     made, estimate, settings = planned.made, planned.estimate, planned.settings
     for path, broken in made.broken.items():
         print_broken_lines(path, broken)
@@ -249,7 +249,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
     lines = [
         _size(made),
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
-        *(f"  {line}" for line in (*made.losses(), *made.order.lines(), *made.counts.lines())),
+        *(f"  {line}" for line in (*made.list_losses(), *made.order.lines(), *made.counts.lines())),
         f"{what}: {estimate.trained_parameters / 1e6:.1f} of {estimate.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
         f"chat template: {settings.chat_template or 'of the base model'}",
@@ -262,7 +262,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         note(f"{planned.warning}")
 
 
-def _say_end(out: Any, planned: Plan, progress: TuningProgress, ended: str) -> None:
+def _say_end(out: Any, planned: TrainingPlan, progress: TuningProgress, ended: str) -> None:
     speed = f", {progress.tokens / progress.seconds:,.0f} tokens/s" if progress.seconds else ""
     lines = [
         f"{progress.step:,} of {progress.steps:,} steps, {progress.tokens:,} tokens in "

@@ -1,8 +1,8 @@
-"""Whether a text is one of a script's actions, by its expression and its lists of parameters. Pure.
+"""Decide whether a text is one of a script's actions, by its regular expression and its lists of parameter values.
 
-The paper leaves the placeholder's syntax and "match" open. Here `{item}` and `<item>` both stand for a parameter, in
-an action's name and in its expression; a parameter without a place in the name follows it, as in `open door`; and an
-expression has to match all of an action.
+The paper leaves the placeholders' syntax and "match" open. Here both `{item}` and `<item>` are parameters, in an
+action's name and in its expression. A parameter without a placeholder in the name follows the name, as in `open door`.
+An expression must match the whole action.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import regex
 from evalharness.training.synthesis.script import Action, Script
 
 TIME_LIMIT = 2.0
-"""Seconds of one match. The expressions of our example scripts take microseconds; the rest is for a loaded
-machine: with 0.1 s, one of 300 good scripts was refused there."""
+"""Seconds for one match. The expressions of our example scripts take microseconds; the limit allows for a loaded
+machine, where 0.1 s refused one of 300 good scripts."""
 LONGEST_EXPRESSION = 20_000
-"""Characters, with the values of its parameters written out."""
+"""Characters, with all values of the parameters written out."""
 LONGEST_TEXT = 2_000
-"""Characters. An action is a line; what is longer than this matches nothing."""
+"""Characters. An action is one line; a longer text matches nothing."""
 
 
 class ExpressionError(ValueError):
@@ -30,12 +30,12 @@ class ExpressionError(ValueError):
 
 
 class TooSlowError(ExpressionError):
-    """A match ran into the time limit."""
+    """A match exceeded the time limit."""
 
 
 @functools.lru_cache(maxsize=4096)
-def compiled(expression: str) -> regex.Pattern[str]:
-    """Raises ExpressionError."""
+def compile_expression(expression: str) -> regex.Pattern[str]:
+    """Compile the expression. Raises ExpressionError."""
     if len(expression) > LONGEST_EXPRESSION:
         raise ExpressionError(f"it has more than {LONGEST_EXPRESSION:,} characters")
     try:
@@ -44,9 +44,9 @@ def compiled(expression: str) -> regex.Pattern[str]:
         raise ExpressionError(f"it does not compile: {str(error)[:120] or type(error).__name__}") from None
 
 
-def full_match(expression: str, text: str) -> bool:
-    """Whether all of `text` matches. Raises ExpressionError, TooSlowError among them."""
-    pattern = compiled(expression)
+def matches_fully(expression: str, text: str) -> bool:
+    """Return whether the expression matches the whole text. Raises ExpressionError, and its kind TooSlowError."""
+    pattern = compile_expression(expression)
     if len(text) > LONGEST_TEXT:
         return False
     try:
@@ -60,14 +60,15 @@ def full_match(expression: str, text: str) -> bool:
 
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}|(?<!\\k)(?<!\\g)(?<!\(\?P)(?<!\(\?)<([^<>]+)>")
-"""Not in front of `<name>` as regular expressions themselves use it: `(?P<name>...)`, `(?<name>...)`, `\\g<name>`."""
+"""Placeholders of parameters. `<name>` after `(?P`, `(?`, `\\k` or `\\g` is the regular expressions' own syntax and no
+placeholder."""
 _MOST_OWN_TEXTS = 200
 _ANY = "something"
-"""Stands for the value of a parameter whose list is absent or empty, when an action is tried against itself."""
+"""The value of a parameter without a list, when an action is tried against its own expression."""
 
 
-def _parts(text: str, parameters: Mapping[str, object]) -> list[tuple[str, bool]]:
-    """`text` cut into (literal, False) and (parameter, True); a bracket around what is no parameter stays literal."""
+def _split_parts(text: str, parameters: Mapping[str, object]) -> list[tuple[str, bool]]:
+    """Split `text` into (literal, False) and (parameter, True). Brackets around other words stay literal."""
     found: list[tuple[str, bool]] = []
     end = 0
     for match in _PLACEHOLDER.finditer(text):
@@ -79,9 +80,10 @@ def _parts(text: str, parameters: Mapping[str, object]) -> list[tuple[str, bool]
     return [part for part in found if part[0] or part[1]]
 
 
-def name_parts(name: str, action: Action) -> list[tuple[str, bool]]:
-    """The action's name in literals and parameters; those without a place in it follow, a blank before each."""
-    parts = _parts(name.strip(), action.parameters)
+def split_name(name: str, action: Action) -> list[tuple[str, bool]]:
+    """Split the action's name into literals and parameters. Parameters without a placeholder follow the name, each
+    after a blank."""
+    parts = _split_parts(name.strip(), action.parameters)
     placed = {text for text, is_parameter in parts if is_parameter}
     for parameter in action.parameters:
         if parameter not in placed:
@@ -89,10 +91,10 @@ def name_parts(name: str, action: Action) -> list[tuple[str, bool]]:
     return parts
 
 
-def own_texts(name: str, action: Action) -> list[str]:
-    """Texts that the action has to accept: each value of each parameter at least once, up to a bound."""
+def list_own_texts(name: str, action: Action) -> list[str]:
+    """Return texts that the action must accept: each value of each parameter at least once, up to a limit."""
     values = {parameter: listed or [_ANY] for parameter, listed in action.parameters.items()}
-    parts = name_parts(name, action)
+    parts = split_name(name, action)
     count = min(max((len(listed) for listed in values.values()), default=1), _MOST_OWN_TEXTS)
     return [
         "".join(
@@ -102,32 +104,32 @@ def own_texts(name: str, action: Action) -> list[str]:
     ]
 
 
-def expression(action: Action) -> str:
-    """The verification code with parameters in place of its placeholders."""
+def write_expression(action: Action) -> str:
+    """Return the verification code with its placeholders replaced by the parameters' values."""
     return "".join(
-        _alternatives(action.parameters[text]) if is_parameter else text
-        for text, is_parameter in _parts(action.verification_code, action.parameters)
+        _write_alternatives(action.parameters[text]) if is_parameter else text
+        for text, is_parameter in _split_parts(action.verification_code, action.parameters)
     )
 
 
-def _alternatives(values: list[str] | None) -> str:
+def _write_alternatives(values: list[str] | None) -> str:
     return f"(?:{'|'.join(map(re.escape, values))})" if values else "(?:.+)"
 
 
 @functools.lru_cache(maxsize=4096)
-def _listed(values: tuple[str, ...]) -> frozenset[str]:
+def _make_set(values: tuple[str, ...]) -> frozenset[str]:
     return frozenset(values)
 
 
 def has_listed_parameters(name: str, action: Action, text: str) -> bool:
-    """Whether `text` is the action's name with values of its lists. Regular expressions are not used here, so that
-    long lists are still checked quickly."""
+    """Return whether `text` is the action's name with values of its lists. It uses no regular expressions, so long
+    lists are checked quickly."""
     ends = {0}
-    for part, is_parameter in name_parts(name, action):
+    for part, is_parameter in split_name(name, action):
         if not is_parameter:
             ends = {end + len(part) for end in ends if text.startswith(part, end)}
         elif values := action.parameters[part]:
-            ends = {end + len(v) for end in ends for v in _listed(tuple(values)) if text.startswith(v, end)}
+            ends = {end + len(v) for end in ends for v in _make_set(tuple(values)) if text.startswith(v, end)}
         else:  # unbounded: at least one character
             ends = set(range(min(ends) + 1, len(text) + 1)) if ends else set()
         if not ends:
@@ -136,28 +138,28 @@ def has_listed_parameters(name: str, action: Action, text: str) -> bool:
 
 
 def _is_bare(name: str, action: Action) -> bool:
-    """Whether a name leaves all its parameters out."""
-    return bool(action.parameters) and not any(placed for _, placed in _parts(name, action.parameters))
+    """Return whether the name has none of the action's parameters."""
+    return bool(action.parameters) and not any(placed for _, placed in _split_parts(name, action.parameters))
 
 
 def _names_listed(action: Action, text: str) -> bool:
-    """Whether `text` has a value of each list somewhere: all that can be said where the name places none."""
+    """Return whether `text` contains a value of each list: the only possible check if the name has no placeholders."""
     return all(any(value in text for value in listed) for listed in action.parameters.values() if listed)
 
 
-def action_mistakes(name: str, action: Action) -> list[str]:
-    """What is wrong with an action's expression, as the model gets to read it; empty when nothing is.
+def find_action_mistakes(name: str, action: Action) -> list[str]:
+    """Return the mistakes of an action's expression, in words for the model.
 
-    A name may leave its parameters out (`put` for `put (.+) in (.+)`), as in the paper, which checks names: where they
-    stand is then not known, and the expression says what an action is.
+    A name may lack its parameters (`put` for `put (.+) in (.+)`), as in the paper, which checks names. Then the
+    parameters' places are unknown, and the expression alone decides.
     """
-    code = expression(action)
+    code = write_expression(action)
     bare = _is_bare(name, action)
     try:
-        compiled(code)
+        compile_expression(code)
         if action.is_unbounded or (bare and code.strip().lower().startswith(name.strip().lower())):
             return []
-        refused = next((text for text in own_texts(name, action) if not full_match(code, text)), None)
+        refused = next((text for text in list_own_texts(name, action) if not matches_fully(code, text)), None)
     except ExpressionError as error:
         return [f"the verification code of {name!r} cannot be used: {error}"]
     if refused is None:
@@ -170,14 +172,14 @@ def action_mistakes(name: str, action: Action) -> list[str]:
 
 @dataclass
 class ActionCheck:
-    """Checks many texts against the actions of one script. An expression that was once too slow is not asked again, so
-    that a whole trajectory costs at most one time limit an action."""
+    """Checks many texts against the actions of one script. An expression that was once too slow is not used again, so
+    that a trajectory costs at most one time limit for each action."""
 
     script: Script
     _slow: set[str] = field(default_factory=set)
 
     def allows(self, text: str) -> bool:
-        """Whether `text` is one of the actions, with its parameters."""
+        """Return whether `text` is one of the actions with its parameters."""
         text = text.strip()
         return len(text) <= LONGEST_TEXT and any(
             self._matches(name, action, text) for name, action in self.script.actions.items()
@@ -190,7 +192,7 @@ class ActionCheck:
         if not listed and not (_is_bare(name, action) and _names_listed(action, text)):
             return False
         try:
-            return full_match(expression(action), text)
+            return matches_fully(write_expression(action), text)
         except TooSlowError:
             self._slow.add(name)
         except ExpressionError:

@@ -1,7 +1,7 @@
-"""One persona's dialogue with the model: what is asked next, and what a reply makes of it.
+"""The dialogue with the model about one persona: its next request, and what to keep of a reply.
 
-A dialogue is what it was asked and answered so far, nothing else: put back together from the calls on record, it
-goes on as if it had never been interrupted. Pure but for the time limits of verification.
+A dialogue depends only on its requests and replies so far. Rebuilt from the recorded calls, it continues as if it had
+not been interrupted.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from evalharness.training.datasets.conversation import Conversation
 from evalharness.training.synthesis.script import Script
 from evalharness.training.synthesis.signals import ReplyCheck, Signal
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts
-from evalharness.training.synthesis.trajectory import Turn, error_turns, marked_messages, progress_of
+from evalharness.training.synthesis.trajectory import Turn, count_error_turns, list_progress, mark_messages
 from evalharness.training.synthesis.verify import Errors, verify_script, verify_trajectory
 
 MOST_CALLS = 4
-"""A persona, those for its script included (the paper's section 3.2)."""
+"""Calls for a persona, with those for its script (the paper's section 3.2)."""
 _FINAL = (Signal.OK, Signal.CONTEXT, Signal.REFUSED, Signal.NO_CALLS)
-"""After these nothing more is asked."""
+"""Signals that end a dialogue."""
 
 
 @dataclass
 class Dialogue(ABC):
-    """Call `messages`, ask the model, `take` its answer, until `finished`."""
+    """One persona's dialogue. Call `messages`, ask the model and call `take`, until `finished`."""
 
     key: str
     index: int
@@ -37,19 +37,19 @@ class Dialogue(ABC):
     prompts: SynthesisPrompts
     most_calls: int = MOST_CALLS
     earlier_calls: int = 0
-    """That the persona's script took."""
+    """Number of calls for the persona's script."""
     verdicts: list[ReplyCheck] = field(default_factory=list)
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
     @property
     def calls(self) -> int:
-        """So far, those for the script included."""
+        """The number of calls so far, with those for the script."""
         return self.earlier_calls + len(self.verdicts)
 
     @property
     def signal(self) -> Signal | None:
-        """Of the last reply."""
+        """The signal of the last reply."""
         if self.verdicts:
             return self.verdicts[-1].signal
         return Signal.NO_CALLS if self.calls >= self.most_calls else None
@@ -68,11 +68,11 @@ class Dialogue(ABC):
 
     @abstractmethod
     def messages(self) -> list[Message]:
-        """What is asked next."""
+        """Return the messages of the next request."""
 
     @abstractmethod
     def verify(self, reply: str) -> ReplyCheck:
-        """Verify a reply and keep what is to be kept of it."""
+        """Verify a reply and keep its good part."""
 
     def take(self, answer: Answer) -> ReplyCheck:
         self.prompt_tokens += answer.prompt_tokens or 0
@@ -88,7 +88,7 @@ class Dialogue(ABC):
         return verdict
 
     def record(self) -> dict[str, Any]:
-        """The line of a finished dialogue."""
+        """Return the stored line of a finished dialogue."""
         return {
             "key": self.key,
             "index": self.index,
@@ -103,7 +103,7 @@ class Dialogue(ABC):
 
 @dataclass
 class ScriptDialogue(Dialogue):
-    """A persona becomes a script."""
+    """The dialogue that turns a persona into a script."""
 
     script: Script | None = None
     _rejected: str | None = None
@@ -122,13 +122,13 @@ class ScriptDialogue(Dialogue):
 
 @dataclass
 class TrajectoryDialogue(Dialogue):
-    """A script becomes a trajectory."""
+    """The dialogue that turns a script into a trajectory."""
 
     script: Script = field(kw_only=True)
     errors: Errors = "some"
     kept: list[Turn] = field(default_factory=list)
     rejected: list[Turn] = field(default_factory=list)
-    """The whole game that had too few errors: shown with the request for another one."""
+    """The complete game with too few errors, which the model sees with the request for another game."""
 
     def messages(self) -> list[Message]:
         return self.prompts.ask_trajectory(
@@ -137,7 +137,7 @@ class TrajectoryDialogue(Dialogue):
 
     def verify(self, reply: str) -> ReplyCheck:
         self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.errors)
-        # What is rejected for good is shown with the turns it had.
+        # A finally rejected trajectory is recorded with its turns.
         if verdict.signal is Signal.TOO_FEW and self.calls + 1 < self.most_calls:
             self.kept, self.rejected = [], self.kept
         elif self.kept:
@@ -151,20 +151,20 @@ class TrajectoryDialogue(Dialogue):
         }
 
 
-def conversation_of(record: Mapping[str, Any], turns: list[Turn], script: Script) -> Conversation:
-    """A passed trajectory in the format of training data."""
+def convert_trajectory(record: Mapping[str, Any], turns: list[Turn], script: Script) -> Conversation:
+    """Convert a passed trajectory to the format of training data."""
     return Conversation(
         id=f"trajectories/{record['key']}",
         source="trajectories",
         world="script",
         task_hash=script.content_hash,
-        messages=marked_messages(turns),
+        messages=mark_messages(turns),
         metadata={
             "persona": record["persona"],
             "goal": script.goal,
             "calls": record["calls"],
-            "error_turns": error_turns(turns),
+            "error_turns": count_error_turns(turns),
             "success": True,
-            "progress": progress_of(turns),
+            "progress": list_progress(turns),
         },
     )

@@ -1,4 +1,4 @@
-"""What a folder of scripts or trajectories comes to: its summary, and of trajectories the training data."""
+"""Write the summary of a folder of scripts or trajectories, and the training data."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from evalharness.base.errors import UserError
 from evalharness.records.store import SUMMARY, write_atomically
 from evalharness.records.stored import SCHEMA
 from evalharness.training.datasets.conversation import Conversation, read_manifest, write_data
-from evalharness.training.synthesis.dialogue import conversation_of
+from evalharness.training.synthesis.dialogue import convert_trajectory
 from evalharness.training.synthesis.script import KeysError, Script, read_script
 from evalharness.training.synthesis.signals import Tally
 from evalharness.training.synthesis.synthesis_store import (
     DATA,
     PASSED,
-    finished_lines,
+    list_finished,
     read_finished,
     read_synthesis_manifest,
 )
 from evalharness.training.synthesis.trajectory import Turn, read_turn
 
 
-def stored_script(folder: Path, record: Mapping[str, Any]) -> Script:
-    """The script of a finished line. Raises UserError where it was changed into something that is none."""
+def read_stored_script(folder: Path, record: Mapping[str, Any]) -> Script:
+    """Return the script of a finished line. Raises UserError if it was changed and is not valid any more."""
     try:
         return read_script(record["script"])
     except (KeysError, KeyError) as error:
         raise UserError(f"{folder}: the script of {record['key']} is damaged: {error}") from None
 
 
-def stored_turns(folder: Path, record: Mapping[str, Any]) -> list[Turn]:
-    """The turns of a finished line; none in a folder of scripts."""
+def read_stored_turns(folder: Path, record: Mapping[str, Any]) -> list[Turn]:
+    """Return the turns of a finished line; empty in a folder of scripts."""
     try:
         return [read_turn(value, place) for place, value in enumerate(record.get("turns", []))]
     except (KeysError, TypeError) as error:
@@ -41,7 +41,7 @@ def stored_turns(folder: Path, record: Mapping[str, Any]) -> list[Turn]:
 
 
 def count_finished(folder: Path) -> Tally:
-    """Over all finished personas; reads one line at a time."""
+    """Count all finished personas, reading one line at a time."""
     counted = Tally()
     for record in read_finished(folder):
         counted.add(record)
@@ -49,7 +49,7 @@ def count_finished(folder: Path) -> Tally:
 
 
 def summarize(folder: Path) -> dict[str, Any]:
-    """The summary as of now, also while the folder is being filled."""
+    """Return the present summary, also while the folder is still being filled."""
     manifest = read_synthesis_manifest(folder)
     counted = count_finished(folder)
     last = manifest["sessions"][-1]
@@ -70,7 +70,7 @@ def summarize(folder: Path) -> dict[str, Any]:
 
 
 def write_outcome(folder: Path) -> dict[str, Any]:
-    """`summary.json`, and of trajectories the training data. Returns the summary."""
+    """Write `summary.json` and, for trajectories, the training data. Return the summary."""
     manifest = read_synthesis_manifest(folder)
     if manifest["identity"]["kind"] == "trajectories":
         made = {"command": "refine trajectories", "digest": manifest["digest"], **manifest["identity"]}
@@ -81,6 +81,8 @@ def write_outcome(folder: Path) -> dict[str, Any]:
 
 
 def _conversations(folder: Path) -> Iterator[Conversation]:
-    for line in finished_lines(folder / PASSED):
+    for line in list_finished(folder / PASSED):
         record = line.read()
-        yield conversation_of(record, stored_turns(folder, record), stored_script(folder, record))
+        yield convert_trajectory(
+            record, read_stored_turns(folder, record), read_stored_script(folder, record)
+        )

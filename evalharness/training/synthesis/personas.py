@@ -1,4 +1,4 @@
-"""Who a script is written for: lines of a file in Persona-Hub's layout, drawn without replacement by seed."""
+"""Read personas from a file in Persona-Hub's layout, and draw them without replacement by seed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from evalharness.base.reading import open_file
 from evalharness.training.datasets.conversation import BrokenLine, UnfitError, parse_json
 
 LONGEST = 5_000
-"""Characters of a persona: it stands in every prompt."""
+"""Characters of a persona, which is part of every prompt."""
 
 
 @dataclass(frozen=True)
 class Persona:
     key: str
-    """From its text alone, so that it is the same in every file: `persona-1f0c9a3b27d4`."""
+    """A hash of the text, equal in every file: `persona-1f0c9a3b27d4`."""
     text: str
 
 
@@ -30,30 +30,30 @@ class Personas:
     personas: tuple[Persona, ...]
     broken: tuple[BrokenLine, ...]
     repeated: int
-    """Lines whose persona stood in an earlier one."""
+    """Number of lines whose persona was in an earlier line."""
 
     @property
     def sha256(self) -> str:
-        """Of the personas themselves."""
+        """Hash of the personas themselves."""
         return hashlib.sha256("\n".join(p.key for p in self.personas).encode()).hexdigest()
 
     def complaints(self, most: int = 3) -> list[str]:
-        """What of the file was not used, for the person at the terminal."""
+        """Return messages about unused lines of the file."""
         lines = []
         if self.broken:
             lines.append(f"{self.source}: {len(self.broken):,} lines without a persona left out")
             lines += [f"  {line}" for line in self.broken[:most]] + ["  ..."] * (len(self.broken) > most)
         if self.repeated:
-            lines.append(f"{self.source}: {self.repeated:,} personas that stand there twice count once")
+            lines.append(f"{self.source}: {self.repeated:,} repeated personas left out")
         return lines
 
 
-def own_file() -> Path:
-    """200 personas of ours, so that nothing has to be fetched."""
+def find_own_file() -> Path:
+    """Return our own file of 200 personas, so that nothing must be downloaded."""
     return Path(str(files("evalharness"))) / "training" / "synthesis" / "personas.jsonl"
 
 
-def _persona(line: bytes) -> Persona:
+def _read_persona(line: bytes) -> Persona:
     value = parse_json(line)
     if not isinstance(value, dict) or not isinstance(value.get("persona"), str):
         keys = ", ".join(map(repr, list(value)[:4])) if isinstance(value, dict) else type(value).__name__
@@ -66,11 +66,9 @@ def _persona(line: bytes) -> Persona:
 
 
 def read_personas(path: Path | None = None) -> Personas:
-    """Every usable line of `path` (ours where None), and what is wrong with the others.
-
-    Raises UserError where no line can be used.
-    """
-    source = path or own_file()
+    """Read the personas of `path` (None: our own file), with the broken lines. Raises UserError if no line can be
+    used."""
+    source = path or find_own_file()
     found: dict[str, Persona] = {}
     broken: list[BrokenLine] = []
     repeated = 0
@@ -79,7 +77,7 @@ def read_personas(path: Path | None = None) -> Personas:
             if not line.strip():
                 continue
             try:
-                persona = _persona(line)
+                persona = _read_persona(line)
             except UnfitError as error:
                 broken.append(BrokenLine(number, str(error)))
                 continue
@@ -88,18 +86,18 @@ def read_personas(path: Path | None = None) -> Personas:
     if not found:
         first = f"; {broken[0]}" if broken else ""
         raise UserError(
-            f'--personas {source} holds no persona: JSON lines of {{"persona": "..."}} are read{first}'
+            f'--personas {source} has no persona; it must have JSON lines of {{"persona": "..."}}{first}'
         )
     return Personas(str(source), tuple(found.values()), tuple(broken), repeated)
 
 
 def draw(personas: Sequence[Persona], count: int, seed: int) -> list[Persona]:
-    """`count` of them without replacement. A larger count continues a smaller one.
-
-    Raises UserError when there are not so many.
-    """
+    """Draw `count` personas without replacement. A larger count continues a smaller one. Raises UserError if there are
+    fewer."""
     if count > len(personas):
-        raise UserError(f"-n {count}: there are {len(personas):,} personas; give a larger --personas FILE")
+        raise UserError(
+            f"-n {count}: there are only {len(personas):,} personas; choose a larger --personas FILE"
+        )
     order = list(range(len(personas)))
     random.Random(seed).shuffle(order)
     return [personas[index] for index in order[:count]]

@@ -1,4 +1,4 @@
-"""JSON in what a model replied: with or without a fence, prose or thinking around it, whole or broken. Pure."""
+"""Read JSON from a model's reply: with or without a code fence, prose or thinking around it, complete or broken."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from evalharness.protocol.reasoning import split_known
 LONGEST_REPLY = 200_000
 """Characters. A trajectory of forty long turns has about 30,000."""
 DEEPEST = 40
-"""Brackets within brackets. A place in a place in a place needs a dozen."""
+"""Levels of nested brackets. A place in a place in a place needs a dozen."""
 
 _FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
 _OPENING = re.compile(r'\{\s*["}]|\[\s*[{\]]')
-"""Where an object, or a list of objects, begins: a bracket in prose does not."""
+"""The beginning of an object or of a list of objects; a bracket in prose does not match."""
 _LIST = re.compile(r"\[\s*(?=\{)")
 _BETWEEN = re.compile(r"[\s,]*")
 
@@ -37,8 +37,8 @@ class BrokenList:
 _DECODER = json.JSONDecoder(parse_constant=no_constant)
 
 
-def _content(text: str) -> str:
-    """Without a thinking block before it and a code fence around it."""
+def _strip_fence(text: str) -> str:
+    """Return the text without a thinking block before it and a code fence around it."""
     text = text.lstrip("\ufeff")
     if not text.lstrip().startswith(("{", "[", "`")):
         text = split_known(text)[1]
@@ -47,26 +47,23 @@ def _content(text: str) -> str:
 
 
 def read_json(text: str) -> Any:
-    """The value in a reply: all of it, or from its first bracket on where prose stands before or after.
-
-    Raises NotJsonError.
-    """
+    """Return the value in a reply, without prose before and after it. Raises NotJsonError."""
     if len(text) > LONGEST_REPLY:
         raise NotJsonError(f"it is longer than {LONGEST_REPLY:,} characters")
-    content = _content(text)
+    content = _strip_fence(text)
     opening = _OPENING.search(content)
     if opening is None:
         raise NotJsonError(
             "it holds no JSON object and no list of objects" if content.strip() else "it is empty"
         )
     try:
-        return _value_at(content, opening.start())[0]
+        return _read_value(content, opening.start())[0]
     except ValueError as error:
-        raise NotJsonError(_where(error, content)) from None
+        raise NotJsonError(_describe_position(error, content)) from None
 
 
-def _value_at(content: str, start: int) -> tuple[Any, int]:
-    """The value that begins at `start`, and where it ends. Raises ValueError."""
+def _read_value(content: str, start: int) -> tuple[Any, int]:
+    """Return the value that begins at `start` and its end position. Raises ValueError."""
     try:
         _, end = _DECODER.raw_decode(content, start)
     except RecursionError:
@@ -74,7 +71,7 @@ def _value_at(content: str, start: int) -> tuple[Any, int]:
     return parse_json(content[start:end], DEEPEST), end
 
 
-def _where(error: ValueError, content: str) -> str:
+def _describe_position(error: ValueError, content: str) -> str:
     if not isinstance(error, json.JSONDecodeError):
         return str(error)
     if error.pos >= len(content.rstrip()) or error.msg.startswith("Unterminated string"):
@@ -82,15 +79,15 @@ def _where(error: ValueError, content: str) -> str:
     return f"{error.msg} at line {error.lineno}, column {error.colno}"
 
 
-def whole_objects(text: str) -> list[dict[str, Any]]:
-    """The objects of the first list of objects in `text`, up to where it breaks."""
-    content = _content(text[:LONGEST_REPLY])
+def read_whole_objects(text: str) -> list[dict[str, Any]]:
+    """Return the complete objects of the first list of objects in `text`."""
+    content = _strip_fence(text[:LONGEST_REPLY])
     opening = _LIST.search(content)
     found: list[dict[str, Any]] = []
     at = opening.end() if opening else len(content)
     while at < len(content) and content[at] == "{":
         try:
-            value, at = _value_at(content, at)
+            value, at = _read_value(content, at)
         except ValueError:
             break
         found.append(value)
@@ -100,11 +97,11 @@ def whole_objects(text: str) -> list[dict[str, Any]]:
 
 
 def read_list(text: str, key: str) -> list[Any] | BrokenList:
-    """A reply that should be a list, bare or under `key` (or under whatever single key)."""
+    """Read a reply that should be a list: bare, under `key`, or under any single key."""
     try:
         value = read_json(text)
     except NotJsonError as error:
-        return BrokenList(tuple(whole_objects(text)), str(error))
+        return BrokenList(tuple(read_whole_objects(text)), str(error))
     if isinstance(value, dict):
         listed = value.get(key, next(iter(value.values())) if len(value) == 1 else None)
         if isinstance(listed, list):

@@ -1,4 +1,4 @@
-"""JSON schemas of what a model replies, for servers that can be held to one."""
+"""JSON schemas of a model's replies, for servers with structured output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FLAG = {"type": "boolean"}
 
 
 def _object(properties: dict[str, Any], optional: Collection[str] = ()) -> dict[str, Any]:
-    """Guided decoding writes the keys in the order of `properties`."""
+    """Return an object's schema. Guided decoding writes the keys in the order of `properties`."""
     return {
         "type": "object",
         "properties": properties,
@@ -41,13 +41,13 @@ SCRIPT: dict[str, Any] = {
                     "player": _object({"information": _TEXT}),
                 }
             ),
-            # In this order they are written: the environment first, then a task in it, then what can be done.
+            # Order of writing: the environment first, then a task in it, then the actions.
             "Goal": _TEXT,
             "Completion Conditions": _TEXTS,
             "Available Actions": {
                 "type": "object",
                 "additionalProperties": _object(
-                    # The order of appendix G.
+                    # the order of appendix G
                     {
                         "description": _TEXT,
                         "special format": _TEXT,
@@ -63,7 +63,7 @@ SCRIPT: dict[str, Any] = {
 
 TRAJECTORY: dict[str, Any] = _object(
     {
-        # A list at the root is what several servers refuse.
+        # Several servers refuse a list at the root.
         "trajectory": {
             "type": "array",
             "items": {
@@ -96,6 +96,7 @@ TRAJECTORY: dict[str, Any] = _object(
 )
 
 
-def response_format(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    """As the chat completions API takes it. Not `strict`: that forbids keys of a script's own."""
+def make_response_format(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the `response_format` of the chat completions API. It is not `strict`, because that forbids a script's
+    own keys."""
     return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}

@@ -1,4 +1,4 @@
-"""The script of a world: what the Dungeon Master plays by. Pydantic, since it comes from a model.
+"""The script of a world, which the Dungeon Master follows. It comes from a model, so pydantic validates it.
 
 The format is the paper's (section 3.1, appendix G). Where the appendix is ambiguous both readings are accepted: the
 player may stand in `Environment`, in its `places and objects`, or beside it.
@@ -14,14 +14,14 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 MOST_PLACES = 500
-"""Places and objects of a script, all levels together."""
+"""Places and objects of a script, over all levels."""
 MOST_ACTIONS = 60
 DEEPEST_PLACE = 12
 _MOST_MISTAKES = 8
-"""That a model reads at once; the rest it finds out next time."""
+"""Mistakes that the model gets at once."""
 
 
-class _Part(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, populate_by_name=True)
 
 
@@ -32,19 +32,19 @@ def _text_or_place(value: Any) -> str:
 Entry = Annotated[
     Annotated[str, Tag("text")] | Annotated["Place", Tag("place")], Discriminator(_text_or_place)
 ]
-"""What a place holds under a key of its own: a text for the Dungeon Master alone, or a place or object in it."""
+"""A value of a place: a text that only the Dungeon Master knows, or a place or object in it."""
 
 
-class Place(_Part):
-    """A place or an object, with what is in it."""
+class Place(_StrictModel):
+    """A place or an object, with the things in it."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Entry] = Field(init=False)
 
     information: str | None = None
-    """Shown when it is examined, opened, or entered."""
+    """The text that the player sees on examining, opening or entering it."""
     location: str | None = None
-    """Relative to what holds it."""
+    """Location relative to the place that contains it."""
     relative_location: list[str] | None = Field(default=None, alias="relative location")
 
     def children(self) -> Iterator[tuple[str, Place]]:
@@ -53,26 +53,26 @@ class Place(_Part):
                 yield name, entry
 
     def secrets(self) -> Iterator[tuple[str, str]]:
-        """Keys that only the Dungeon Master knows, with their texts."""
+        """Yield (key, text) of texts that only the Dungeon Master knows."""
         for name, entry in (self.__pydantic_extra__ or {}).items():
             if isinstance(entry, str):
                 yield name, entry
 
 
-class Player(_Part):
+class Player(_StrictModel):
     model_config = ConfigDict(extra="allow")
 
     information: str
-    """What the player can and cannot do."""
+    """The player's abilities and restrictions."""
 
 
-class Environment(_Part):
+class Environment(_StrictModel):
     initial_state: str = Field(alias="initial state", min_length=1)
     places_and_objects: dict[str, Place] = Field(alias="places and objects", min_length=1)
     player: Player
 
     def walk(self) -> Iterator[tuple[int, str, Place]]:
-        """(depth from 0, name, place) of all, outermost first."""
+        """Yield (depth from 0, name, place) of all places, the outermost first."""
         below = [(0, name, place) for name, place in reversed(self.places_and_objects.items())]
         while below:
             depth, name, place = below.pop()
@@ -80,16 +80,16 @@ class Environment(_Part):
             below += [(depth + 1, *child) for child in reversed(list(place.children()))]
 
 
-class Action(_Part):
-    """What the player can say. Its name has a placeholder for each parameter, `{item}` or `<item>`."""
+class Action(_StrictModel):
+    """An action of the player. Its name has a placeholder for each parameter, `{item}` or `<item>`."""
 
     description: str | None = None
     special_format: str | None = Field(default=None, alias="special format")
-    """Of an argument that no list can hold: an answer, a search, code."""
+    """The format of an argument without a list of values: an answer, a search, code."""
     verification_code: str = Field(alias="verification code", min_length=1)
-    """A regular expression that all of the action matches."""
+    """A regular expression that matches the whole action."""
     parameters: dict[str, list[str] | None] = {}
-    """Every value that a parameter can have; None where it is unbounded."""
+    """Parameter -> all its values; None if they are unlimited."""
 
     @property
     def is_unbounded(self) -> bool:
@@ -97,7 +97,7 @@ class Action(_Part):
         return bool(self.special_format and self.special_format.strip())
 
 
-class Script(_Part):
+class Script(_StrictModel):
     thought: str = Field(alias="Thought")
     environment: Environment = Field(alias="Environment")
     goal: str = Field(alias="Goal", min_length=1)
@@ -107,7 +107,7 @@ class Script(_Part):
     @model_validator(mode="before")
     @classmethod
     def _player_in_environment(cls, data: Any) -> Any:
-        """Move the player from the other two levels where it may stand."""
+        """Move the player into `Environment` from the two other places where it may stand."""
         if not isinstance(data, dict) or not isinstance(data.get("Environment"), dict):
             return data
         environment = dict(data["Environment"])
@@ -121,18 +121,18 @@ class Script(_Part):
         return {**data, "Environment": environment}
 
     def to_json(self) -> dict[str, Any]:
-        """In the paper's words, without the keys that are absent."""
+        """Return the script with the paper's keys, without absent keys."""
         data: dict[str, Any] = _without_none(self.model_dump(mode="json", by_alias=True))
         return data
 
     @property
     def content_hash(self) -> str:
-        """SHA-256 over the canonical JSON."""
+        """SHA-256 of the canonical JSON."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
 
 
 def _without_none(value: Any) -> Any:
-    """Without keys of optional fields that are None; a parameter's None says that it is unbounded and stays."""
+    """Remove optional fields that are None. A parameter's None means unlimited and stays."""
     if not isinstance(value, dict):
         return value
     return {
@@ -150,34 +150,34 @@ class KeysError(ValueError):
         self.mistakes = mistakes
 
 
-def first_mistakes(found: list[str]) -> list[str]:
-    """As many as a model reads at once."""
+def limit_mistakes(found: list[str]) -> list[str]:
+    """Return as many mistakes as a model gets at once."""
     more = [f"and {len(found) - _MOST_MISTAKES} more"] if len(found) > _MOST_MISTAKES else []
     return found[:_MOST_MISTAKES] + more
 
 
-def mistakes_of(error: ValidationError) -> list[str]:
-    """A line for each, as a model can act on it."""
+def list_mistakes(error: ValidationError) -> list[str]:
+    """Return a line for each mistake, in words for a model."""
     found = []
     for problem in error.errors(include_url=False, include_context=False):
         where = " / ".join(str(part)[:60] for part in problem["loc"] if part not in ("text", "place"))
-        given = "" if problem["type"] == "missing" else f" (found: {_shown(problem.get('input'))})"
+        given = "" if problem["type"] == "missing" else f" (found: {_describe_value(problem.get('input'))})"
         found.append(f"{where or 'the object'}: {problem['msg']}{given}")
-    return first_mistakes(found)
+    return limit_mistakes(found)
 
 
-def _shown(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     return json.dumps(value)[:60]
 
 
 def read_script(value: Any) -> Script:
-    """Keys, types and sizes. Raises KeysError."""
+    """Check keys, types and sizes. Raises KeysError."""
     try:
         script = Script.model_validate(value)
     except ValidationError as error:
-        raise KeysError(mistakes_of(error)) from None
+        raise KeysError(list_mistakes(error)) from None
     too_many = []
     places = list(script.environment.walk())
     if len(places) > MOST_PLACES:

@@ -1,4 +1,4 @@
-"""The table of a verification, for a terminal."""
+"""Format the table of a verification for a terminal."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from evalharness.base.watching import dim
 from evalharness.training.synthesis.signals import MEANINGS, Signal
 
 
-def verification_table(summary: Mapping[str, Any]) -> RenderableType:
-    """How many passed at which call, what was wrong with the other replies, and why personas were given up."""
+def make_verification_table(summary: Mapping[str, Any]) -> RenderableType:
+    """Return the table of passed personas by call, of signals of other replies, and of rejected personas."""
     by_call = summary["signals_by_call"]
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("signal", no_wrap=True)
-    table.add_column("what it says")
+    table.add_column("meaning")
     for call in by_call:
         table.add_column(f"call {call}", justify="right", no_wrap=True)
     table.add_column("given up", justify="right", no_wrap=True)
@@ -35,10 +35,10 @@ def verification_table(summary: Mapping[str, Any]) -> RenderableType:
     table.add_row(Text("passed", style="bold"), "", *passed, "")
     replies = [str(sum(by_call[call].values())) for call in by_call]
     table.add_row("replies", "", *replies, str(sum(summary["rejected"].values()) or "-"))
-    return Group(table, "", *(dim(note) for note in _notes(summary)))
+    return Group(table, "", *(dim(note) for note in _list_notes(summary)))
 
 
-def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
+def _list_notes(summary: Mapping[str, Any]) -> Iterator[str]:
     finished, passed = summary["finished"], summary["passed"]
     share = f" ({100 * passed / finished:.1f} %)" if finished else ""
     yield f"{summary['kind']} by {summary['model']}: {passed} of {finished} personas passed{share}" + (
@@ -52,8 +52,8 @@ def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
         spent += f", {duration(summary['wall_s'])}"
     yield spent
     if summary["structured_output"] is False:
-        yield "without structured output (the server does not have it, or --plain)"
+        yield "without structured output (not supported by the server, or --plain)"
     if data := summary.get("data"):
         turns = data["player_turns"]
-        errors = f"{data['error_turns']} with an error, {data['refine_turns']} that fix one"
+        errors = f"{data['error_turns']} with an error, {data['refine_turns']} corrections"
         yield f"training data: {data['samples']} conversations, {turns} player turns ({errors})"

@@ -1,4 +1,4 @@
-"""What the verification of a reply says; how many passed at which call, and why the others did not. Pure."""
+"""Signals of the verification of replies, and their counts by call."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any
 
 
 class Signal(StrEnum):
-    """The paper's signals (algorithm 1, appendix J), the verification of a script among them, and four of ours."""
+    """The paper's signals (algorithm 1, appendix J), with the verification of scripts, and four of our own."""
 
     OK = "OK"
     JSON = "JSON"
-    """Not JSON: broken, cut off, too long, nested too deep."""
+    """The reply is not JSON: broken, cut off, too long, or nested too deep."""
     KEYS = "KEYS"
-    """Keys or types are wrong, or a turn is the wrong speaker's."""
+    """Keys or types are wrong, or a turn belongs to the other speaker."""
     EXPRESSION = "EXPRESSION"
-    """Of a script: an expression does not compile, is too slow, or does not accept its own action."""
+    """An expression of a script does not compile, is too slow, or does not accept its own action."""
     ACTION = "ACTION"
-    """The player's action is none of the script's, and the Dungeon Master did not say so."""
+    """The script has no such action, and the Dungeon Master flagged no error."""
     LAST_ERROR = "LAST_ERROR"
     """The last turn is an error."""
     UNFINISHED = "UNFINISHED"
-    """The last turn does not say that the task succeeded, or is the player's."""
+    """The last turn does not say that the task succeeded, or it is the player's."""
     TOO_FEW = "TOO_FEW"
-    """Too few error turns."""
+    """There are too few error turns."""
     ERRS = "ERRS"
-    """Ours: the player errs in a game that was to have no errors."""
+    """Our own: the player errs in a game that must have no errors."""
     CONTEXT = "CONTEXT"
-    """Ours: the dialogue no longer fits the model's context."""
+    """Our own: the dialogue does not fit the model's context."""
     REFUSED = "REFUSED"
-    """Ours: the server refuses this request and answers others (a content filter, say)."""
+    """Our own: the server refuses this request and answers others (a content filter, for example)."""
     NO_CALLS = "NO_CALLS"
-    """Ours: the script took every call that the persona had."""
+    """Our own: the script used all calls of the persona."""
 
 
 MEANINGS = {
@@ -45,8 +45,8 @@ MEANINGS = {
     Signal.LAST_ERROR: "ends in an error",
     Signal.UNFINISHED: "does not say that the task succeeded",
     Signal.TOO_FEW: "too few error turns",
-    Signal.ERRS: "an error where none was wanted",
-    Signal.CONTEXT: "outgrew the model's context",
+    Signal.ERRS: "an error in a game without errors",
+    Signal.CONTEXT: "longer than the model's context",
     Signal.REFUSED: "refused by the server",
     Signal.NO_CALLS: "the script took all calls",
 }
@@ -54,23 +54,23 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class ReplyCheck:
-    """Of one reply."""
+    """The result of verifying one reply."""
 
     signal: Signal
     mistakes: tuple[str, ...] = ()
-    """What was wrong, as the model gets to read it."""
+    """The mistakes, in words for the model."""
 
 
 @dataclass
 class Tally:
-    """Over finished personas."""
+    """Counts of finished personas."""
 
     passed_at: Counter[int] = field(default_factory=Counter)
-    """Number of the call that passed -> personas."""
+    """Number of the call that passed -> number of personas."""
     rejected: Counter[str] = field(default_factory=Counter)
-    """Last signal -> personas."""
+    """Last signal -> number of personas."""
     signals: dict[int, Counter[str]] = field(default_factory=dict)
-    """Number of the call -> signal -> replies."""
+    """Number of the call -> signal -> number of replies."""
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -98,7 +98,7 @@ class Tally:
         self.completion_tokens += record["completion_tokens"]
 
     def to_json(self) -> dict[str, Any]:
-        """For `summary.json`."""
+        """Return the counts for `summary.json`."""
         tokens = {"prompt": self.prompt_tokens, "completion": self.completion_tokens}
         return {
             "finished": self.finished,

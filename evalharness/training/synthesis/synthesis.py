@@ -1,4 +1,4 @@
-"""Scripts and trajectories from a served model: one folder from its options to its summary."""
+"""Have a served model write scripts and trajectories, from the options to the summary of one folder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from evalharness.records.answers import make_manifest
 from evalharness.records.files import MANIFEST
 from evalharness.training.synthesis import schemas
 from evalharness.training.synthesis.dialogue import MOST_CALLS, Dialogue, ScriptDialogue, TrajectoryDialogue
-from evalharness.training.synthesis.outcome import count_finished, stored_script, write_outcome
+from evalharness.training.synthesis.outcome import count_finished, read_stored_script, write_outcome
 from evalharness.training.synthesis.personas import draw, read_personas
 from evalharness.training.synthesis.signals import Tally
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts, load_prompts
@@ -38,13 +38,14 @@ from evalharness.training.synthesis.synthesis_store import (
     PASSED,
     FinishedLine,
     SynthesisStore,
-    finished_lines,
+    list_finished,
     read_synthesis_manifest,
 )
-from evalharness.training.synthesis.verify import Errors, script_mistakes
+from evalharness.training.synthesis.verify import Errors, find_script_mistakes
 
 CONTEXT_TOKENS = 16384
-"""Of a server that we start, where the model allows as much: three example scripts, a script and its trajectory."""
+"""Context length of a server that we start, if the model allows it: three example scripts, a script and its trajectory
+fit."""
 
 Kind = Literal["scripts", "trajectories"]
 
@@ -52,7 +53,7 @@ Kind = Literal["scripts", "trajectories"]
 @dataclass
 class SynthesisProgress(WorkProgress):
     tally: Tally = field(default_factory=Tally)
-    """Of all finished personas, those of earlier sessions included."""
+    """Counts of all finished personas, with those of earlier sessions."""
 
     def details(self) -> list[str]:
         counted = self.tally
@@ -65,18 +66,19 @@ class SynthesisProgress(WorkProgress):
 
 
 @dataclass
-class Job:
-    """A persona that is not finished. Its dialogue is made when its turn comes: not all fit into memory."""
+class PersonaJob:
+    """A persona that is not finished. Its dialogue is made when its turn comes, because not all dialogues fit into
+    memory."""
 
     key: str
     make: Callable[[], Dialogue]
     _dialogue: Dialogue | None = None
-    """Where an earlier try has left it."""
+    """The dialogue of an earlier attempt."""
 
     async def run(self, model: AskedModel, store: SynthesisStore, progress: SynthesisProgress) -> None:
         dialogue = self._dialogue
         if dialogue is None:
-            # In a thread, as every verification: it may take the time limit of untrusted expressions.
+            # Verification runs in a thread: untrusted expressions may take up to the time limit.
             dialogue = self._dialogue = await asyncio.to_thread(self._begin, store)
         while not dialogue.finished:
             messages, number = dialogue.messages(), dialogue.calls + 1
@@ -89,7 +91,7 @@ class Job:
         self._dialogue = None
 
     def _begin(self, store: SynthesisStore) -> Dialogue:
-        """From its beginning, or from where an earlier start left it."""
+        """Return the dialogue from its beginning, or continued after the stored calls."""
         dialogue = self.make()
         for call in store.calls.get(self.key, ()):
             dialogue.take(call)
@@ -98,19 +100,19 @@ class Job:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What both commands need to know."""
+    """Options of both commands."""
 
     model: PolicyConfig
     output: Path
     prompts: Path | None = None
     most_calls: int = MOST_CALLS
     plain: bool = False
-    """Do not ask the server for structured output."""
+    """Whether to ask the server without structured output."""
     attempts: int = ATTEMPTS
-    """Tries of a persona whose infrastructure fails."""
+    """Number of attempts at a persona after infrastructure failures."""
 
     def identity(self, kind: Kind, prompts: SynthesisPrompts) -> dict[str, Any]:
-        """What must be equal for a folder to be continued. The number of personas may grow."""
+        """Return the values that must be equal to continue a folder. The number of personas may grow."""
         return {
             "kind": kind,
             "most_calls": self.most_calls,
@@ -127,15 +129,15 @@ def make_scripts(
     *,
     watch: Watch = nullcontext,
 ) -> AskingResult:
-    """Draw `count` personas and have the model write a script for each, or go on with that.
+    """Draw `count` personas and have the model write a script for each, or continue.
 
-    Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
+    Raises UserError for mistakes of the user. Infrastructure failures are recorded and returned.
     """
     prompts = load_prompts(what.prompts)
     personas = read_personas(personas_file)
     identity = what.identity("scripts", prompts) | {"personas_sha256": personas.sha256}
     jobs = [
-        Job(
+        PersonaJob(
             persona.key,
             partial(
                 ScriptDialogue,
@@ -161,28 +163,28 @@ def make_trajectories(
     *,
     watch: Watch = nullcontext,
 ) -> AskingResult:
-    """Have the model play the scripts of a folder (its first `count`), or go on with that."""
+    """Have the model play the first `count` scripts of a folder, or continue."""
     prompts = load_prompts(what.prompts)
     source = read_synthesis_manifest(scripts)
     if source["identity"]["kind"] != "scripts":
-        raise UserError(f"--scripts {scripts} holds no scripts; make some with: evalharness refine scripts")
+        raise UserError(f"--scripts {scripts} has no scripts; make some with: evalharness refine scripts")
     identity = what.identity("trajectories", prompts) | {
         "errors": errors,
         "scripts_digest": source["digest"],
     }
-    passed = finished_lines(scripts / PASSED)
+    passed = list_finished(scripts / PASSED)
     if not passed:
-        raise UserError(f"--scripts {scripts}: no script passed there")
+        raise UserError(f"--scripts {scripts}: no script in this folder passed")
     if count is not None and count > len(passed):
         raise UserError(
-            f"-n {count}: {scripts} holds {len(passed)} scripts; make more with a larger -n there"
+            f"-n {count}: {scripts} has only {len(passed)} scripts; make more with: evalharness refine scripts -n"
         )
 
     def play(line: FinishedLine) -> TrajectoryDialogue:
         record = line.read()
-        script = stored_script(scripts, record)
-        if mistakes := script_mistakes(script):  # as good as when it passed
-            raise UserError(f"{scripts}: the script of {record['key']} does not pass any more: {mistakes[0]}")
+        script = read_stored_script(scripts, record)
+        if mistakes := find_script_mistakes(script):  # the script must still pass
+            raise UserError(f"{scripts}: the script of {record['key']} no longer passes: {mistakes[0]}")
         return TrajectoryDialogue(
             record["key"],
             record["index"],
@@ -194,7 +196,7 @@ def make_trajectories(
             errors=errors,
         )
 
-    jobs = [Job(line.key, partial(play, line)) for line in passed[:count]]
+    jobs = [PersonaJob(line.key, partial(play, line)) for line in passed[:count]]
     return _synthesise(what, "trajectories", identity, jobs, {"scripts": len(passed)}, watch)
 
 
@@ -202,7 +204,7 @@ def _synthesise(
     what: Synthesis,
     kind: Kind,
     identity: dict[str, Any],
-    jobs: Sequence[Job],
+    jobs: Sequence[PersonaJob],
     facts: dict[str, Any],
     watch: Watch,
 ) -> AskingResult:
@@ -213,7 +215,9 @@ def _synthesise(
         prepared = prepare(_with_context(config), {}, progress.set_status)
         facts = {**facts, "wanted": len(jobs)}
         identity |= {"model": dict(prepared.identity)}
-        store.resume(make_manifest(identity, config.display_name, operation=_operation(what), **facts))
+        store.resume(
+            make_manifest(identity, config.display_name, operation=_describe_operation(what), **facts)
+        )
         left = [job for job in jobs if job.key not in store.done]
         progress.tally = count_finished(what.output)
         progress.finished = progress.tally.finished
@@ -225,7 +229,7 @@ def _synthesise(
 
 
 def _with_context(config: PolicyConfig) -> PolicyConfig:
-    """A server that we start takes longer dialogues than for episodes, where the model allows it."""
+    """Give a server that we start a longer context than for episodes, if the model allows it."""
     from evalharness.models.serving.demo import is_demo
 
     if config.is_endpoint or "--max-model-len" in config.vllm_args or is_demo(config.model):
@@ -239,7 +243,7 @@ def _with_context(config: PolicyConfig) -> PolicyConfig:
     return config.model_copy(update={"vllm_args": f"{config.vllm_args} {length}".strip()})
 
 
-def _operation(what: Synthesis) -> dict[str, Any]:
+def _describe_operation(what: Synthesis) -> dict[str, Any]:
     return {
         "concurrency": what.model.concurrency,
         "endpoints": list(what.model.endpoints),
@@ -253,11 +257,11 @@ async def _ask_all(
     kind: Kind,
     prepared: Prepared,
     store: SynthesisStore,
-    left: Sequence[Job],
+    left: Sequence[PersonaJob],
     progress: SynthesisProgress,
 ) -> None:
     schema = schemas.SCRIPT if kind == "scripts" else schemas.TRAJECTORY
-    form = RequestForm(response_format=None if what.plain else schemas.response_format(kind, schema))
+    form = RequestForm(response_format=None if what.plain else schemas.make_response_format(kind, schema))
     ceiling = max(1, min(MOST, len(left)))
     model = open_asked_model_for(
         store, prepared, form, progress, what.attempts, what.model.concurrency, ceiling

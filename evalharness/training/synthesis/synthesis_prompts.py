@@ -1,4 +1,4 @@
-"""What a model is asked: `prompts/training/script.yaml` and `trajectory.yaml`, made into messages."""
+"""Make messages from the prompts `prompts/training/script.yaml` and `trajectory.yaml`."""
 
 from __future__ import annotations
 
@@ -17,48 +17,48 @@ from evalharness.training.synthesis.script import Script
 from evalharness.training.synthesis.trajectory import Turn
 
 _LONGEST_SHOWN = 30_000
-"""Characters of a rejected script that the model sees again."""
+"""Characters of a rejected script that the model gets again."""
 
 
-class _Strict(BaseModel):
+class _PromptModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class ScriptExample(_Strict):
+class ScriptExample(_PromptModel):
     persona: str
     script: dict[str, Any]
 
 
-class ScriptPrompt(_Strict):
+class ScriptPrompt(_PromptModel):
     system: str
     instruction: str
-    """With `{persona}`."""
+    """Contains `{persona}`."""
     format: str
     correction: str
-    """Said after a rejected script, with `{mistakes}`."""
+    """The message after a rejected script; contains `{mistakes}`."""
     examples: tuple[ScriptExample, ...]
 
 
-class TrajectoryExample(_Strict):
+class TrajectoryExample(_PromptModel):
     script: int
-    """Which example of the script's prompt is played."""
+    """Index of the script in the script prompt's examples."""
     trajectory: list[dict[str, Any]]
 
 
-class TrajectoryPrompt(_Strict):
+class TrajectoryPrompt(_PromptModel):
     system: str
     instruction: str
-    """With `{script}`, and `{errors}` for one of the next two."""
+    """Contains `{script}`, and `{errors}` for one of the next two fields."""
     errors: str = ""
     no_errors: str = (
         "- The Player makes no error: every Action is right, and no turn of the DM has an error flag."
     )
-    """Said instead of `errors` for a set without errors, and at the end of an instruction without `{errors}`."""
+    """Replaces `errors` for data without errors; added to the end of an instruction without `{errors}`."""
     format: str
     again: str
-    """Said where nothing is kept, with `{mistakes}`."""
+    """The message if no turn is kept; contains `{mistakes}`."""
     continuation: str
-    """Said after the kept turns, with `{mistakes}`, `{turn}` and `{speaker}`."""
+    """The message after kept turns; contains `{mistakes}`, `{turn}` and `{speaker}`."""
     example: TrajectoryExample
 
 
@@ -67,23 +67,26 @@ class SynthesisPrompts:
     script: ScriptPrompt
     trajectory: TrajectoryPrompt
     sha256: dict[str, str]
-    """Of each file, by its name."""
+    """File name -> hash."""
 
     def ask_script(self, persona: str, rejected: str | None, mistakes: Sequence[str]) -> list[Message]:
-        """Ask for a script; again with its mistakes where `rejected` is the reply before."""
+        """Return the request for a script, or for a corrected one if `rejected` is the last reply."""
         prompt = self.script
         shown = "\n\n".join(
-            f"Example {number}, for the person: {each.persona}\n{_json(each.script)}"
+            f"Example {number}, for the person: {each.persona}\n{_to_json(each.script)}"
             for number, each in enumerate(prompt.examples, 1)
         )
         instruction = prompt.instruction.replace("{persona}", persona)
-        messages = _opening(prompt.system, prompt.format, shown, instruction)
+        messages = _write_opening(prompt.system, prompt.format, shown, instruction)
         if rejected is None:
             return messages
         return [
             *messages,
             {"role": "assistant", "content": rejected[:_LONGEST_SHOWN].strip() or "(no reply)"},
-            {"role": "user", "content": prompt.correction.replace("{mistakes}", _listed(mistakes)).strip()},
+            {
+                "role": "user",
+                "content": prompt.correction.replace("{mistakes}", _write_list(mistakes)).strip(),
+            },
         ]
 
     def ask_trajectory(
@@ -95,30 +98,30 @@ class SynthesisPrompts:
         *,
         errors: bool = True,
     ) -> list[Message]:
-        """Ask for a trajectory, for what follows the kept turns of one, or for another than the `rejected` one.
-        `errors`: the player is to err and to correct that."""
+        """Return the request for a trajectory, for the turns after `kept`, or for another trajectory than `rejected`.
+        `errors`: the player must err and correct its errors."""
         prompt = self.trajectory
         example = prompt.example
         shown = (
-            f"Example: the script\n{_json(self.script.examples[example.script].script)}\n\nis played like this:\n"
-            + _json({"trajectory": example.trajectory if errors else _without_errors(example.trajectory)})
+            f"Example: the script\n{_to_json(self.script.examples[example.script].script)}\n\nis played like this:\n"
+            + _to_json({"trajectory": example.trajectory if errors else _drop_errors(example.trajectory)})
         )
         instruction = prompt.instruction.replace("{errors}", prompt.errors if errors else prompt.no_errors)
         if not errors and "{errors}" not in prompt.instruction:
             instruction = f"{instruction.rstrip()}\n{prompt.no_errors}"
-        instruction = instruction.replace("{script}", _json(script.to_json()))
+        instruction = instruction.replace("{script}", _to_json(script.to_json()))
         if mistakes and not kept and not rejected:
             instruction += "\n" + prompt.again.replace("{mistakes}", "; ".join(mistakes))
-        messages = _opening(prompt.system, prompt.format, shown, instruction)
+        messages = _write_opening(prompt.system, prompt.format, shown, instruction)
         if not kept and not rejected:
             return messages
         if kept:
             speaker = "Player" if len(kept) % 2 else "DM"
             go_on = prompt.continuation.replace("{turn}", str(len(kept))).replace("{speaker}", speaker)
-            go_on = go_on.replace("{mistakes}", _listed(mistakes))
+            go_on = go_on.replace("{mistakes}", _write_list(mistakes))
         else:
             go_on = prompt.again.replace("{mistakes}", "; ".join(mistakes))
-        said = _json({"trajectory": [turn.to_json() for turn in kept or rejected]})
+        said = _to_json({"trajectory": [turn.to_json() for turn in kept or rejected]})
         return [
             *messages,
             {"role": "assistant", "content": said},
@@ -126,8 +129,8 @@ class SynthesisPrompts:
         ]
 
 
-def _without_errors(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The example without the player's errors and the Dungeon Master's answers to them, numbered anew."""
+def _drop_errors(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the example without the player's errors and the Dungeon Master's answers to them, renumbered."""
     kept: list[dict[str, Any]] = []
     for turn in turns:
         if any(turn.get(flag) for flag in ("parameter_error", "place_error", "logic_error")):
@@ -137,17 +140,17 @@ def _without_errors(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**turn, "turn": number} for number, turn in enumerate(kept)]
 
 
-def _json(value: Any) -> str:
-    """On one line: an indented script has twice the tokens."""
+def _to_json(value: Any) -> str:
+    """Return JSON on one line: an indented script has twice as many tokens."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def _listed(mistakes: Sequence[str]) -> str:
+def _write_list(mistakes: Sequence[str]) -> str:
     return "\n".join(f"- {mistake}" for mistake in mistakes)
 
 
-def _opening(system: str, form: str, examples: str, instruction: str) -> list[Message]:
-    """What is the same for all comes first, for the server's prefix cache."""
+def _write_opening(system: str, form: str, examples: str, instruction: str) -> list[Message]:
+    """Return the first messages. The part that all requests share comes first, for the server's prefix cache."""
     parts = [form.strip(), examples, instruction.strip()]
     return [
         {"role": "system", "content": system.strip()},
@@ -156,10 +159,8 @@ def _opening(system: str, form: str, examples: str, instruction: str) -> list[Me
 
 
 def load_prompts(folder: Path | None = None) -> SynthesisPrompts:
-    """Those of the package, each replaced by the file of the same name in `folder` where there is one.
-
-    Raises UserError naming the file and what is wrong in it.
-    """
+    """Load the package's prompts; a file of the same name in `folder` replaces one. Raises UserError that names the
+    file and the mistake."""
     ours = prompts_folder() / "training"
     _, script, script_sha = read_prompt_file(ours / "script.yaml", ScriptPrompt, folder)
     _, trajectory, trajectory_sha = read_prompt_file(ours / "trajectory.yaml", TrajectoryPrompt, folder)

@@ -1,13 +1,13 @@
-"""The folder of scripts or trajectories: what a model was asked, what came of it. One writer at a time.
+"""The folder of scripts or trajectories, with the model's calls and their results. One process writes at a time.
 
-| file | what it holds |
+| file | content |
 |---|---|
-| `manifest.json` | what was made: options, readings, sampling, model, hashes of prompts and personas; each start |
-| `calls.jsonl` | every answered call a line, synced before the next is asked: nothing that was paid for is lost |
-| `passed.jsonl`, `rejected.jsonl` | a finished persona a line, with the signal of every call |
-| `errors.jsonl` | infrastructure failures, each try |
-| `server.log` | what the model server printed |
-| `summary.json` | how many passed at which call, why the others failed, calls, tokens |
+| `manifest.json` | options, sampling, model, hashes of prompts and personas, and every session |
+| `calls.jsonl` | a line for each answered call, synced before the next call, so that no paid reply is lost |
+| `passed.jsonl`, `rejected.jsonl` | a line for each finished persona, with the signal of every call |
+| `errors.jsonl` | a line for each infrastructure failure |
+| `server.log` | output of the model server |
+| `summary.json` | number of passed personas by call, reasons of rejections, calls, tokens |
 | `data.jsonl`, `data.manifest.json` | passed trajectories as training data |
 """
 
@@ -32,7 +32,7 @@ from evalharness.training.synthesis.signals import Signal
 
 
 class _Finished(Stored):
-    """A line of `passed.jsonl` or `rejected.jsonl`. Its script and its turns are checked where they are used."""
+    """A line of `passed.jsonl` or `rejected.jsonl`. Its script and turns are checked when they are used."""
 
     key: str
     index: Count
@@ -49,7 +49,7 @@ class _Identity(Stored):
     kind: Literal["scripts", "trajectories"]
 
 
-class _Start(Stored):
+class _Session(Stored):
     wanted: Count
     wall_s: float = 0.0
     structured_output: bool | None = None
@@ -59,7 +59,7 @@ class _Manifest(Stored):
     digest: str
     identity: _Identity
     model_name: str
-    sessions: Annotated[list[_Start], Field(min_length=1)]
+    sessions: Annotated[list[_Session], Field(min_length=1)]
 
 
 CALLS = "calls.jsonl"
@@ -68,16 +68,16 @@ REJECTED = "rejected.jsonl"
 DATA = "data.jsonl"
 
 
-AGAIN = "what it held is made anew"
+AGAIN = "its content is made again"
 
 
-def _finished(raw: bytes) -> dict[str, Any]:
+def _parse_finished(raw: bytes) -> dict[str, Any]:
     value = read_object(raw)
     _Finished.of(value)
     return value
 
 
-def _call(raw: bytes) -> Answer:
+def _parse_call(raw: bytes) -> Answer:
     line = read_object(raw)
     refusal = line.get("refusal")
     return Answer(
@@ -98,7 +98,8 @@ _REFUSALS: dict[str, Refusal] = {"CONTEXT": "context", "REFUSED": "refused"}
 
 @dataclass(frozen=True, order=True)
 class FinishedLine:
-    """Where a finished persona is kept. Tens of thousands of them do not fit into memory, their positions do."""
+    """The position of a finished persona in its file. Tens of thousands of personas do not fit into memory; their
+    positions do."""
 
     index: int
     key: str
@@ -113,26 +114,26 @@ class FinishedLine:
 
 
 def read_finished(folder: Path) -> Iterator[dict[str, Any]]:
-    """Every finished persona, one at a time."""
+    """Yield every finished persona."""
     for name in (PASSED, REJECTED):
-        yield from read_lines(folder / name, AGAIN, _finished)
+        yield from read_lines(folder / name, AGAIN, _parse_finished)
 
 
-def finished_lines(path: Path) -> list[FinishedLine]:
-    """Those of `passed.jsonl` or `rejected.jsonl` in the order of the draw, however they finished."""
+def list_finished(path: Path) -> list[FinishedLine]:
+    """Return the lines of `passed.jsonl` or `rejected.jsonl` in the order of the draw."""
     return sorted(
         FinishedLine(record["index"], record["key"], path, offset)
-        for _, offset, record in located_lines(path, AGAIN, _finished)
+        for _, offset, record in located_lines(path, AGAIN, _parse_finished)
     )
 
 
-def finished(folder: Path) -> tuple[list[FinishedLine], list[FinishedLine]]:
-    """(passed, rejected), each in the order of the draw."""
-    return finished_lines(folder / PASSED), finished_lines(folder / REJECTED)
+def list_all_finished(folder: Path) -> tuple[list[FinishedLine], list[FinishedLine]]:
+    """Return the passed and the rejected personas, each in the order of the draw."""
+    return list_finished(folder / PASSED), list_finished(folder / REJECTED)
 
 
 def read_synthesis_manifest(folder: Path) -> dict[str, Any]:
-    """Raises UserError when `folder` holds neither scripts nor trajectories."""
+    """Read the manifest. Raises UserError if `folder` has neither scripts nor trajectories."""
     path = folder / MANIFEST
     try:
         manifest = read_json(path)
@@ -142,19 +143,20 @@ def read_synthesis_manifest(folder: Path) -> dict[str, Any]:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             raise UserError(f"{path} is not readable: {error.strerror}") from None
         why = (
-            f"{folder} holds no scripts and no trajectories: it has no {MANIFEST}"
+            f"{folder} has neither scripts nor trajectories: it has no {MANIFEST}"
             if folder.exists()
             else f"there is no {folder}"
         )
         make = "make some with: evalharness refine scripts --model MODEL -n 10 -o DIR"
         raise UserError(f"{why} ({make})") from None
     except ValueError as error:
-        raise UserError(f"{path} is of neither scripts nor trajectories: {error}") from None
+        raise UserError(f"{path} is no manifest of scripts or trajectories: {error}") from None
     return dict(manifest)
 
 
 class SynthesisStore(AnswerFolder):
-    """After `resume`, `done` says which personas are finished and `calls` what was answered of the others."""
+    """The store of a folder. After `resume`, `done` has the finished personas and `calls` the answered calls of the
+    others."""
 
     lines = (CALLS, PASSED, REJECTED, ERRORS)
 
@@ -164,9 +166,9 @@ class SynthesisStore(AnswerFolder):
         self.calls: dict[str, list[Answer]] = {}
 
     def load(self) -> None:
-        self.done = {line.key for lines in finished(self.folder) for line in lines}
+        self.done = {line.key for lines in list_all_finished(self.folder) for line in lines}
         calls: dict[str, dict[int, Answer]] = {}
-        for call in read_lines(self.folder / CALLS, AGAIN, _call):
+        for call in read_lines(self.folder / CALLS, AGAIN, _parse_call):
             if call.key not in self.done:
                 calls.setdefault(call.key, {}).setdefault(call.number, call)
         self.calls = {key: [found[number] for number in sorted(found)] for key, found in calls.items()}

@@ -1,14 +1,16 @@
-"""Verification of scripts and trajectories: the paper's section 3.1 and algorithm 1 (appendix J). Pure but for time
-limits.
+"""Verify scripts and trajectories by the paper's section 3.1 and algorithm 1 (appendix J).
 
-Read for verification here:
+Our reading of open points:
 
-* A trajectory is judged with what was kept before it: the last kept turn may be the player's, whose action can only be
-  judged together with the turn that answers it.
-* Of a reply that breaks off, the whole turns before the break are kept as far as they pass.
-* A trajectory that ends with the player is unfinished (the printed algorithm would let it pass).
-* Where the paper's sources differ: any error flag of the next turn excuses a bad action (algorithm 1), error turns are
-  counted over kept and new turns, and the last turn of a game without success is dropped (algorithm 1).
+* A trajectory is judged together with the turns kept before it: if the last kept turn is the player's, its action can
+only be judged with the next turn.
+
+* If a reply breaks off, its complete turns before the break are kept as far as they pass.
+
+* A trajectory that ends with the player is unfinished (the printed algorithm would pass it).
+
+* The paper's sources differ in three points. We follow algorithm 1 in two: any error flag of the next turn excuses a
+bad action, and the last turn of a game without success is dropped. Error turns are counted over kept and new turns.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from evalharness.training.synthesis.actions import ActionCheck, action_mistakes
+from evalharness.training.synthesis.actions import ActionCheck, find_action_mistakes
 from evalharness.training.synthesis.reply_json import BrokenList, NotJsonError, read_json, read_list
-from evalharness.training.synthesis.script import KeysError, Script, first_mistakes, read_script
+from evalharness.training.synthesis.script import KeysError, Script, limit_mistakes, read_script
 from evalharness.training.synthesis.signals import ReplyCheck, Signal
 from evalharness.training.synthesis.trajectory import (
     MOST_TURNS,
@@ -26,38 +28,38 @@ from evalharness.training.synthesis.trajectory import (
     MasterTurn,
     PlayerTurn,
     Turn,
-    error_turns,
+    count_error_turns,
     read_turn,
 )
 
 Errors = Literal["some", "none"]
-"""none: the paper's `no_refine_data`, a set made anew in which no player errs."""
+"""`none`: the paper's `no_refine_data`, new data in which no player errs."""
 LEAST_ERRORS = 2
 """Error turns of a trajectory, as in the preprint; the reproducibility page has 1."""
 
 
 def verify_script(text: str) -> tuple[Script | None, ReplyCheck]:
-    """The script in a reply, if it passes."""
+    """Return the script in a reply, if it passes, with the check's result."""
     try:
         script = read_script(read_json(text))
     except NotJsonError as error:
         return None, ReplyCheck(Signal.JSON, (f"the reply is not JSON: {error}",))
     except KeysError as error:
         return None, ReplyCheck(Signal.KEYS, tuple(error.mistakes))
-    mistakes = script_mistakes(script)
+    mistakes = find_script_mistakes(script)
     return (None, ReplyCheck(Signal.EXPRESSION, mistakes)) if mistakes else (script, ReplyCheck(Signal.OK))
 
 
-def script_mistakes(script: Script) -> tuple[str, ...]:
-    """What is wrong with its expressions."""
-    found = [m for name, action in script.actions.items() for m in action_mistakes(name, action)]
-    return tuple(first_mistakes(found))
+def find_script_mistakes(script: Script) -> tuple[str, ...]:
+    """Return the mistakes of the script's expressions."""
+    found = [m for name, action in script.actions.items() for m in find_action_mistakes(name, action)]
+    return tuple(limit_mistakes(found))
 
 
 def verify_trajectory(
     script: Script, text: str, kept: Sequence[Turn] = (), errors: Errors = "some"
 ) -> tuple[list[Turn], ReplyCheck]:
-    """Algorithm 1 over a reply that goes on after `kept`. Returns the turns to keep, and the verdict."""
+    """Apply algorithm 1 to a reply that continues after `kept`. Return the turns to keep and the result."""
     values = read_list(text, "trajectory")
     if isinstance(values, BrokenList):
         turns, verdict = _pass_turns(script, list(values.whole), kept, errors, whole=False)
@@ -70,10 +72,10 @@ def verify_trajectory(
 def _pass_turns(
     script: Script, values: list[Any], kept: Sequence[Turn], errors: Errors, *, whole: bool
 ) -> tuple[list[Turn], ReplyCheck]:
-    """`whole`: the last of `values` is the trajectory's last turn, so the end is judged too."""
+    """Check the turns. `whole`: the last value is the trajectory's last turn, so its end is judged, too."""
     turns: list[Turn] = list(kept)
     bad_keys: KeysError | None = None
-    for value in _without_repeats(values, kept):
+    for value in _drop_repeats(values, kept):
         try:
             if len(turns) >= MOST_TURNS:
                 raise KeysError([f"more than {MOST_TURNS} turns"])
@@ -82,7 +84,7 @@ def _pass_turns(
             bad_keys = error
             break
     actions = ActionCheck(script)
-    # The last kept turn may be the player's and has not been judged yet.
+    # The last kept turn may be the player's, which was not judged yet.
     for place in range(max(len(kept) - 1, 0), len(turns) - 1):
         turn, following = turns[place], turns[place + 1]
         if isinstance(turn, PlayerTurn) and isinstance(following, MasterTurn):
@@ -117,8 +119,8 @@ def _judge_end(turns: list[Turn], kept: int, errors: Errors) -> tuple[list[Turn]
             Signal.UNFINISHED,
             (f"the last Observation (turn {len(turns) - 1}) does not contain {SUCCEEDED!r}",),
         )
-    if errors == "some" and (count := error_turns(turns)) < LEAST_ERRORS:
-        # Whole: it is shown to the model with the request for another game.
+    if errors == "some" and (count := count_error_turns(turns)) < LEAST_ERRORS:
+        # Keep all turns: the model sees them with the request for another game.
         return turns, ReplyCheck(
             Signal.TOO_FEW,
             (f"the Player erred in {count} turns; at least {LEAST_ERRORS} are needed",),
@@ -134,8 +136,8 @@ def _bad_action(place: int, turn: PlayerTurn, script: Script) -> str:
     )
 
 
-def _without_repeats(values: list[Any], kept: Sequence[Turn]) -> list[Any]:
-    """`values` without the kept turns, where the model said them again before it went on."""
+def _drop_repeats(values: list[Any], kept: Sequence[Turn]) -> list[Any]:
+    """Return `values` without the kept turns, if the model repeated them before it continued."""
     if not kept or len(values) < len(kept):
         return values
     for place, (value, turn) in enumerate(zip(values, kept, strict=False)):

@@ -1,5 +1,5 @@
-"""Refinement tuning: from a data set and a base model to checkpoints that `run` and `checkpoints` take.
+"""Refinement tuning: train checkpoints for `run` and `checkpoints` from a data set and a base model.
 
-`data` turns conversations into token ids and labels, `settings` says how it is trained, `training` runs the training in
-an environment of its own (`install`) and follows it. What that environment's Python runs is in `trainer/`.
+`data` converts conversations to token ids and labels. `settings` has the options of a training. `training` runs the
+training in its own environment (`install`) and follows it. That environment's Python runs the files in `trainer/`.
 """

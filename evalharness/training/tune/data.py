@@ -1,4 +1,4 @@
-"""Conversations as the token ids and labels that are trained: checked, counted, and never cut."""
+"""Make the token ids and labels of a training: conversations are checked and counted, and never cut."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, 
 from evalharness.training.tune.settings import Settings
 
 _NAMED = 3
-"""Conversations that a message names."""
+"""The most conversations that a message names."""
 _MOST_LOST = 0.1
-"""Of a family's conversations may be left out as too long without being asked for."""
+"""Share of a family's conversations that `--too-long drop` may leave out."""
 Kind = tuple[str, str]
 """Family and kind of task: `("pddl", "gripper")`, `("general", "")`."""
 
 
 @dataclass
-class Made:
-    """What became of the data."""
+class DataCounts:
+    """Counts of the training data."""
 
     counts: TokenCounts = field(default_factory=TokenCounts)
     rows: int = 0
-    """Conversations that are trained."""
+    """Number of trained conversations."""
     tokens: int = 0
     trained_tokens: int = 0
     trained_turns: int = 0
     longest: int = 0
-    """Tokens."""
+    """Tokens of the longest conversation."""
     most_trained: int = 0
-    """Tokens of one conversation."""
+    """The most trained tokens of one conversation."""
     left_out: Counter[str] = field(default_factory=Counter)
     order: OrderCheck = field(default_factory=OrderCheck)
     kinds: list[Kind] = field(default_factory=list)
-    """Of each conversation that has something to train."""
+    """Family and kind of each conversation with trained turns."""
     longer: Counter[Kind] = field(default_factory=Counter)
-    """Those of them that are too long."""
+    """Family and kind -> number of conversations that are too long."""
     broken: dict[Path, list[BrokenLine]] = field(default_factory=dict)
 
-    def losses(self) -> list[str]:
-        """What being too long takes, a line a kind."""
+    def list_losses(self) -> list[str]:
+        """Return a message for each kind about its conversations that are too long."""
         read = Counter(self.kinds)
         return [
-            f"{_said(kind)}: {count:,} of {read[kind]:,} too long"
+            f"{_name_kind(kind)}: {count:,} of {read[kind]:,} too long"
             for kind, count in sorted(self.longer.items())
         ]
 
@@ -66,7 +66,7 @@ class Made:
             "left_out": dict(sorted(self.left_out.items())),
             "special_texts": dict(sorted(self.counts.special_texts.items())),
             "order": self.order.to_json(),
-            "too_long": {_said(kind): count for kind, count in sorted(self.longer.items())},
+            "too_long": {_name_kind(kind): count for kind, count in sorted(self.longer.items())},
             "broken_lines": sum(len(lines) for lines in self.broken.values()),
         }
 
@@ -79,14 +79,14 @@ def make_rows(
     *,
     python: Path,
     on_line: Callable[[str], None] = lambda line: None,
-) -> Made:
-    """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
-    made = Made()
-    conversations = _chosen(files, settings.mode, made)
+) -> DataCounts:
+    """Write the token ids and labels to `target` (parquet), in the order of the files. Raises UserError."""
+    made = DataCounts()
+    conversations = _read_trainable(files, settings.mode, made)
     tokens = tokenize(
         conversations, model, made.counts, template=settings.chat_template, python=python, on_line=on_line
     )
-    write_parquet(target, _fitting(tokens, made, settings))
+    write_parquet(target, _select_fitting(tokens, made, settings))
     made.left_out.update(made.counts.refused)
     if not made.rows:
         why = ", ".join(f"{count:,} {reason}" for reason, count in made.left_out.items())
@@ -99,12 +99,12 @@ def make_rows(
 
 
 def data_sha256(path: Path) -> str:
-    """Raises UserError."""
+    """Return the file's SHA-256. Raises UserError."""
     with system_errors(f"cannot read --data {path}"):
         return sha256_of(path)
 
 
-def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Conversation]:
+def _read_trainable(files: Iterable[Path], mode: Mode, made: DataCounts) -> Iterator[Conversation]:
     read = chain.from_iterable(
         made.order.of(read_data(path, made.broken.setdefault(path, []))) for path in files
     )
@@ -114,7 +114,7 @@ def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Conversat
         yield conversation
 
 
-def _fitting(rows: Iterable[Tokens], made: Made, settings: Settings) -> Iterator[Tokens]:
+def _select_fitting(rows: Iterable[Tokens], made: DataCounts, settings: Settings) -> Iterator[Tokens]:
     max_length, too_long = settings.max_length, settings.too_long
     longer: list[str] = []
     for row in rows:
@@ -133,8 +133,8 @@ def _fitting(rows: Iterable[Tokens], made: Made, settings: Settings) -> Iterator
         yield row
     if longer and too_long == "refuse":
         raise UserError(
-            f"{_conversations(len(longer))} of {len(longer) + made.rows:,} have more than {max_length:,} tokens "
-            f"({_first(longer)}): raise --max-length, or leave them out with --too-long drop"
+            f"{_write_count(len(longer))} of {len(longer) + made.rows:,} have more than {max_length:,} tokens "
+            f"({_list_first(longer)}): raise --max-length, or leave them out with --too-long drop"
         )
     if longer and too_long == "drop":
         _require_families(made, max_length)
@@ -142,25 +142,25 @@ def _fitting(rows: Iterable[Tokens], made: Made, settings: Settings) -> Iterator
         made.left_out[f"more than {max_length:,} tokens"] += len(longer)
 
 
-def _said(kind: Kind) -> str:
+def _name_kind(kind: Kind) -> str:
     return " ".join(filter(None, kind))
 
 
-def _require_families(made: Made, max_length: int) -> None:
-    """Raises UserError where a family loses more than a tenth."""
+def _require_families(made: DataCounts, max_length: int) -> None:
+    """Raise UserError if a family loses more than a tenth of its conversations."""
     read, longer = (Counter(family for family, _ in kinds) for kinds in (made.kinds, made.longer.elements()))
     lost = [family for family, count in sorted(longer.items()) if count > _MOST_LOST * read[family]]
     if lost:
         said = "; ".join(f"{family} loses {longer[family]:,} of {read[family]:,}" for family in lost)
         raise UserError(
-            f"with more than {max_length:,} tokens left out {said} ({'; '.join(made.losses())}): raise --max-length, "
-            "or say --too-long drop-any"
+            f"without conversations of more than {max_length:,} tokens, {said} ({'; '.join(made.list_losses())}): "
+            "raise --max-length, or choose --too-long drop-any"
         )
 
 
-def _conversations(count: int) -> str:
+def _write_count(count: int) -> str:
     return f"{count:,} conversation{'s' * (count != 1)}"
 
 
-def _first(names: Sequence[str]) -> str:
+def _list_first(names: Sequence[str]) -> str:
     return "; ".join(names[:_NAMED]) + ("; ..." if len(names) > _NAMED else "")

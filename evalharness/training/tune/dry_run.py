@@ -1,4 +1,4 @@
-"""Whether a training fits, and into what: from the model's config, before anything is written or fetched."""
+"""Estimate from the model's config whether a training fits into memory, before anything is written or downloaded."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_json
 from evalharness.models.serving.arguments import memory_bytes
 from evalharness.models.serving.find import nvidia_gpu
-from evalharness.training.tune.data import Made, make_rows
-from evalharness.training.tune.estimate import use_of
-from evalharness.training.tune.memory import Memory, Shape, Use, fitting, memory, shape_of
-from evalharness.training.tune.plan import has_bf16, steps_of
+from evalharness.training.tune.data import DataCounts, make_rows
+from evalharness.training.tune.estimate import make_use
+from evalharness.training.tune.memory import Memory, MemoryUse, Shape, find_options, memory, read_shape
+from evalharness.training.tune.plan import count_steps, has_bf16
 from evalharness.training.tune.settings import Settings
 
 
 @dataclass(frozen=True)
 class DryRun:
     shape: Shape
-    use: Use
+    use: MemoryUse
     memory: Memory
     limit: int
-    """Bytes that there are."""
-    made: Made | None
-    """The conversations; None where none were given."""
+    """Bytes of available memory."""
+    made: DataCounts | None
+    """Counts of the data; None without data."""
     steps: int | None
 
     @property
@@ -35,12 +35,12 @@ class DryRun:
         return self.memory.total <= self.limit
 
     def require_fit(self) -> None:
-        """Raises UserError with the options that make it fit."""
+        """Raise UserError with the options that make the training fit, if it does not fit."""
         if self.fits:
             return
-        options = fitting(self.shape, self.use, self.limit)
+        options = find_options(self.shape, self.use, self.limit)
         raise UserError(
-            f"the training takes about {self.memory.total / 1e9:.1f} GB, and there are "
+            f"the training needs about {self.memory.total / 1e9:.1f} GB, and there are "
             f"{self.limit / 1e9:.1f}: " + (f"it fits with {options}" if options else "no option makes it fit")
         )
 
@@ -70,15 +70,15 @@ def dry_run(
     server: Path | None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> DryRun:
-    """Without `files`, for conversations of the greatest length all of whose tokens are trained. `gpu_memory`: bytes of
-    the GPU, also where there is none now. Raises UserError."""
+    """Estimate a training. Without `files`, assume conversations of the greatest length with all tokens trained.
+    `gpu_memory` has the bytes of a GPU, which need not be present. Raises UserError."""
     try:
         config = read_json(model / "config.json")
     except (OSError, ValueError) as error:
         raise UserError(f"{model / 'config.json'} cannot be read: {error}") from None
-    shape = shape_of(config if isinstance(config, dict) else {})
+    shape = read_shape(config if isinstance(config, dict) else {})
     if not (shape.layers and shape.hidden and shape.vocabulary):
-        raise UserError(f"{model / 'config.json'} names no num_hidden_layers, hidden_size and vocab_size")
+        raise UserError(f"{model / 'config.json'} lacks num_hidden_layers, hidden_size or vocab_size")
     gpu = gpu_memory is not None or (nvidia_gpu() and not cpu)
     bf16 = (dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")) == "bfloat16"
     longest = most_trained = settings.max_length
@@ -89,6 +89,6 @@ def dry_run(
             target = Path(folder) / "tokens.parquet"
             made = make_rows(files, model, target, settings, python=server, on_line=on_line)
         longest, most_trained = made.longest, made.most_trained
-    use = use_of(settings, longest=longest, most_trained=most_trained, bf16=bf16, gpu=gpu)
+    use = make_use(settings, longest=longest, most_trained=most_trained, bf16=bf16, gpu=gpu)
     limit = gpu_memory or (80_000_000_000 if gpu else memory_bytes())
-    return DryRun(shape, use, memory(shape, use), limit, made, steps_of(settings, made) if made else None)
+    return DryRun(shape, use, memory(shape, use), limit, made, count_steps(settings, made) if made else None)

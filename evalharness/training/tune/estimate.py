@@ -1,4 +1,4 @@
-"""What a training will take in memory and on the disk: said before it starts. Pure, but for what is free."""
+"""Estimate the memory and disk space of a training before it starts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import psutil
 from evalharness.base.errors import UserError
 from evalharness.models.serving.arguments import memory_bytes
 from evalharness.models.serving.checkpoint import CheckpointInfo, read_json
-from evalharness.training.tune.memory import Memory, Use, memory, shape_of
+from evalharness.training.tune.memory import Memory, MemoryUse, memory, read_shape
 from evalharness.training.tune.settings import Settings
 
 
@@ -23,51 +23,52 @@ class Estimate:
     trained_parameters: int
     memory: Memory
     checkpoint_bytes: int
-    """Each."""
+    """Bytes of one checkpoint."""
     disk_bytes: int
-    """All checkpoints and the finished model."""
+    """Bytes of all checkpoints and the finished model."""
 
     def to_json(self) -> dict[str, Any]:
         return {**vars(self), "memory": self.memory.to_json()}
 
 
-def use_of(settings: Settings, *, longest: int, most_trained: int, bf16: bool, gpu: bool) -> Use:
-    return Use(settings, longest, most_trained, bf16, gpu, settings.micro_batch or 1)
+def make_use(settings: Settings, *, longest: int, most_trained: int, bf16: bool, gpu: bool) -> MemoryUse:
+    return MemoryUse(settings, longest, most_trained, bf16, gpu, settings.micro_batch or 1)
 
 
-def estimate(base: CheckpointInfo, use: Use, *, checkpoints: int) -> Estimate:
+def estimate(base: CheckpointInfo, use: MemoryUse, *, checkpoints: int) -> Estimate:
     shapes = base.shapes
     parameters = sum(math.prod(shape) for shape in shapes.values()) or base.weight_bytes // 2
-    # Of the rank's two matrices, for every linear layer but the embeddings and the output.
+    # LoRA's two matrices for every linear layer, without embeddings and output.
     adapter = use.settings.lora_rank * sum(
         sum(shape)
         for name, shape in shapes.items()
         if len(shape) == 2 and "embed" not in name and "lm_head" not in name
     )
     trained = adapter if use.settings.method == "lora" else parameters
-    # Weight and Adam's two averages in float32.
+    # the weight and Adam's two averages, all in float32
     finished = (2 if use.bf16 else 4) * trained
     checkpoint = 12 * trained
-    found = memory(shape_of(read_json(base.path / "config.json")), use, parameters, trained)
+    found = memory(read_shape(read_json(base.path / "config.json")), use, parameters, trained)
     return Estimate(parameters, trained, found, checkpoint, checkpoint * checkpoints + finished)
 
 
 def require_room(found: Estimate, folder: Path, *, gpu: bool) -> str | None:
-    """A warning where memory is short at the moment. Raises UserError where it or the disk cannot suffice at all."""
+    """Return a warning if too little memory is free at the moment. Raises UserError if memory or disk can never
+    suffice."""
     free = shutil.disk_usage(folder).free
     if found.disk_bytes > free:
         raise UserError(
-            f"the checkpoints will take about {found.disk_bytes / 1e9:.1f} GB in {folder}, {free / 1e9:.1f} GB are "
-            "free: keep fewer of them (--keep N), save less often (--save-every N), or write elsewhere with -o DIR"
+            f"the checkpoints need about {found.disk_bytes / 1e9:.1f} GB in {folder}, and {free / 1e9:.1f} GB are "
+            "free: keep fewer checkpoints (--keep N), save less often (--save-every N), or choose another -o DIR"
         )
     if gpu:
         return None
     total, available = memory_bytes(), psutil.virtual_memory().available
     whole = found.memory.total
-    needed = f"the training will take about {whole / 1e9:.1f} GB of memory"
-    smaller = "--max-length, --too-long drop, --gradient-checkpointing or LoRA take less"
+    needed = f"the training needs about {whole / 1e9:.1f} GB of memory"
+    smaller = "--max-length, --too-long drop, --gradient-checkpointing or LoRA need less"
     if whole > total:
-        raise UserError(f"{needed}, this machine has {total / 1e9:.1f}: {smaller}")
+        raise UserError(f"{needed}, and this machine has {total / 1e9:.1f}: {smaller}")
     if whole > available:
         return f"{needed}, and {available / 1e9:.1f} GB are free now: {smaller}"
     return None

@@ -1,7 +1,7 @@
-"""The training environment: trl, peft and datasets in a small virtual environment that sees the server's packages.
+"""The training environment: trl, peft and datasets in a small virtual environment above the server's.
 
-The server's environment has torch and transformers (3 GB) already, and its pins must stay as they are: so a second
-environment is laid over it with a `.pth` file, and nothing of the first is changed.
+The server's environment has torch and transformers (3 GB) with pins that must not change. So the second environment
+sees its packages through a `.pth` file, and changes nothing in it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from evalharness.models.serving.private import (
 
 RECORD = "tune.json"
 PINS = {"trl": "1.16.0", "peft": "0.21.2", "datasets": "5.2.0"}
-"""What it is tested with. trl uses `labels` that are there already as they are since 1.7."""
+"""The tested versions. Since 1.7, trl uses existing `labels` unchanged."""
 DISK_BYTES = 1_500_000_000
-"""Free space wanted: 0.4 GB measured, and downloads."""
+"""Required free space: 0.4 GB were measured, and downloads need more."""
 
-# What the server's interpreter has, and where.
+# Print the packages of an interpreter and their folders.
 _ASK = """
 import importlib.metadata, json, sysconfig
 found = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]}
@@ -61,9 +61,9 @@ class TuneInstall(Install):
     """A complete training environment."""
 
     server: Path
-    """The interpreter whose packages it sees."""
+    """The interpreter whose packages the environment sees."""
     versions: Mapping[str, str]
-    """Of the packages that training depends on, and of Python."""
+    """Versions of Python and of the packages on which a training depends."""
 
     @property
     def python(self) -> Path:
@@ -71,18 +71,18 @@ class TuneInstall(Install):
 
 
 def tune_folder() -> Path:
-    """`tune` in the home folder."""
+    """Return the folder `tune` in the home folder."""
     return home_folder() / "tune"
 
 
 def read_tune_install(root: Path | None = None) -> TuneInstall | None:
-    """The training environment that is there; None where there is none, or the server's below it is gone."""
+    """Return the present training environment; None if there is none, or if its server environment is gone."""
     install = read_record((root or tune_folder()) / RECORD, TuneInstall)
     return install if install is not None and install.server.exists() else None
 
 
 def require_tune_install() -> TuneInstall:
-    """Raises TuneInstallError."""
+    """Return the present training environment. Raises TuneInstallError."""
     install = read_tune_install()
     if install is None:
         raise TuneInstallError(
@@ -92,10 +92,10 @@ def require_tune_install() -> TuneInstall:
 
 
 def install_tune(*, on_line: Callable[[str], None], force: bool = False) -> TuneInstall:
-    """Make the training environment, or answer with the one that is there already.
+    """Make the training environment, or return the present one.
 
-    One that lies over another server than the one in use now is made anew. Interrupted at any point it leaves the
-    former state and litter that the next call removes. Raises UserError.
+    An environment above another server environment is replaced. An interruption at any point leaves the former state,
+    and files that the next call removes. Raises UserError.
     """
     root = tune_folder()
     server = server_python("models are trained")
@@ -112,7 +112,7 @@ def install_tune(*, on_line: Callable[[str], None], force: bool = False) -> Tune
 
 
 def uninstall_tune() -> bool:
-    """Remove the training environment; False when there was none."""
+    """Remove the training environment. Return False if there was none."""
     return uninstall(tune_folder() / RECORD)
 
 
@@ -120,7 +120,7 @@ def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> T
     began = time.monotonic()
     below = answer_of(_run([server, "-I", "-c", _ASK], lambda line: None))
     on_line(f"{STEP}creating {environment} over {server}")
-    # Without a pip of its own: the server's is seen too, and its setuptools is the one that vLLM pins.
+    # No pip of its own: the server's pip is visible, and its setuptools is the version that vLLM pins.
     _run([server, "-I", "-m", "venv", "--without-pip", environment], on_line)
     python = python_of(environment)
     own = answer_of(_run([python, "-I", "-c", _ASK], lambda line: None))["folders"]
@@ -148,7 +148,7 @@ def _run(argv: list[str | Path], on_line: Callable[[str], None]) -> list[str]:
     try:
         return run_streaming(argv, on_line)
     except ToolError as failed:
-        # pip names conflicts of the server's own set (vLLM misses torchvision on purpose) and goes on.
+        # pip reports conflicts of the server's own packages (vLLM lacks torchvision on purpose) and continues.
         raise TuneInstallError(
             f"the installation failed: {failed.reason[:500]}. Run the same command again to start over"
         ) from failed

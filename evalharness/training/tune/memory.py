@@ -1,7 +1,7 @@
-"""The memory of a training, part by part, from the model's config, and which option makes it fit. Pure.
+"""Estimate the memory of a training by parts from the model's config, and find options that make it fit.
 
-What a layer keeps for the way back is counted for LLaMA's kind of layer as transformers 5 computes it, and was measured
-as live tensors on a CPU (tests/training/tune/test_memory.py).
+The activations that a layer keeps for the backward pass are counted for layers of LLaMA's kind in transformers 5. They
+were measured as live tensors on a CPU (tests/training/tune/test_memory.py).
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from evalharness.base.errors import UserError
 from evalharness.training.tune.settings import Settings
 
 _TILE_TOKENS, _TILE_WORDS = 4096, 32768
-"""TRL 1.16 computes its loss over so many trained tokens and words of the vocabulary at a time."""
+"""TRL 1.16 computes its loss over this many trained tokens and words of the vocabulary at a time."""
 _CPU_TILES = 7.5
-"""Float32 copies of a tile that PyTorch's operations hold at once; on a GPU one kernel writes over the tile."""
+"""Float32 copies of a tile that PyTorch's operations hold at once; on a GPU one kernel overwrites the tile."""
 _LIBRARIES_CPU, _LIBRARIES_GPU = 2**30, 2 * 2**30
-"""Bytes. On a GPU: its context, pieces that the allocator cannot use."""
+"""Bytes of the libraries. On a GPU: its context, and fragments that the allocator cannot use."""
 _SHORTEST = 512
-"""Tokens: a shorter limit is not proposed."""
+"""Tokens of the shortest limit that is proposed."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What of a decoder decides its memory."""
+    """The sizes of a decoder that determine its memory."""
 
     layers: int
     hidden: int
     inner: int
     key_value: int
-    """Width of all keys of a layer together; that of its values is the same."""
+    """Width of all keys of a layer together, and of all its values."""
     vocabulary: int
     tied: bool
     query: int
@@ -51,13 +51,13 @@ class Shape:
         return self.layers * self.layer + self.hidden + self.head * (1 if self.tied else 2)
 
     def adapter(self, rank: int) -> int:
-        """Parameters of LoRA on all linear layers."""
+        """Return the parameters of LoRA on all linear layers."""
         ends = 4 * self.hidden + 2 * self.query + 2 * self.key_value + 3 * (self.hidden + self.inner)
         return rank * self.layers * ends
 
 
-def shape_of(config: Mapping[str, Any]) -> Shape:
-    """Of a `config.json`; zeros where it does not say. Raises UserError where it says no whole number."""
+def read_shape(config: Mapping[str, Any]) -> Shape:
+    """Read the shape from a `config.json`; missing values are 0. Raises UserError if a value is no whole number."""
     text = config.get("text_config")
     config = text if isinstance(text, dict) else config
 
@@ -81,14 +81,14 @@ def shape_of(config: Mapping[str, Any]) -> Shape:
 
 
 @dataclass(frozen=True)
-class Use:
-    """How a model is trained, as far as it decides memory."""
+class MemoryUse:
+    """The training's options that determine its memory."""
 
     settings: Settings
     tokens: int
-    """Of the longest conversation."""
+    """Tokens of the longest conversation."""
     trained_tokens: int
-    """Of one conversation at most."""
+    """The most trained tokens of one conversation."""
     bf16: bool
     gpu: bool
     micro_batch: int = 1
@@ -96,7 +96,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes that the training takes at most."""
+    """Peak bytes of a training by part."""
 
     weights: int
     gradients: int
@@ -113,8 +113,8 @@ class Memory:
         return {**vars(self), "total": self.total}
 
 
-def memory(shape: Shape, use: Use, parameters: int = 0, trained: int = 0) -> Memory:
-    """`parameters` and `trained`: where they are known better than from the config."""
+def memory(shape: Shape, use: MemoryUse, parameters: int = 0, trained: int = 0) -> Memory:
+    """Estimate the memory. Pass `parameters` and `trained` if they are known better than from the config."""
     full = use.settings.method == "full"
     parameters = parameters or shape.parameters
     trained = trained or (parameters if full else shape.adapter(use.settings.lora_rank))
@@ -122,7 +122,7 @@ def memory(shape: Shape, use: Use, parameters: int = 0, trained: int = 0) -> Mem
     checkpointing = use.settings.gradient_checkpointing
 
     weights = 4 * parameters if full else computed * parameters + 4 * trained
-    # Autocast's copies in bfloat16, kept for the way back where nothing is computed again.
+    # Autocast's bfloat16 copies, kept for the backward pass unless checkpointing recomputes.
     copies = 2 * shape.layers * shape.layer if use.bf16 and full and not checkpointing else 0
 
     tokens = use.tokens * use.micro_batch
@@ -139,7 +139,7 @@ def memory(shape: Shape, use: Use, parameters: int = 0, trained: int = 0) -> Mem
     words = min(shape.vocabulary, _TILE_WORDS)
     logits = scored * _TILE_WORDS * computed + (0 if use.gpu else _CPU_TILES * 4 * scored * words)
     logits += (4 * shape.head if full else 0) + 8 * trained_tokens * shape.hidden
-    # With checkpointing one layer is computed again after the logits are gone.
+    # With checkpointing, one layer is recomputed after the logits are freed.
     again = max(0.0, layer - logits) if checkpointing else 0.0
     return Memory(
         weights=weights + copies,
@@ -151,8 +151,8 @@ def memory(shape: Shape, use: Use, parameters: int = 0, trained: int = 0) -> Mem
     )
 
 
-def fitting(shape: Shape, use: Use, limit: int) -> str | None:
-    """The fewest options that bring `use` to `limit` bytes, tried in order; None where none does."""
+def find_options(shape: Shape, use: MemoryUse, limit: int) -> str | None:
+    """Return the fewest options that reduce the memory to `limit` bytes, tried in order; None if none do."""
     steps = list(_options(use))
     for option, changed in steps:
         if memory(shape, replace(use, **changed)).total <= limit:
@@ -168,7 +168,7 @@ def fitting(shape: Shape, use: Use, limit: int) -> str | None:
     return None
 
 
-def _options(use: Use) -> Iterator[tuple[str, dict[str, Any]]]:
+def _options(use: MemoryUse) -> Iterator[tuple[str, dict[str, Any]]]:
     settings = use.settings
     if not settings.gradient_checkpointing:
         settings = replace(settings, gradient_checkpointing=True)

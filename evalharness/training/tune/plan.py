@@ -1,4 +1,4 @@
-"""All that is known of a training before it starts: checked, counted, estimated."""
+"""Check, count and estimate a training before it starts."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from evalharness.models.serving.checkpoint import CheckpointInfo, check_checkpoi
 from evalharness.models.serving.find import nvidia_gpu
 from evalharness.runs.folders import TRAINING
 from evalharness.training.datasets.chat_templates import find_template
-from evalharness.training.tune.data import Made, data_sha256, make_rows
-from evalharness.training.tune.estimate import Estimate, estimate, require_room, use_of
+from evalharness.training.tune.data import DataCounts, data_sha256, make_rows
+from evalharness.training.tune.estimate import Estimate, estimate, make_use, require_room
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.settings import Settings
-from evalharness.training.tune.start import Start
+from evalharness.training.tune.start import StartingModel
 
 MANIFEST, ROWS = "manifest.json", "tokens.parquet"
 _FEW_CHECKPOINTS = 10
 
 
 @dataclass
-class Plan:
-    """All that is known before the training starts."""
+class TrainingPlan:
+    """The plan of a training."""
 
-    start: Start
+    start: StartingModel
     base: CheckpointInfo
     settings: Settings
     install: TuneInstall
@@ -38,17 +38,17 @@ class Plan:
     """Values that must be unchanged for a training to be continued."""
     data: list[dict[str, str]]
     """Name and SHA-256 of each file."""
-    made: Made
+    made: DataCounts
     estimate: Estimate
     dtype: str
-    """Of the computation: bfloat16 or float32."""
+    """Number type of the computation: bfloat16 or float32."""
     steps: int
     save_every: int
     keep: int
     cpu: bool
     gpu: bool
     template: Path | None = None
-    """The chat template that is used instead of the base's own."""
+    """A chat template that replaces the base's own."""
     warning: str | None = None
 
     @property
@@ -57,12 +57,12 @@ class Plan:
 
 
 def has_bf16(*, gpu: bool) -> bool:
-    """Whether the machine computes in bfloat16 (measured: 10 to 14 times as fast as float32 on such a CPU)."""
+    """Return whether the machine computes in bfloat16 (measured: 10 to 14 times as fast as float32 on such a CPU)."""
     return gpu or not cpu_flags().isdisjoint({"avx512_bf16", "amx_bf16", "bf16"})
 
 
 def plan(
-    start: Start,
+    start: StartingModel,
     files: Sequence[Path],
     folder: Path,
     settings: Settings,
@@ -73,15 +73,14 @@ def plan(
     dtype: str | None = None,
     cpu: bool = False,
     on_line: Callable[[str], None] = lambda line: None,
-) -> Plan | None:
-    """Check everything, make the tokens, estimate; None where this training is finished already.
-
-    Raises UserError before a long wait.
-    """
+) -> TrainingPlan | None:
+    """Check everything, make the tokens, and estimate. Return None if this training is already complete. Raises
+    UserError before a long wait."""
     base = check_checkpoint(start.base)
     if base.max_position_embeddings is not None and settings.max_length > base.max_position_embeddings:
         raise UserError(
-            f"--max-length {settings.max_length} is more than {start.base} takes ({base.max_position_embeddings})"
+            f"--max-length {settings.max_length} is more than the maximum of {start.base} "
+            f"({base.max_position_embeddings})"
         )
     gpu = nvidia_gpu() and not cpu
     chosen = dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")
@@ -97,16 +96,16 @@ def plan(
     template = None if settings.chat_template is None else find_template(settings.chat_template)
     if template is not None:
         identity["chat_template_sha256"] = data_sha256(template)
-    if _finished(folder, identity):
+    if _is_finished(folder, identity):
         return None
     made = make_rows(files, base.path, folder / ROWS, settings, python=install.server, on_line=on_line)
-    steps = steps_of(settings, made)
+    steps = count_steps(settings, made)
     if save_every is None:
-        # An adapter is small: some to choose from, and little is lost by a kill. Whole models: one an epoch.
+        # Adapters are small: keep several to choose from, and lose little by a kill. Whole models: one in each epoch.
         save_every = math.ceil(steps / _FEW_CHECKPOINTS) if settings.method == "lora" else 0
     number = math.ceil(steps / save_every) if save_every else math.ceil(settings.epochs)
     number = min(number, keep) if keep else number
-    use = use_of(
+    use = make_use(
         settings,
         longest=made.longest,
         most_trained=made.most_trained,
@@ -115,13 +114,13 @@ def plan(
     )
     found = estimate(base, use, checkpoints=number)
     warning = require_room(found, folder, gpu=gpu)
-    return Plan(
+    return TrainingPlan(
         start, base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
         gpu, template, warning,
     )  # fmt: skip
 
 
-def steps_of(settings: Settings, made: Made) -> int:
+def count_steps(settings: Settings, made: DataCounts) -> int:
     if settings.max_steps:
         return settings.max_steps
     return math.ceil(math.ceil(made.rows / settings.batch) * settings.epochs)
@@ -132,17 +131,17 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return manifest if manifest.get("kind") == TRAINING else None
 
 
-def _finished(folder: Path, identity: dict[str, Any]) -> bool:
-    """Whether the folder's training is done. Raises UserError where it is another training."""
+def _is_finished(folder: Path, identity: dict[str, Any]) -> bool:
+    """Return whether the folder's training is complete. Raises UserError if it is another training."""
     manifest = read_manifest(folder)
     if manifest is None:
         if any((folder / name).exists() for name in ("config.json", "adapter_config.json")):
-            raise UserError(f"{folder} holds a model already; choose another folder with -o DIR")
+            raise UserError(f"{folder} already has a model; choose another folder with -o DIR")
         return False
     before = manifest.get("identity")
     if not isinstance(before, dict) or not isinstance(before.get("settings"), dict):
         raise UserError(
-            f"{folder / MANIFEST} is damaged: it does not say what was trained; choose another folder with -o DIR"
+            f"{folder / MANIFEST} is damaged: it lacks the training's settings; choose another folder with -o DIR"
         )
     other = [
         key
@@ -156,6 +155,6 @@ def _finished(folder: Path, identity: dict[str, Any]) -> bool:
     ]
     if other:
         raise UserError(
-            f"{folder} holds another training ({'; '.join(other)}); choose another folder with -o DIR"
+            f"{folder} has another training ({'; '.join(other)}); choose another folder with -o DIR"
         )
     return manifest.get("status") == "done"

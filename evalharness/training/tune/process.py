@@ -1,4 +1,4 @@
-"""The training's own process: its events as they come, an end with a checkpoint on the first Ctrl-C or SIGTERM."""
+"""Run the training's process, pass on its events, and end it with a checkpoint on the first Ctrl-C or SIGTERM."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Event = dict[str, Any]
 
 _VARIABLES = {
     "PYTHONUNBUFFERED": "1",
-    # For what the launcher and torch start: nothing is imported from the current folder.
+    # The launcher and torch start processes that must import nothing from the current folder.
     "PYTHONSAFEPATH": "1",
     "HF_HUB_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -28,16 +28,16 @@ _VARIABLES = {
     "TOKENIZERS_PARALLELISM": "false",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
     "NO_COLOR": "1",
-    # glibc gives blocks of megabytes back to the system after each use, and getting them anew (cleared page by page)
-    # was more than a third of the processor time of a training: it shall keep them.
+    # glibc returns blocks of megabytes to the system after each use. Getting them again (cleared page by page) took
+    # more than a third of a training's processor time, so glibc must keep them.
     "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
     "MALLOC_TRIM_THRESHOLD_": str(8 * 2**30),
     "MALLOC_TOP_PAD_": str(64 * 2**20),
 }
 
 
-def variables(own: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a training; what the user has set of it counts."""
+def make_variables(own: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables of a training; the user's own values have precedence."""
     kept = {key: value for key, value in own.items() if key not in UNWANTED}
     return {**_VARIABLES, **kept}
 
@@ -48,13 +48,13 @@ def follow(
     on_event: Callable[[Event], None],
     on_interrupt: Callable[[], None],
 ) -> int:
-    """Run a training to its end; its exit status. All that is no event goes to `log`.
+    """Run a training to its end and return its exit status. Output that is no event goes to `log`.
 
-    Ctrl-C or SIGTERM asks it to end after the step; a second one ends it at once and raises KeyboardInterrupt. When
-    this process is gone, the training's standard input ends, and so does the training.
+    Ctrl-C or SIGTERM asks the training to end after the step; a second one ends it at once and raises
+    KeyboardInterrupt. If this process ends, the training's standard input ends, and then the training.
     """
     with (
-        _terminated_as_interrupted(),
+        _interrupt_on_sigterm(),
         log.open("a", encoding="utf-8", errors="backslashreplace") as file,
     ):
         process = subprocess.Popen(
@@ -62,17 +62,17 @@ def follow(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env=variables(os.environ),
+            env=make_variables(os.environ),
             text=True,
             errors="replace",
-            # Ctrl-C reaches this process alone.
+            # Ctrl-C must reach only this process.
             start_new_session=True,
         )
         asked = False
         try:
             while True:
                 try:
-                    _read(process, file, on_event)
+                    _pass_events(process, file, on_event)
                     return process.wait()
                 except KeyboardInterrupt:
                     if asked:
@@ -94,9 +94,9 @@ def follow(
 
 
 @contextlib.contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt meanwhile: what `kill` and a cluster's time limit send loses no step."""
-    if threading.current_thread() is not threading.main_thread():  # no signal arrives there
+def _interrupt_on_sigterm() -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM, so that `kill` and a cluster's time limit lose no step."""
+    if threading.current_thread() is not threading.main_thread():  # signals arrive only in the main thread
         yield
         return
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -106,7 +106,7 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _read(process: subprocess.Popen[str], log: TextIO, on_event: Callable[[Event], None]) -> None:
+def _pass_events(process: subprocess.Popen[str], log: TextIO, on_event: Callable[[Event], None]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         event = parse(line)
@@ -118,7 +118,7 @@ def _read(process: subprocess.Popen[str], log: TextIO, on_event: Callable[[Event
 
 
 def parse(line: str) -> Event | None:
-    """The event in a line; None for the libraries' own talk."""
+    """Return the event in a line; None for other output."""
     if not line.startswith(PREFIX):
         return None
     try:
@@ -129,7 +129,7 @@ def parse(line: str) -> Event | None:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """At once, with everything that it started."""
+    """End the process and its child processes at once."""
     with contextlib.suppress(OSError):
         assert process.stdin is not None
         process.stdin.close()

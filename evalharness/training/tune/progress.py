@@ -1,4 +1,4 @@
-"""How far a training is, put together from its events: a live view on a terminal, plain lines elsewhere."""
+"""Show the progress of a training from its events: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalharness.training.tune.process import Event
 
 @dataclass
 class TuningProgress:
-    """How far a training is; what the log says so far is in it."""
+    """The progress of a training, including the steps of earlier sessions."""
 
     step: int = 0
     steps: int = 0
@@ -27,7 +27,7 @@ class TuningProgress:
     tokens: int = 0
     trained_tokens: int = 0
     seconds: float = 0.0
-    """Of training, over all times that it was continued."""
+    """Seconds of training, over all sessions."""
     doing: str = "starting"
     first_loss: float | None = None
     checkpoints: list[str] = field(default_factory=list)
@@ -67,8 +67,8 @@ class TuningProgress:
         return sum(s for _, s in self.recent) / len(self.recent) * (self.steps - self.step)
 
 
-def _figures(training: TuningProgress) -> str:
-    """Loss, tokens a second, time left, as far as they are known."""
+def _list_figures(training: TuningProgress) -> str:
+    """Return loss, tokens per second and remaining time, as far as they are known."""
     parts = []
     if training.loss is not None:
         parts.append(f"loss {training.loss:.3f}")
@@ -79,7 +79,7 @@ def _figures(training: TuningProgress) -> str:
     return ", ".join(parts)
 
 
-def _steps(training: TuningProgress) -> str:
+def _describe_steps(training: TuningProgress) -> str:
     return f"step {training.step:,} of {training.steps:,}"
 
 
@@ -90,11 +90,11 @@ def watch_training(training: TuningProgress, console: Console) -> Iterator[None]
     def view() -> RenderableType:
         bar = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
         done = ProgressBar(total=max(training.steps, 1), completed=training.step, width=24)
-        bar.add_row(done, Text(_steps(training)))
-        return Group(bar, dim(_figures(training) or training.doing))
+        bar.add_row(done, Text(_describe_steps(training)))
+        return Group(bar, dim(_list_figures(training) or training.doing))
 
     def line() -> str:
-        return f"{_steps(training)}, {_figures(training)}" if training.step else ""
+        return f"{_describe_steps(training)}, {_list_figures(training)}" if training.step else ""
 
     with watching(console, view, status=lambda: training.doing, line=line):
         yield

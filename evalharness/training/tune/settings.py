@@ -1,4 +1,4 @@
-"""How a model is tuned: the settings, what they are unless said, and the paper's."""
+"""The settings of a training: the defaults and the paper's."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Schedule = Literal["cosine", "linear", "constant"]
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that decides what comes out, apart from base and data."""
+    """All settings that determine the trained model, apart from base and data."""
 
     method: Method = "lora"
     mode: Mode = "full"
-    """What of the data is trained (`refine/modes.py`)."""
+    """The trained turns (`datasets/modes.py`)."""
     chat_template: str | None = None
-    """Name of one of ours or a file; None: the base's own."""
+    """Name of one of our templates, or a file; None: the base's own."""
     epochs: float = 3.0
     max_steps: int = 0
-    """0: as many as the epochs make."""
+    """Number of steps; 0: determined by the epochs."""
     batch: int = 8
-    """Conversations a step."""
+    """Conversations in a step."""
     micro_batch: int = 0
-    """Conversations at a time; 0: chosen."""
+    """Conversations at a time; 0: the default."""
     lr: float = 5e-4
     schedule: Schedule = "cosine"
     warmup: float = 0.03
@@ -39,7 +39,7 @@ class Settings:
     weight_decay: float = 0.0
     max_grad_norm: float = 1.0
     max_length: int = 4096
-    """Tokens of a conversation at most."""
+    """The most tokens of a conversation."""
     too_long: TooLong = "refuse"
     lora_rank: int = 16
     lora_alpha: int = 32
@@ -62,13 +62,14 @@ PAPER: dict[str, Any] = {
     "micro_batch": 1,
     "gradient_checkpointing": True,
 }
-"""AgentRefine's appendix B, 7B and 8B models. The last two change no result: they take less memory."""
+"""AgentRefine's appendix B for 7B and 8B models. The last two settings only save memory and do not change the result.
+"""
 _OF_FULL: dict[str, Any] = {"lr": 2e-5}
 PRESETS: dict[str, dict[str, Any]] = {"small": {}, "paper": PAPER}
 
 
 def make_settings(preset: str, given: dict[str, Any]) -> Settings:
-    """The preset's settings with those `given` that are not None. Raises UserError."""
+    """Return the preset's settings, changed by values of `given` that are not None. Raises UserError."""
     chosen = {key: value for key, value in given.items() if value is not None}
     start = dict(PRESETS[preset])
     if chosen.get("method", start.get("method")) == "full":
@@ -80,9 +81,9 @@ def make_settings(preset: str, given: dict[str, Any]) -> Settings:
     return settings
 
 
-def with_template(settings: Settings, model: Path, preset: str) -> Settings:
-    """The paper tunes base models: for one without a chat template its preset takes that which the vocabulary was made
-    for. Raises UserError where there is none."""
+def choose_base_template(settings: Settings, model: Path, preset: str) -> Settings:
+    """Choose a chat template for the paper's preset if the base model has none: the template that belongs to the
+    vocabulary. Raises UserError if there is none."""
     base = check_checkpoint(model)
     if (
         PRESETS[preset].get("method") != "full"
@@ -99,12 +100,14 @@ def _check(settings: Settings) -> None:
         value = getattr(settings, name)
         if not value >= bound or (bound == 0 and not value > 0) or value == float("inf"):
             above = "above 0" if bound == 0 else f"at least {bound}"
-            raise UserError(f"--{name.replace('_', '-')} is {above}, not {value:g}")
+            raise UserError(f"--{name.replace('_', '-')} must be {above}, not {value:g}")
     for name in ("warmup", "lora_dropout"):
         if not 0 <= getattr(settings, name) < 1:
-            raise UserError(f"--{name.replace('_', '-')} is a share, from 0 up to but not 1")
+            raise UserError(f"--{name.replace('_', '-')} must be a share from 0 to less than 1")
     for name in ("max_steps", "micro_batch", "seed", "weight_decay", "max_grad_norm"):
         if not getattr(settings, name) >= 0:
-            raise UserError(f"--{name.replace('_', '-')} is 0 or more")
+            raise UserError(f"--{name.replace('_', '-')} must be 0 or more")
     if settings.micro_batch and settings.batch % settings.micro_batch:
-        raise UserError(f"--batch {settings.batch} is no multiple of --micro-batch {settings.micro_batch}")
+        raise UserError(
+            f"--batch {settings.batch} must be a multiple of --micro-batch {settings.micro_batch}"
+        )

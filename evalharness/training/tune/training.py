@@ -1,4 +1,4 @@
-"""One training in one folder: run, continued where it stopped, written down."""
+"""Run one training in one folder, continue it after a stop, and write its manifest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalharness.models.serving.demo import DEMO_BASE, demo_path
 from evalharness.records.lines import read_lines
 from evalharness.runs.folders import TRAINING
 from evalharness.training.datasets.chat_templates import read_template
-from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
+from evalharness.training.tune.plan import MANIFEST, ROWS, TrainingPlan
 from evalharness.training.tune.process import Event, follow
 from evalharness.training.tune.progress import TuningProgress
 from evalharness.training.tune.trainer.events import NO_MEMORY, NOT_FINITE
@@ -30,11 +30,11 @@ from evalharness.training.tune.trainer.saving import RECORD
 LOG, TALK, JOB = "log.jsonl", "tune.log", "job.json"
 TRAINER = Path(__file__).parent / "trainer" / "train.py"
 _ENDS = {NOT_FINITE: "not finite", NO_MEMORY: "no memory"}
-"""Status in the manifest, by the exit status."""
+"""Exit status -> status in the manifest."""
 
 
-def latest_checkpoint(folder: Path) -> Path | None:
-    """The last whole checkpoint. Those that a kill left half written are removed."""
+def find_latest_checkpoint(folder: Path) -> Path | None:
+    """Return the last complete checkpoint. Incomplete checkpoints that a kill left are removed."""
     found = []
     for path in folder.glob("checkpoint-*"):
         number = path.name.removeprefix("checkpoint-")
@@ -47,8 +47,8 @@ def latest_checkpoint(folder: Path) -> Path | None:
     return max(found)[1] if found else None
 
 
-def job_of(planned: Plan, resume: Path | None) -> dict[str, Any]:
-    """What `trainer/train.py` reads."""
+def make_job(planned: TrainingPlan, resume: Path | None) -> dict[str, Any]:
+    """Return the job that `trainer/train.py` reads."""
     adapter = planned.start.adapter
     return {
         **planned.settings.to_json(),
@@ -70,13 +70,13 @@ def job_of(planned: Plan, resume: Path | None) -> dict[str, Any]:
     }
 
 
-def command_of(planned: Plan) -> list[str]:
+def make_command(planned: TrainingPlan) -> list[str]:
     return [str(planned.install.python), "-I", str(TRAINER), str(planned.folder.resolve() / JOB)]
 
 
 @contextmanager
-def new_folder(folder: Path) -> Iterator[None]:
-    """The folder is there; a refusal leaves none that was not. Raises UserError where it cannot be made."""
+def make_folder(folder: Path) -> Iterator[None]:
+    """Make the folder; remove it again if the training is refused. Raises UserError if it cannot be made."""
     was_there = folder.exists()
     with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,27 +89,27 @@ def new_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-def alone_in(folder: Path) -> IO[bytes]:
-    """Until it is closed. Raises UserError where another process trains in this folder."""
+def lock_folder(folder: Path) -> IO[bytes]:
+    """Lock the folder until the returned file is closed. Raises UserError if another process trains in it."""
     return hold_lock(folder / ".lock", f"another process is training in {folder}")
 
 
 def train(
-    planned: Plan,
+    planned: TrainingPlan,
     progress: TuningProgress,
     *,
     command: Sequence[str] = (),
     on_interrupt: Callable[[], None] = lambda: None,
 ) -> str:
-    """Train, or go on; "done" or "stopped" (by Ctrl-C, with a checkpoint).
+    """Train or continue. Return "done", or "stopped" after Ctrl-C (with a checkpoint).
 
-    Raises UserError where the loss was no number any more or memory did not suffice, InfrastructureError where the
-    training died of something else.
+    Raises UserError if the loss became NaN or infinite, or if memory did not suffice, and InfrastructureError if the
+    training ended for another reason.
     """
-    resume = latest_checkpoint(planned.folder)
+    resume = find_latest_checkpoint(planned.folder)
     _continue_log(planned.folder, 0 if resume is None else int(resume.name.rpartition("-")[2]), progress)
     progress.steps = planned.steps
-    write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume), indent=2) + "\n")
+    write_whole(planned.folder / JOB, json.dumps(make_job(planned, resume), indent=2) + "\n")
     _write_manifest(planned, progress, "started", command)
     last: list[Event] = []
 
@@ -120,7 +120,7 @@ def train(
             with (planned.folder / LOG).open("a", encoding="ascii") as file:
                 file.write(json.dumps({k: v for k, v in event.items() if k != "event"}) + "\n")
 
-    status = follow(command_of(planned), planned.folder / TALK, take, on_interrupt)
+    status = follow(make_command(planned), planned.folder / TALK, take, on_interrupt)
     ended = last[0]["event"] if last else "nothing"
     if status or ended not in ("done", "stopped"):
         _write_manifest(planned, progress, _ENDS.get(status, "failed"), command)
@@ -131,24 +131,25 @@ def train(
     return ended
 
 
-def _failure(planned: Plan, status: int, progress: TuningProgress) -> UserError | InfrastructureError:
-    kept = latest_checkpoint(planned.folder)
-    where = "no checkpoint was made before" if kept is None else f"the last checkpoint is {kept}"
+def _failure(planned: TrainingPlan, status: int, progress: TuningProgress) -> UserError | InfrastructureError:
+    kept = find_latest_checkpoint(planned.folder)
+    where = "there is no checkpoint yet" if kept is None else f"the last checkpoint is {kept}"
     if status == NOT_FINITE:
         return UserError(
-            f"after step {progress.step} the loss was no number any more, and the training was stopped; {where}. "
-            "A lower --lr (and -o another folder) is what helps most"
+            f"after step {progress.step} the loss was NaN or infinite, and the training stopped; {where}. "
+            "Try a lower --lr in another folder (-o DIR)"
         )
     if status == NO_MEMORY:
         return UserError(
-            f"memory did not suffice ({where}): a smaller --micro-batch or --max-length, or --gradient-checkpointing"
+            f"there was too little memory ({where}): try a smaller --micro-batch or --max-length, or "
+            "--gradient-checkpointing"
         )
-    killed = " (killed; often because memory did not suffice)" if status in (-9, 137) else ""
+    killed = " (killed, often for lack of memory)" if status in (-9, 137) else ""
     talk = planned.folder / TALK
     said = _last_error(talk)
     return InfrastructureError(
-        f"the training ended with status {status}{killed}{': ' + said if said else ''}; {where}, its output is in "
-        f"{talk}. The same command goes on"
+        f"the training ended with status {status}{killed}{': ' + said if said else ''}; {where}; its output is in "
+        f"{talk}. The same command continues"
     )
 
 
@@ -158,8 +159,8 @@ def _last_error(path: Path) -> str:
 
 
 def _continue_log(folder: Path, step: int, progress: TuningProgress) -> None:
-    """Take the log up to `step`; what was trained after the last checkpoint is trained again.
-    Raises UserError on damage."""
+    """Read the log up to `step`. Steps after the last checkpoint are trained again. Raises UserError if the log is
+    damaged."""
     path = folder / LOG
 
     def take(raw: bytes) -> bytes:
@@ -175,7 +176,9 @@ def _continue_log(folder: Path, step: int, progress: TuningProgress) -> None:
         write_whole(path, kept)
 
 
-def _write_manifest(planned: Plan, progress: TuningProgress, status: str, command: Sequence[str]) -> None:
+def _write_manifest(
+    planned: TrainingPlan, progress: TuningProgress, status: str, command: Sequence[str]
+) -> None:
     manifest = {
         "kind": TRAINING,
         "schema": 1,

@@ -27,7 +27,7 @@ from evalharness.training.datasets.conversation import (
     write_data,
 )
 from evalharness.training.datasets.from_runs import Keep, parse_keep
-from evalharness.training.synthesis.dialogue import conversation_of
+from evalharness.training.synthesis.dialogue import convert_trajectory
 from evalharness.training.synthesis.script import read_script
 from evalharness.training.synthesis.trajectory import read_turn
 
@@ -169,7 +169,7 @@ def test_a_played_trajectory_opens_with_its_own_progress(tmp_path: Path) -> None
     turns = [read_turn(value, place) for place, value in enumerate(TRAJECTORY)]
     script = read_script(SCRIPT)
     path = tmp_path / "data.jsonl"
-    made = conversation_of({"key": "persona-1", "persona": "p", "calls": 1}, turns, script)
+    made = convert_trajectory({"key": "persona-1", "persona": "p", "calls": 1}, turns, script)
     write_data(path, [made], {})
     with open_as_runs([path], []) as (folder,):
         (episode,) = read_episodes(folder)

@@ -11,7 +11,7 @@ from chat_server import ChatServer
 from scripted_model import MISTAKES, SCRIPT_MISTAKES, persona
 
 from evalharness.cli import main
-from evalharness.training.synthesis.synthesis_store import finished
+from evalharness.training.synthesis.synthesis_store import list_all_finished
 
 ALL = [(script, mistake) for script in SCRIPT_MISTAKES for mistake in MISTAKES]
 """The personas of the scripted model: each makes one mistake of the script and one of the trajectory."""
@@ -19,7 +19,7 @@ ALL = [(script, mistake) for script in SCRIPT_MISTAKES for mistake in MISTAKES]
 
 def read_finished(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """(passed, rejected) as records."""
-    passed, rejected = finished(folder)
+    passed, rejected = list_all_finished(folder)
     return [line.read() for line in passed], [line.read() for line in rejected]
 
 

@@ -17,11 +17,11 @@ from evalharness.training.synthesis.actions import (
     ActionCheck,
     ExpressionError,
     TooSlowError,
-    action_mistakes,
-    full_match,
-    own_texts,
+    find_action_mistakes,
+    list_own_texts,
+    matches_fully,
 )
-from evalharness.training.synthesis.personas import draw, own_file, read_personas
+from evalharness.training.synthesis.personas import draw, find_own_file, read_personas
 from evalharness.training.synthesis.script import Action, KeysError, Script, read_script
 from evalharness.training.synthesis.verify import verify_script
 
@@ -126,7 +126,7 @@ def test_nesting_of_any_depth_is_a_verdict(depth: int) -> None:
     ],
 )
 def test_expressions_that_accept_their_own_action(name: str, made: Action) -> None:
-    assert action_mistakes(name, made) == []
+    assert find_action_mistakes(name, made) == []
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,14 @@ def test_expressions_that_accept_their_own_action(name: str, made: Action) -> No
     ids=lambda value: str(value)[:20],
 )
 def test_expressions_that_do_not(name: str, made: Action, said: str) -> None:
-    (mistake,) = action_mistakes(name, made)
+    (mistake,) = find_action_mistakes(name, made)
     assert said in mistake
 
 
 def test_a_name_may_leave_its_parameters_out() -> None:
     put = action("put (.+) in (.+)", {"item": ["cup"], "holder": ["box"]})
-    assert action_mistakes("put", put) == []
-    assert action_mistakes("put {item} in {holder}", put) == []
+    assert find_action_mistakes("put", put) == []
+    assert find_action_mistakes("put {item} in {holder}", put) == []
 
 
 def test_where_a_name_leaves_its_parameters_out_the_expression_says_what_the_action_is() -> None:
@@ -172,7 +172,7 @@ def test_where_a_name_leaves_its_parameters_out_the_expression_says_what_the_act
 def test_the_time_limit_holds(code: str) -> None:
     """The standard library's `re` would be at it for longer than the sun shines."""
     with pytest.raises(TooSlowError):
-        full_match(code, "a" * 1_900 + "!")
+        matches_fully(code, "a" * 1_900 + "!")
 
 
 def test_an_expression_that_was_too_slow_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,26 +185,26 @@ def test_an_expression_that_was_too_slow_is_asked_once(monkeypatch: pytest.Monke
     )
     script = script.model_copy(update={"actions": {"s": action("(a|aa)+b", **{"special format": "free"})}})
     asked: list[str] = []
-    real = expressions.full_match
+    real = expressions.matches_fully
 
     def counted(code: str, text: str) -> bool:
         asked.append(text)
         return real(code, text)
 
-    monkeypatch.setattr("evalharness.training.synthesis.actions.full_match", counted)
+    monkeypatch.setattr("evalharness.training.synthesis.actions.matches_fully", counted)
     check = ActionCheck(script)
     assert not any(check.allows("a" * 300 + str(i)) for i in range(100))
     assert len(asked) == 1
 
 
 def test_long_texts_match_nothing() -> None:
-    assert not full_match(".*", "a" * 10_000_000)
+    assert not matches_fully(".*", "a" * 10_000_000)
     assert not ActionCheck(read_script(SCRIPT)).allows("go to " * 1_000_000)
 
 
 def test_an_expression_error_is_a_value_error() -> None:
     with pytest.raises(ExpressionError, match="not compile"):
-        full_match("[", "x")
+        matches_fully("[", "x")
 
 
 WORLD: Script = read_script(SCRIPT)
@@ -240,7 +240,7 @@ def test_unbounded_actions_are_read_by_their_expression_alone() -> None:
 
 def test_own_texts_have_every_value_once() -> None:
     name, made = "put {a} on {b}", action(".+", {"a": ["cup", "jug", "pot"], "b": ["shelf", "floor"]})
-    assert own_texts(name, made) == ["put cup on shelf", "put jug on floor", "put pot on shelf"]
+    assert list_own_texts(name, made) == ["put cup on shelf", "put jug on floor", "put pot on shelf"]
 
 
 # --- personas
@@ -250,7 +250,7 @@ def test_the_personas_of_the_package() -> None:
     ours = read_personas()
     assert (len(ours.personas), ours.broken, ours.repeated) == (200, (), 0)
     assert len({p.key for p in ours.personas}) == 200
-    for line in own_file().read_text(encoding="utf-8").splitlines():
+    for line in find_own_file().read_text(encoding="utf-8").splitlines():
         assert list(json.loads(line)) == ["persona"]
     words = [set(re.findall(r"\w{5,}", p.text.lower())) for p in ours.personas]
     alike = [(a, b) for a in range(200) for b in range(a) if len(words[a] & words[b]) > 3]
@@ -264,7 +264,7 @@ def test_personas_are_drawn_without_replacement_and_by_seed() -> None:
     assert draw(ours, 20, seed=3) == drawn[:20]
     assert draw(ours, 50, seed=4) != drawn
     assert sorted(p.key for p in draw(ours, 200, seed=3)) == sorted(p.key for p in ours)
-    with pytest.raises(UserError, match="there are 200 personas"):
+    with pytest.raises(UserError, match="only 200 personas"):
         draw(ours, 201, seed=3)
 
 

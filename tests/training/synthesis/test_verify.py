@@ -24,7 +24,7 @@ from scripted_model import (
 from evalharness.base.reading import whole_characters
 from evalharness.training.synthesis.script import read_script
 from evalharness.training.synthesis.signals import Signal
-from evalharness.training.synthesis.trajectory import MasterTurn, error_turns, marked_messages, read_turn
+from evalharness.training.synthesis.trajectory import MasterTurn, count_error_turns, mark_messages, read_turn
 from evalharness.training.synthesis.verify import Errors, verify_script, verify_trajectory
 
 WORLD = read_script(SCRIPT)
@@ -180,7 +180,7 @@ def test_nul_and_direction_marks_survive_and_do_not_matter() -> None:
 def test_messages_to_train_on() -> None:
     """The error turns are masked, the turns after them marked as refining."""
     turns = [read_turn(value, place) for place, value in enumerate(TRAJECTORY)]
-    messages = marked_messages(turns)
+    messages = mark_messages(turns)
     assert [m.role for m in messages] == ["user", "assistant"] * 14
     players = messages[1::2]
     assert [m.error for m in players if m.error] == [("logic",), ("parameter",)]
@@ -188,7 +188,7 @@ def test_messages_to_train_on() -> None:
     assert [i for i, m in enumerate(players) if m.refine] == [3, 6]
     assert players[0].content.startswith("Thought: The clock has to be wound")
     assert players[0].content.endswith("\nAction: open cabinet")
-    assert error_turns(turns) == 2
+    assert count_error_turns(turns) == 2
     world = [m.content for m in messages[::2]]
     assert not world[0].startswith("Observation: ")
     assert all(text.startswith("Observation: ") for text in world[1:])
@@ -226,7 +226,7 @@ def test_a_label_that_the_model_wrote_is_not_written_twice() -> None:
             trajectory(turn_1={"Thought": "Thought: I look.", "Action": "Action: open cabinet"})
         )
     ]
-    assert marked_messages(turns)[1].content == "Thought: I look.\nAction: open cabinet"
+    assert mark_messages(turns)[1].content == "Thought: I look.\nAction: open cabinet"
 
 
 _json = st.recursive(

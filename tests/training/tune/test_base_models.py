@@ -15,7 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.models.serving.checkpoint import check_checkpoint
 from evalharness.training.datasets.conversation import write_data
 from evalharness.training.tune.install import TuneInstall
-from evalharness.training.tune.settings import make_settings, with_template
+from evalharness.training.tune.settings import choose_base_template, make_settings
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
@@ -78,4 +78,4 @@ def test_a_vocabulary_for_no_template_is_refused(tiny_checkpoint: Path, tmp_path
         if file.name != "chat_template.jinja":
             (tmp_path / file.name).write_bytes(file.read_bytes())
     with pytest.raises(UserError, match=r"--chat-template llama3\|mistral\|chatml\|FILE"):
-        with_template(make_settings("paper", {}), tmp_path, "paper")
+        choose_base_template(make_settings("paper", {}), tmp_path, "paper")

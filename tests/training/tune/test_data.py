@@ -12,7 +12,7 @@ from refine_conversations import clean_conversation, erring_conversation, user
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.conversation import Conversation, write_data
-from evalharness.training.tune.data import Made, make_rows
+from evalharness.training.tune.data import DataCounts, make_rows
 from evalharness.training.tune.settings import Settings
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 def rows_of(
     conversations: list[Conversation], model: Path, python: Path, folder: Path, **settings: Any
-) -> Made:
+) -> DataCounts:
     data = folder / "data.jsonl"
     write_data(data, conversations, {})
     return make_rows([data], model, folder / "rows.parquet", replace(Settings(), **settings), python=python)
@@ -100,14 +100,14 @@ def test_a_family_that_would_lose_more_than_a_tenth_is_named(
     }
     assert lengths["short"] < lengths["long"]
 
-    def made(conversations: list[Conversation], how: str) -> Made:
+    def made(conversations: list[Conversation], how: str) -> DataCounts:
         limit = lengths["long"] - 1
         return rows_of(
             conversations, tiny_checkpoint, server_python, tmp_path, max_length=limit, too_long=how
         )
 
     dropped = made([*short, long], "drop")
-    assert (dropped.rows, dropped.losses()) == (11, ["alfworld: 1 of 12 too long"])
+    assert (dropped.rows, dropped.list_losses()) == (11, ["alfworld: 1 of 12 too long"])
     one_id = [replace(long, world="babyai"), *short, replace(long, world="alfworld")]
     with pytest.raises(UserError, match=r"babyai loses 1 of 1 "):
         made(one_id, "drop")

@@ -14,7 +14,7 @@ import pytest
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.training.tune.install import TuneInstall
-from evalharness.training.tune.memory import Use, memory, shape_of
+from evalharness.training.tune.memory import MemoryUse, memory, read_shape
 from evalharness.training.tune.settings import make_settings
 from evalharness.training.tune.training import TRAINER
 
@@ -78,8 +78,8 @@ def test_the_estimate_is_what_trainings_of_three_sizes_take(
                 )
             )  # fmt: skip
             jobs[size, way] = path
-            use = Use(settings, tokens, tokens // 2, bf16=dtype == "bfloat16", gpu=False)
-            found = memory(shape_of(shape), use)
+            use = MemoryUse(settings, tokens, tokens // 2, bf16=dtype == "bfloat16", gpu=False)
+            found = memory(read_shape(shape), use)
             estimated[size, way] = found.total - found.libraries
     done = subprocess.run(
         [
@@ -122,11 +122,11 @@ def test_an_8b_models_adapter_fits_one_gpu_and_all_its_weights_do_not(
 def test_a_config_that_does_not_say_a_number_is_named() -> None:
     for value in ([8], "many", -1, 0.5):
         with pytest.raises(UserError, match=r"config.json: num_key_value_heads"):
-            shape_of({**LLAMA_8B, "num_key_value_heads": value})
+            read_shape({**LLAMA_8B, "num_key_value_heads": value})
 
 
 def test_the_logits_of_a_large_vocabulary_do_not_decide_memory() -> None:
     """Of an 8B model: less than the optimiser, and less than one float32 copy of them all (4.2 GB)."""
-    use = Use(make_settings("paper", {}), 8192, 8192, bf16=True, gpu=True)
-    found = memory(shape_of(LLAMA_8B), use)
+    use = MemoryUse(make_settings("paper", {}), 8192, 8192, bf16=True, gpu=True)
+    found = memory(read_shape(LLAMA_8B), use)
     assert found.logits < min(found.optimizer, 8192 * 128256 * 4)

@@ -12,7 +12,7 @@ from empty_checkpoint import make_empty_checkpoint
 
 from evalharness.base.errors import UserError
 from evalharness.models.serving.checkpoint import check_checkpoint
-from evalharness.training.tune.data import Made
+from evalharness.training.tune.data import DataCounts
 from evalharness.training.tune.estimate import Estimate, estimate, require_room
 from evalharness.training.tune.install import (
     TuneInstall,
@@ -21,12 +21,12 @@ from evalharness.training.tune.install import (
     require_tune_install,
     uninstall_tune,
 )
-from evalharness.training.tune.memory import Memory, Use
-from evalharness.training.tune.plan import MANIFEST, plan, steps_of
+from evalharness.training.tune.memory import Memory, MemoryUse
+from evalharness.training.tune.plan import MANIFEST, count_steps, plan
 from evalharness.training.tune.progress import TuningProgress
 from evalharness.training.tune.settings import make_settings
-from evalharness.training.tune.start import Start
-from evalharness.training.tune.training import LOG, _continue_log, alone_in, latest_checkpoint
+from evalharness.training.tune.start import StartingModel
+from evalharness.training.tune.training import LOG, _continue_log, find_latest_checkpoint, lock_folder
 
 BASE = {
     "model.embed_tokens.weight": (100, 8),
@@ -47,7 +47,7 @@ def base(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("method", "trained"), [("lora", 4 * 16), ("full", 872)])
 def test_what_is_trained_is_counted_from_the_weights_headers(base: Path, method: str, trained: int) -> None:
     settings = make_settings("small", {"method": method, "lora_rank": 4})
-    use = Use(settings, 50, 10, bf16=False, gpu=False)
+    use = MemoryUse(settings, 50, 10, bf16=False, gpu=False)
     found = estimate(check_checkpoint(base), use, checkpoints=3)
     assert (found.parameters, found.trained_parameters) == (872, trained)
     # Weight and Adam's two averages in float32, three times; the finished model once.
@@ -60,7 +60,7 @@ def test_what_is_trained_is_counted_from_the_weights_headers(base: Path, method:
 )
 def test_steps_follow_from_epochs_or_are_given(given: dict[str, float], steps: int) -> None:
     settings = make_settings("small", {"batch": 4, **given})
-    assert steps_of(settings, Made(rows=9)) == steps
+    assert count_steps(settings, DataCounts(rows=9)) == steps
 
 
 @pytest.mark.parametrize(
@@ -80,16 +80,16 @@ def test_a_checkpoint_that_a_kill_left_half_written_is_removed(tmp_path: Path) -
         if number != 15:
             (tmp_path / f"checkpoint-{number}" / "evalharness_tune.json").write_text("{}")
     (tmp_path / "checkpoint-best").mkdir()
-    assert latest_checkpoint(tmp_path) == tmp_path / "checkpoint-10"
+    assert find_latest_checkpoint(tmp_path) == tmp_path / "checkpoint-10"
     assert not (tmp_path / "checkpoint-15").exists()
     assert (tmp_path / "checkpoint-best").exists()
 
 
 def test_a_folder_is_trained_by_one_process(tmp_path: Path) -> None:
     with (
-        alone_in(tmp_path),
+        lock_folder(tmp_path),
         pytest.raises(UserError, match="training"),
-        alone_in(tmp_path),
+        lock_folder(tmp_path),
     ):
         pass
 
@@ -108,14 +108,21 @@ def test_another_training_is_not_gone_on_with(base: Path, tmp_path: Path) -> Non
     with pytest.raises(
         UserError, match=r"another training \(base_sha256; data_sha256.*lr 1e-09 there, 0.0005 now"
     ):
-        plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install, dtype="float32")
+        plan(
+            StartingModel(base),
+            [data],
+            out,
+            make_settings("small", {"max_length": 64}),
+            install,
+            dtype="float32",
+        )
     (out / MANIFEST).write_text(json.dumps({**manifest, "identity": {"settings": None}}))
     with pytest.raises(UserError, match=r"out/manifest\.json"):
-        plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install)
+        plan(StartingModel(base), [data], out, make_settings("small", {"max_length": 64}), install)
     (out / MANIFEST).unlink()
     (out / "config.json").write_text("{}")
     with pytest.raises(UserError, match="already"):
-        plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install)
+        plan(StartingModel(base), [data], out, make_settings("small", {"max_length": 64}), install)
 
 
 def test_a_log_is_continued_from_the_last_checkpoint_and_damage_in_it_is_named(tmp_path: Path) -> None:

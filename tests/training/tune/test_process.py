@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from evalharness.training.tune.process import follow, parse, variables
+from evalharness.training.tune.process import follow, make_variables, parse
 from evalharness.training.tune.progress import TuningProgress
 
 STEP = {
@@ -79,7 +79,7 @@ def test_the_first_interruption_asks_for_an_end_and_the_second_forces_it(
 
 
 def test_what_the_user_has_set_counts_and_foreign_packages_stay_out() -> None:
-    found = variables({"PYTHONPATH": "/elsewhere", "HF_HUB_OFFLINE": "0", "OMP_NUM_THREADS": "3"})
+    found = make_variables({"PYTHONPATH": "/elsewhere", "HF_HUB_OFFLINE": "0", "OMP_NUM_THREADS": "3"})
     assert "PYTHONPATH" not in found
     assert (found["HF_HUB_OFFLINE"], found["OMP_NUM_THREADS"]) == ("0", "3")
 

@@ -26,12 +26,12 @@ def test_what_is_given_counts_over_the_preset() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"lr": 0.0}, "--lr is above 0"),
-        ({"lr": float("nan")}, "--lr is above 0"),
+        ({"lr": 0.0}, "--lr must be above 0"),
+        ({"lr": float("nan")}, "--lr must be above 0"),
         ({"batch": 0}, "--batch"),
         ({"warmup": 1.0}, "--warmup"),
         ({"batch": 8, "micro_batch": 3}, "--micro-batch 3"),
-        ({"max_steps": -1}, "--max-steps is 0 or more"),
+        ({"max_steps": -1}, "--max-steps must be 0 or more"),
     ],
 )
 def test_impossible_settings_are_refused(given: dict[str, Any], said: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tune_commands import all_weights, command, steps
 
 from evalharness.training.tune.install import TuneInstall
-from evalharness.training.tune.training import latest_checkpoint
+from evalharness.training.tune.training import find_latest_checkpoint
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow(360)]
 
@@ -27,7 +27,7 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint_to_the_same_weights(
         talk, _ = process.communicate()
         assert process.returncode == 0, talk
     killed = shutil.copytree(tmp_path / "whole", tmp_path / "killed")
-    last = latest_checkpoint(killed)
+    last = find_latest_checkpoint(killed)
     assert last is not None
     assert last.name == "checkpoint-8"
     # As a kill after checkpoint-4 leaves it, in the middle of writing the next one.

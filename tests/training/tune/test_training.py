@@ -18,32 +18,32 @@ from evalharness.cli import main
 from evalharness.models.serving.checkpoint import check_checkpoint
 from evalharness.models.serving.lora import check_adapter
 from evalharness.training.tune.install import TuneInstall
-from evalharness.training.tune.plan import Plan, plan
+from evalharness.training.tune.plan import TrainingPlan, plan
 from evalharness.training.tune.progress import TuningProgress
 from evalharness.training.tune.settings import make_settings
-from evalharness.training.tune.start import start_of
-from evalharness.training.tune.training import TRAINER, job_of, latest_checkpoint, train
+from evalharness.training.tune.start import find_start
+from evalharness.training.tune.training import TRAINER, find_latest_checkpoint, make_job, train
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow(180)]
 
 HERE = Path(__file__).parent
 
 
-def planned(tuning: TuneInstall, model: Path, data: Path, folder: Path, **given: Any) -> Plan:
+def planned(tuning: TuneInstall, model: Path, data: Path, folder: Path, **given: Any) -> TrainingPlan:
     """In float32, so that two ways to compute one thing can be compared."""
     where = {key: given.pop(key) for key in ("save_every",) if key in given}
     settings = make_settings("small", {"batch": 4, "lr": 1e-3, **given})
     folder.mkdir()
     made = plan(
-        start_of(str(model), print), [data], folder, settings, tuning, dtype="float32", cpu=True, **where
+        find_start(str(model), print), [data], folder, settings, tuning, dtype="float32", cpu=True, **where
     )
     assert made is not None
     return made
 
 
-def job(made: Plan, **other: Any) -> Path:
+def job(made: TrainingPlan, **other: Any) -> Path:
     path = made.folder / "job.json"
-    path.write_text(json.dumps({**job_of(made, None), "threads": 1, **other}))
+    path.write_text(json.dumps({**make_job(made, None), "threads": 1, **other}))
     return path
 
 
@@ -112,9 +112,9 @@ def test_the_loss_of_what_is_trained_falls_and_a_loss_that_is_no_number_stops(
         save_every=1,
     )
     assert drive(tuning, "train", job(learns), job(breaks)) == [0, 7]
-    state = json.loads((latest_checkpoint(learns.folder) / "trainer_state.json").read_text())  # type: ignore[operator]
-    losses = [row["loss"] for row in state["log_history"] if "loss" in row]
-    assert losses[-1] < 0.7 * losses[0]
+    state = json.loads((find_latest_checkpoint(learns.folder) / "trainer_state.json").read_text())  # type: ignore[operator]
+    list_losses = [row["loss"] for row in state["log_history"] if "loss" in row]
+    assert list_losses[-1] < 0.7 * list_losses[0]
     # Whole, in the base's type, with the base's own tokenizer: what `run --model` takes.
     checkpoint = check_checkpoint(learns.folder)
     assert checkpoint.has_chat_template
@@ -122,7 +122,7 @@ def test_the_loss_of_what_is_trained_falls_and_a_loss_that_is_no_number_stops(
     assert (learns.folder / "tokenizer.json").read_bytes() == (
         tiny_checkpoint / "tokenizer.json"
     ).read_bytes()
-    kept = latest_checkpoint(breaks.folder)
+    kept = find_latest_checkpoint(breaks.folder)
     assert kept is None or check_adapter(kept).rank == 16
     assert not (breaks.folder / "adapter_config.json").exists()
 
@@ -137,7 +137,7 @@ def test_an_adapter_is_trained_on_over_the_same_base(
     assert all(rate > 0 for rate in rates[:-1])
     assert rates[0] < rates[1]
 
-    start = start_of(str(first.folder), print)
+    start = find_start(str(first.folder), print)
     settings = start.settings({}, make_settings("small", {"batch": 4, "lr": 1e-30, "max_steps": 1}))
     assert (settings.lora_rank, settings.lora_alpha) == (4, 8)
     folder = tmp_path / "second"

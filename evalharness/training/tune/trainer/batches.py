@@ -1,5 +1,5 @@
-"""In which order conversations are trained. Pure; also run by the training environment's Python, so that it needs
-nothing of this package."""
+"""The order in which conversations are trained. The training environment's Python runs this file, which therefore
+imports nothing of this package."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import random
 from collections.abc import Sequence
 
 
-def order(lengths: Sequence[int], batch: int, seed: int, epoch: int) -> list[int]:
-    """Every index once, in batches drawn at random. Within a batch, which is one step, the short ones come first: that
-    decides what a micro-batch pads, not what a step learns from."""
+def draw_order(lengths: Sequence[int], batch: int, seed: int, epoch: int) -> list[int]:
+    """Return every index once, in batches drawn at random. Within a batch, which is one step, short conversations come
+    first: this changes the padding of micro-batches, but not what a step learns."""
     drawn = list(range(len(lengths)))
     random.Random(f"{seed} {epoch}").shuffle(drawn)
     return [

@@ -1,6 +1,6 @@
-"""What the training says to whoever started it, and hears from them.
+"""Messages between the training and the process that started it.
 
-Run by the training environment's Python; needs nothing of this package.
+The training environment's Python runs this file, which therefore imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ import threading
 from typing import Any
 
 NOT_FINITE, NO_MEMORY = 7, 8
-"""Exit statuses: the loss or a gradient was no number any more; memory did not suffice, as far as the libraries say
-so."""
+"""Exit statuses: the loss or a gradient became NaN or infinite; the libraries reported too little memory."""
 
 
 def say(event: str, **values: Any) -> None:
@@ -22,17 +21,17 @@ def say(event: str, **values: Any) -> None:
 
 
 class NotFiniteError(Exception):
-    """The loss or a gradient is no number."""
+    """The loss or a gradient is NaN or infinite."""
 
 
 class Wish:
-    """Whether somebody still wants the training."""
+    """Whether the training is still wanted."""
 
     def __init__(self) -> None:
         self.stop = False
 
     def listen(self) -> None:
-        # A cluster that wants its machine back sends it.
+        # A cluster sends SIGTERM before it takes the machine back.
         signal.signal(signal.SIGTERM, lambda *_: setattr(self, "stop", True))
         threading.Thread(target=self._listen, daemon=True).start()
 

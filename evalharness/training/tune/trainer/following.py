@@ -1,6 +1,6 @@
-"""The trainer, the order of its data, and what it says while it works.
+"""The trainer, the order of its data, and its events.
 
-Run by the training environment's Python; needs nothing of this package.
+The training environment's Python runs this file, which therefore imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 import torch  # type: ignore[import-not-found, unused-ignore]
-from batches import order  # type: ignore[import-not-found, unused-ignore]
+from batches import draw_order  # type: ignore[import-not-found, unused-ignore]
 from events import NotFiniteError, Wish, say  # type: ignore[import-not-found, unused-ignore]
 from saving import RECORD, tidy, write  # type: ignore[import-not-found, unused-ignore]
 from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
 from trl import SFTTrainer  # type: ignore[import-not-found, unused-ignore]
 from trl.trainer import utils  # type: ignore[import-not-found, unused-ignore]
 
-# Without Triton TRL 1.16 scores every position and throws away those that have no label, four of five here. It does so
-# for devices that compile for each number of positions; a CPU does not.
+# Without Triton, TRL 1.16 computes scores for every position and then drops those without a label, four of five here.
+# It does so for devices that compile for each number of positions; a CPU does not compile.
 _has_triton = utils._use_triton
 utils._use_triton = lambda device: device.type == "cpu" or _has_triton(device)
 
 
-class Order:
-    """A sampler: every conversation once an epoch, in batches drawn at random."""
+class BatchSampler:
+    """A sampler that yields every conversation once in each epoch, in batches drawn at random."""
 
     def __init__(self, lengths: list[int], job: dict[str, Any]) -> None:
         self.lengths, self.job = lengths, job
@@ -38,29 +38,29 @@ class Order:
         return len(self.lengths)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(order(self.lengths, self.job["batch"], self.job["seed"], self.epoch))
+        return iter(draw_order(self.lengths, self.job["batch"], self.job["seed"], self.epoch))
 
 
 class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
-    """SFTTrainer with our order. Its loss never holds the logits of a whole conversation: it is computed tile by tile,
-    forwards and again on the way back."""
+    """SFTTrainer with our order. The logits of a whole conversation are never in memory: the loss is computed tile by
+    tile, in the forward pass and again in the backward pass."""
 
     job: dict[str, Any]
     tokens = 0
     trained_tokens = 0
 
     def create_model_card(self, *args: Any, **kwargs: Any) -> None:
-        """None: the manifest says more."""
+        """Write no model card: the manifest says more."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
-        return Order([len(ids) for ids in self.train_dataset["input_ids"]], self.job)
+        return BatchSampler([len(ids) for ids in self.train_dataset["input_ids"]], self.job)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
-        """The library's, without its first step at a learning rate of 0: that step would change nothing."""
+        """Return the library's scheduler without its first step, whose learning rate of 0 would change nothing."""
         made = super().create_scheduler(num_training_steps, optimizer)
         rising = self.args.get_warmup_steps(num_training_steps)
         if rising > 0 and hasattr(made, "lr_lambdas"):
-            made.lr_lambdas = [_from_the_first(share, rising) for share in made.lr_lambdas]
+            made.lr_lambdas = [_skip_first_step(share, rising) for share in made.lr_lambdas]
             made._last_lr = [
                 base * share(made.last_epoch)
                 for base, share in zip(made.base_lrs, made.lr_lambdas, strict=True)
@@ -90,7 +90,7 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
-    """Says what happens, makes checkpoints whole, and ends the training when nobody wants it."""
+    """Writes events, completes checkpoints, and ends the training when it is not wanted any more."""
 
     def __init__(self, job: dict[str, Any], wish: Wish) -> None:
         self.job, self.wish = job, wish
@@ -128,8 +128,8 @@ class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
         say("saved", step=state.global_step, folder=folder.name)
 
 
-def _from_the_first(share: Callable[[int], float], rising: int) -> Callable[[int], float]:
-    """`share` of the learning rate by step, from 0; of the `rising` first ones 1, 2, ... of `rising` + 1 parts."""
+def _skip_first_step(share: Callable[[int], float], rising: int) -> Callable[[int], float]:
+    """Return the rate's share by step: (step + 1) / (rising + 1) in the first `rising` steps, then `share`."""
 
     def of(step: int) -> float:
         return (step + 1) / (rising + 1) if step < rising else share(step)

@@ -1,6 +1,6 @@
-"""What a checkpoint's folder holds in the end.
+"""Complete the folder of a checkpoint.
 
-Run by the training environment's Python; needs nothing of this package.
+The training environment's Python runs this file, which therefore imports nothing of this package.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 RECORD = "evalharness_tune.json"
-"""Written last into a checkpoint: without it a kill came between."""
+"""The file that is written last into a checkpoint. A checkpoint without it is incomplete."""
 
 
 def write(path: Path, value: Any) -> None:
-    """Whole or not at all, and on the disk."""
+    """Write the whole file or nothing, and wait until it is on the disk."""
     part = path.with_name(f".{path.name}.part")
     with part.open("w", encoding="utf-8") as file:
         file.write(json.dumps(value, indent=2) + "\n")
@@ -25,12 +25,12 @@ def write(path: Path, value: Any) -> None:
 
 
 def tidy(folder: Path, job: dict[str, Any]) -> None:
-    """The tokenizer as the base has it: read and written again it can come out another one. An adapter needs none, and
-    names its base as it was given."""
+    """Copy the base's tokenizer files, because a tokenizer that is read and written again can differ. Do not save
+    tokenizer files for an adapter, and write the base's name as the user gave it."""
     for name in [*job["tokenizer_files"], "README.md"]:
         (folder / name).unlink(missing_ok=True)
     adapter = folder / "adapter_config.json"
-    if job.get("base_name") and adapter.is_file():  # a name that holds on every machine
+    if job.get("base_name") and adapter.is_file():  # a name that is valid on every machine
         said = json.loads(adapter.read_text(encoding="utf-8"))
         write(adapter, {**said, "base_model_name_or_path": job["base_name"]})
     if job["method"] == "full":
@@ -39,12 +39,12 @@ def tidy(folder: Path, job: dict[str, Any]) -> None:
             if source.is_file():
                 (folder / name).write_bytes(source.read_bytes())
     if job["chat_template"] is not None:
-        _with_template(folder, job)
+        _write_template(folder, job)
 
 
-def _with_template(folder: Path, job: dict[str, Any]) -> None:
-    """The chat template that was trained, and the token that ends its turns where servers look for what ends a reply:
-    in the tokenizer's configuration and the generation's."""
+def _write_template(folder: Path, job: dict[str, Any]) -> None:
+    """Write the chat template of the training. Write its end-of-turn token to the tokenizer's and the generation's
+    configuration, where servers look for the end of a reply."""
     base = Path(job["model"])
     (folder / "chat_template.jinja").write_text(job["chat_template"], encoding="utf-8")
     tokenizer = json.loads((base / "tokenizer_config.json").read_text(encoding="utf-8"))
@@ -60,9 +60,9 @@ def _with_template(folder: Path, job: dict[str, Any]) -> None:
     write(folder / "generation_config.json", generation)
 
 
-def rounded(folder: Path, dtype: str) -> None:
-    """The weights of a finished model in the type that the base is stored in: half the bytes of float32, and what
-    servers make of them when they load them."""
+def convert_weights(folder: Path, dtype: str) -> None:
+    """Convert the weights of a finished model to the base's stored type: half the bytes of float32, and the type in
+    which servers load them."""
     import torch  # type: ignore[import-not-found, unused-ignore]
     from safetensors import safe_open  # type: ignore[import-not-found, unused-ignore]
     from safetensors.torch import save_file  # type: ignore[import-not-found, unused-ignore]

@@ -1,11 +1,12 @@
-"""Trains a model on token ids and labels that are made already. Run by the training environment's Python, which has
-trl, peft and datasets; needs nothing of this package.
+"""Train a model on token ids and labels. The training environment's Python, which has trl, peft and datasets, runs
+this file, which therefore imports nothing of this package.
 
 python -I train.py JOB
 
-JOB is a JSON file: `job_of` of `evalharness/training/tune/training.py`. Each line of standard output that begins with
-`@tune ` holds an event as JSON; all else is the libraries' own talk. Standard input is open for as long as somebody
-wants the training: `stop` on a line of its own ends it after the step, with a checkpoint; its end ends it at once.
+JOB is a JSON file: the result of `make_job` in `evalharness/training/tune/training.py`. Each line of standard output
+that begins with `@tune ` has an event as JSON; other lines are the libraries' output. Standard input is open as long
+as the training is wanted: a line `stop` ends the training after the step, with a checkpoint; the end of standard input
+ends it at once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from events import (  # type: ignore[import-not-found, unused-ignore]
     Wish,
     say,
 )
-from saving import rounded, tidy  # type: ignore[import-not-found, unused-ignore]
+from saving import convert_weights, tidy  # type: ignore[import-not-found, unused-ignore]
 
 
 def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
@@ -42,8 +43,8 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     cuda = torch.cuda.is_available() and not job["cpu"]
     if not cuda and job["threads"]:
         torch.set_num_threads(job["threads"])
-    # One where nothing else is said. Several are padded, and an H200 took 59 GB for four of at most 6,136 tokens, where
-    # 20 were computed.
+    # Default 1. Several conversations are padded: an H200 took 59 GB for four of at most 6,136 tokens, where the
+    # estimate was 20.
     at_once = job["micro_batch"] or 1
     data = Dataset(pyarrow.parquet.read_table(job["data"], columns=["input_ids", "labels"]))
     bf16 = job["dtype"] == "bfloat16"
@@ -76,7 +77,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
         max_length=None,
         shuffle_dataset=False,
     )
-    # Weights that are trained are kept in float32: steps of 5e-6 are less than bfloat16 can tell apart.
+    # Trained weights stay in float32: bfloat16 cannot represent steps of 5e-6.
     kept = torch.bfloat16 if bf16 and job["method"] == "lora" else torch.float32
     model = AutoModelForCausalLM.from_pretrained(job["model"], dtype=kept, local_files_only=True)
     tokenizer = AutoTokenizer.from_pretrained(job["model"], local_files_only=True)
@@ -95,7 +96,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
             target_modules="all-linear", task_type="CAUSAL_LM", bias="none",
         )  # fmt: skip
     watch = Watcher(job, wish)
-    # Attributes of a class: the trainer asks for them while it is made.
+    # Class attributes, because the trainer reads them in its constructor.
     made = type("Trainer", (Trainer,), {"job": job})
     trainer = made(
         model=model, args=settings, train_dataset=data, processing_class=tokenizer, peft_config=lora,
@@ -103,7 +104,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     )  # fmt: skip
     watch.trainer = trainer
     for module in trainer.model.modules():
-        # Under autocast peft turns each input into float32, and autocast turns it back.
+        # Under autocast, peft converts each input to float32, and autocast converts it back.
         if bf16 and hasattr(module, "cast_input_dtype_enabled"):
             module.cast_input_dtype_enabled = False
     parameters = [(p.numel(), p.requires_grad) for p in trainer.model.parameters()]
@@ -135,7 +136,7 @@ def main(path: Path) -> int:
     if trainer.state.global_step >= trainer.state.max_steps:
         trainer.save_model(job["out"])
         tidy(Path(job["out"]), job)
-        rounded(Path(job["out"]), job["stored"])
+        convert_weights(Path(job["out"]), job["stored"])
         say("done", step=trainer.state.global_step)
     else:
         say("stopped", step=trainer.state.global_step)
@@ -145,5 +146,5 @@ def main(path: Path) -> int:
 if __name__ == "__main__":
     status = main(Path(sys.argv[1]))
     sys.stdout.flush()
-    # Threads of the libraries, and ours that waits for a line, would hold the process up.
+    # The libraries' threads, and ours that waits for a line, would keep the process alive.
     os._exit(status)

@@ -69,8 +69,8 @@ def test_it_solves_every_quest_of_seed_0_and_names_only_what_it_has_read() -> No
     for _, said in played:
         for decision, read in said:
             thought = decision.thought
-            find_burden = re.search(r"Have: ([\w', -]+)\.", thought)
-            for thing in find_burden[1].split(", ") if find_burden and find_burden[1] != "nothing" else []:
+            had = re.search(r"Have: ([\w', -]+)\.", thought)
+            for thing in had[1].split(", ") if had and had[1] != "nothing" else []:
                 assert mentions(read, thing), (thing, thought)
     assert played[0] == _play(quests[0])
 
