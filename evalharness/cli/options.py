@@ -116,7 +116,7 @@ def help_of(field: FieldInfo, own_default: Any = None) -> str:
 def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = None, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides; `usual`: its
     defaults, in place of the fields' and of a protocol's."""
-    from evalharness.models.served import UnreachableError, with_served_name
+    from evalharness.models.served import UnreachableError, add_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
     in_file = options_in(args.config)
@@ -129,7 +129,7 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
     for line in config.doubts():
         note(line)
     try:
-        return replace(config, policy=with_served_name(config.policy))
+        return replace(config, policy=add_served_name(config.policy))
     except UnreachableError:
         if (name := _stored_name(config.execution.output)) is None:
             raise

@@ -1,1 +1,1 @@
-"""Whatever answers: a model behind a server, or a scripted policy."""
+"""Policies: models behind a server, and scripted policies."""

@@ -1,4 +1,4 @@
-"""The key of an endpoint: read from a variable, never shown."""
+"""Read an endpoint's API key from an environment variable. The key is never shown."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from evalharness.base.errors import UserError
 from evalharness.base.redaction import know
 
 _VARIABLE = re.compile(r"(?=[A-Z]{1,16}[0-9]{0,2}$|[A-Z0-9]{0,16}_)[A-Z_][A-Z0-9_]{0,39}")
-"""What people call a variable, and nobody's key: a few words in capitals."""
+"""Matches names that people give to variables (a few words in capitals). No API key looks like this."""
 
 
 def may_be_a_key(variable: str) -> bool:
-    """Whether what should be the name of a variable is none that is set, and looks like a key itself."""
+    """Return whether the given name may be an API key: no such variable is set, and it looks like a key."""
     return variable not in os.environ and not _VARIABLE.fullmatch(variable)
 
 
 def read_key(option: str, variable: str | None) -> str | None:
-    """The key in the variable that `option` names. Raises UserError, which shows no text that may be a key itself."""
+    """Read the key from the variable that `option` names. Raises UserError, which never shows a possible key."""
     if variable is None:
         return None
     if key := os.environ.get(variable, "").strip():
         if not re.fullmatch(r"[!-~]+", key):
-            raise UserError(f"{option} {variable}: its key holds a character that no HTTP header can hold")
+            raise UserError(f"{option} {variable}: the key has a character that HTTP headers cannot contain")
         know(key)
         return key
     if may_be_a_key(variable):
         raise UserError(
-            f"{option} takes the name of an environment variable, and what was given looks like a key (it is not "
+            f"{option} takes the name of an environment variable, but the given text looks like a key (it is not "
             f"shown): export API_KEY=... and give {option} API_KEY"
         )
     raise UserError(f"{option} {variable}: that environment variable is not set")

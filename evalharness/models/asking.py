@@ -1,4 +1,4 @@
-"""Send many requests to a model at once, watch its server, record failures, and stop when no answer can come."""
+"""Send many requests to a model at once, watch its server, record failures, and stop if the model cannot answer."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from evalharness.protocol.prompt import Message
 from evalharness.records.answers import AnswerFolder
 
 _CONTENT_STATUS = (400, 403, 413, 422)
-"""HTTP statuses of a refusal that can be due to what one request says."""
+"""HTTP statuses of a refusal whose reason can be the content of one request."""
 _MOST_REFUSED = 8
-"""After so many refusals without any answer, the request's form is taken to be wrong."""
+"""After this many refusals without any answer, the form of the request is assumed to be wrong."""
 _PROBE_TOKENS = 8
 _LOOK_SHARE = 0.1
 """Largest share of the time spent on checking the model: a router needs a second to list thousands of models."""
 _LONGEST_PAUSE = 1.0
-"""Most seconds between two checks of the model while an answer waits for the check."""
+"""Maximum seconds between two checks of the model while an answer waits for the check."""
 ATTEMPTS = 3
-"""Default number of tries for a thing whose infrastructure fails."""
+"""Default number of tries for one job if infrastructure fails."""
 
 OnFailure = Callable[[str, int, InfrastructureError, bool], None]
-"""(key, attempt, error, whether it was given up): every failed try."""
+"""Called after every failed try: (key, attempt, error, whether the job was given up)."""
 Refusal = Literal["context", "refused"]
 
 
@@ -45,9 +45,9 @@ Refusal = Literal["context", "refused"]
 class Answer:
     key: str
     number: int
-    """From 1, over the requests of one key."""
+    """Counts the requests of one key, from 1."""
     reply: str
-    """The server's error text, if it refused."""
+    """The server's error text if it refused the request."""
     refusal: Refusal | None = None
     """Why the server refused the request: it exceeds the context, or its content was refused."""
     finish_reason: str = "stop"
@@ -67,18 +67,18 @@ class AskingResult:
 
     folder: Path
     summary: dict[str, Any]
-    """Its field `left` counts the things that have no result."""
+    """The field `left` counts the jobs without a result."""
     stopped: str | None
-    """Why the command ended before every thing was tried; None if all were tried."""
+    """Why the command ended before every job was tried; None if all were tried."""
 
     @property
     def exit_status(self) -> int:
-        """0, or 3 if things have no result after infrastructure failures."""
+        """0, or 3 if some jobs have no result after infrastructure failures."""
         return 0 if self.stopped is None and not self.summary["left"] else 3
 
 
 class RefusedEarlyError(Exception):
-    """Refused while nothing had been answered yet: is it the request's form, or what this one says?"""
+    """The server refused a request before it answered any: the reason may be the request's form or its content."""
 
     def __init__(self, reason: UserError) -> None:
         super().__init__(str(reason))
@@ -87,7 +87,7 @@ class RefusedEarlyError(Exception):
 
 @dataclass
 class AskedModel:
-    """A model at work. Who asks says what is asked and what becomes of the answers."""
+    """An opened model that answers requests. The caller writes the requests and uses the answers."""
 
     model: Replicas
     slots: Slots
@@ -95,23 +95,23 @@ class AskedModel:
     form: RequestForm
     tries: Tries[str]
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Of the model's server, for the manifest."""
+    """Facts about the model's server, for the manifest."""
     events: Sequence[str] = ()
-    """What happened to its servers meanwhile."""
+    """Events of the model's servers, such as a restart."""
     answered_before: bool = False
-    """It has answered something in an earlier start."""
+    """The model has answered a request in an earlier session."""
     _answered: bool = False
-    """In this one."""
+    """The model has answered a request in this session."""
     _refused_early: int = 0
     _next_look: float = 0.0
-    """When the model may be looked at again."""
+    """Time from which the model may be checked again."""
     _form_is_right: bool = False
-    """What is refused is refused for what it says."""
+    """The form of the requests is accepted, so the reason of a refusal is the request's content."""
 
     async def settle_form(self) -> dict[str, Any]:
-        """Find out once whether the server accepts the JSON schema; if it refuses, send requests without the schema.
+        """Test once whether the server accepts the JSON schema; if it refuses, send requests without the schema.
 
-        Returns what the manifest says of it. Raises UserError where the server refuses for another reason.
+        Returns fields for the manifest. Raises UserError if the server refuses for another reason.
         """
         if self.form.response_format is None:
             return {"structured_output": False}
@@ -126,10 +126,10 @@ class AskedModel:
         return {"structured_output": True}
 
     async def run(self, jobs: Mapping[str, Callable[[], Awaitable[None]]]) -> None:
-        """Every job, by key: as many at once as the slots allows, each tried again where infrastructure fails. What
-        is refused before the model has answered anything waits until it has.
+        """Run every job, as many at once as the slots allow, and retry a job if infrastructure fails. A job that is
+        refused before the model has answered any request waits for the first answer.
 
-        Raises AbortedError, StoreError or UserError; then nothing goes on.
+        Raises AbortedError, StoreError or UserError; then no job continues.
         """
         left: Mapping[str, Callable[[], Awaitable[None]]] = jobs
         while left:
@@ -140,7 +140,7 @@ class AskedModel:
             left = {key: jobs[key] for key in refused}
 
     async def _round(self, jobs: Mapping[str, Callable[[], Awaitable[None]]]) -> dict[str, UserError]:
-        """The keys of those that were refused early, and why."""
+        """Run the jobs; return the keys of those that were refused early, with the reasons."""
         refused: dict[str, UserError] = {}
 
         async def one(key: str) -> None:
@@ -174,11 +174,11 @@ class AskedModel:
         sample: int = 0,
         form: RequestForm | None = None,
     ) -> Answer:
-        """The model's, or the server's refusal for what the request says. `key`, `number` and `sample` decide its seed.
-        It is given out once the server has said anew that it still serves the model: it may be kept.
+        """Return the model's answer, or the server's refusal of the request's content. `key`, `number` and `sample`
+        decide the seed. Before it returns, the server is asked again whether it still serves the same model.
 
-        Raises InfrastructureError; RefusedEarlyError for a refusal while nothing has been answered, and UserError for
-        one too many of these, for one for another reason, and where another model is served.
+        Raises InfrastructureError; RefusedEarlyError if the server refuses before its first answer; UserError after too
+        many such refusals, for any other refusal, and if another model is served.
         """
         player = self.model.conversation(key, sample, form or self.form)
         try:
@@ -218,7 +218,7 @@ class AskedModel:
         self._next_look = began + min((time.monotonic() - began) / _LOOK_SHARE, _LONGEST_PAUSE)
 
     def _judge_refusal(self, answer: Answer, reason: UserError) -> Answer:
-        # A restarted server may have less context. It makes any other refusal because of the content.
+        # A restarted server may have a shorter context. It refuses anything else because of the content.
         answered_before = self.answered_before and answer.refusal == "refused"
         if self._answered or self._form_is_right or answered_before:
             return answer
@@ -247,8 +247,8 @@ async def open_asked_model(
     concurrency: int | None,
     ceiling: int = MOST,
 ) -> AsyncIterator[AskedModel]:
-    """The model at work, its server watched, until the context closes. `folder` gets the server's log; `attempts`
-    are tries of one thing, `concurrency` how many at most are asked at once (None: `ceiling`)."""
+    """Open the model and watch its server until the context closes. `folder` gets the server's log; `attempts` is the
+    number of tries for one job, `concurrency` the maximum number of requests at once (None: `ceiling`)."""
     slots = Slots(concurrency or ceiling, pinned=concurrency is not None)
 
     def note_failure(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
@@ -284,8 +284,8 @@ async def open_asked_model_for(
     concurrency: int | None,
     ceiling: int = MOST,
 ) -> AsyncIterator[AskedModel]:
-    """`open_asked_model` for a folder of answers. The block ends early if no answer can come:
-    `progress.stopped` says why."""
+    """Call `open_asked_model` for a folder of answers. If the model cannot answer, the block ends early and
+    `progress.stopped` gives the reason."""
     model = open_asked_model(
         prepared, store.folder, form, progress, store.note_failure,
         attempts=attempts, concurrency=concurrency, ceiling=ceiling,
@@ -311,4 +311,6 @@ def refuse_scripted(config: PolicyConfig, flag: str) -> None:
             f"{flag} {config.model} writes no text; give a checkpoint, a hub id, demo or http://host:port/v1"
         )
     if config.is_endpoint and config.model_name is None:
-        raise UserError(f"{flag} {config.model}: say with {flag}-name NAME by which name it serves the model")
+        raise UserError(
+            f"{flag} {config.model}: give the name by which it serves the model: {flag}-name NAME"
+        )

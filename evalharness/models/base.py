@@ -1,4 +1,4 @@
-"""The policy's side of the episode loop."""
+"""The types between the episode loop and a policy."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ class Reply:
 
     text: str
     reasoning: str = ""
-    """What the server said beside the text."""
+    """Reasoning text that the server sends separately."""
     finish_reason: str = "stop"
-    """As the chat completions API says it: `stop`, `length`, ..."""
+    """As in the chat completions API: `stop`, `length`, ..."""
     stopped_by: str | None = None
     """The stop sequence that ended generation, if the server reports it."""
     tells_stop: bool = True
-    """Whether the server says for every reply if a stop sequence ended it."""
+    """Whether the server reports for every reply if a stop sequence ended it."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    """All that was generated, reasoning included."""
+    """All generated tokens, including reasoning."""
     reasoning_tokens: int | None = None
     """Tokens of the reasoning, if the server counts them."""
     cached_tokens: int | None = None
@@ -38,59 +38,59 @@ class Reply:
     source: Mapping[str, str | None] = field(default_factory=dict)
     """Facts about the model and the server that made the reply, by the keys of `records.identity.SOURCE`."""
     latency: float = 0.0
-    """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
+    """Seconds from sending the request to the end of the answer; failed tries are not included."""
     failed_tries: tuple[FailedTry, ...] = ()
     plan: str | None = None
-    """Name of the known plan that this reply belongs to, if the policy carries one out."""
+    """Name of the reference plan that this reply belongs to, if the policy follows one."""
 
 
 @dataclass(frozen=True)
 class RequestForm:
-    """What a reply may look like, beside how it is drawn."""
+    """The form of a requested reply; `Sampling` holds how its tokens are sampled."""
 
     stop: tuple[str, ...] = ()
-    """Texts that end it."""
+    """Stop sequences."""
     response_format: Mapping[str, Any] | None = None
-    """As the chat completions API takes it, for servers that can be held to a JSON schema."""
+    """The field of the chat completions API, for servers that can enforce a JSON schema."""
     max_tokens: int | None = None
-    """None: as the sampling says."""
+    """None: use the value of `Sampling`."""
     episode: str = ""
-    """Tells a router which requests belong together; the server never sees it in the request's body."""
+    """Key of the episode, for a router that groups requests; it is sent in a header, not in the request's body."""
     temperature: float | None = None
-    """None: as the sampling says."""
+    """None: use the value of `Sampling`."""
     tools: bool = False
     """Send the tool `act(command)`, and no stop sequences."""
     nonce: str = ""
-    """Added to the seed, so that several requests of one turn get different seeds."""
+    """Part of the seed, so that several requests of one turn get different seeds."""
 
 
 class PolicyError(InfrastructureError):
-    """The policy gave no usable reply, and the model is not the cause: the episode is started over."""
+    """The policy gave no usable reply, and the model is not the cause: the episode is started again."""
 
     refuses_all = False
-    """Further requests would be refused, too: no other episode can be played now."""
+    """Further requests would also be refused: no other episode can be played now."""
 
 
 class ContextOverflowError(Exception):
-    """The conversation no longer fits the model's context; the loop drops old turns and asks again."""
+    """The conversation no longer fits the model's context; the loop drops old turns and sends the request again."""
 
 
 class PolicyStoppedError(Exception):
-    """A scripted policy has nothing more to do in this episode (an oracle without a plan, a replay at its end)."""
+    """A scripted policy has no further action in this episode (an oracle without a plan, a replay at its end)."""
 
 
 class Environment(Protocol):
-    """A running episode's world, in its own process."""
+    """The environment of a running episode, in its own process."""
 
     @property
     def last_call(self) -> CallTimes:
-        """Times of the call that returned last."""
+        """Times of the last call."""
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
-        """Returns (goal, first observation, info)."""
+        """Reset the environment; return (goal, first observation, info)."""
 
     async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
-        """Returns (observation, terminated, info)."""
+        """Execute the action; return (observation, terminated, info)."""
 
     async def valid_actions(self) -> list[str]: ...
 
@@ -103,19 +103,19 @@ class Player(Protocol):
     """A policy's side of one episode, or of one conversation without an environment."""
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
-        """Answer the conversation so far; `turn` counts from 1. `form`: None is the player's own."""
+        """Answer the conversation so far; `turn` counts from 1. Without `form`, the player uses its own."""
 
     async def confirm(self) -> None:
-        """Called once after the last reply: return when it is known that all came from the policy that the run began
-        with. Raises UserError if they did not, InfrastructureError if that cannot be known now."""
-        return  # a script is what it is
+        """Check after the last reply that all replies came from the model that the run began with. Raises UserError if
+        they did not, InfrastructureError if this cannot be checked now."""
+        return  # a scripted policy has no model that could change
 
     def finished(self, episode: Episode) -> Episode:
-        """Called once at its end. The episode as it is kept, with what the policy alone knows of it."""
+        """Called once at the episode's end. Return the episode with the facts that only the policy knows."""
         return episode
 
     def void(self) -> None:
-        """Called instead of `finished` if infrastructure failed: the episode is started over."""
+        """Called instead of `finished` if infrastructure failed: the episode is started again."""
         return
 
 

@@ -1,8 +1,8 @@
-"""Decides which conversations may send requests, so that the servers' key-value cache holds all of them.
+"""Decide which conversations may send requests, so that all of them fit the servers' key-value cache.
 
 Each request of a conversation repeats all earlier turns. The server computes only those that are no longer in its
-prefix cache. If more conversations take turns than the cache holds, each removes the one that comes next, and every
-turn computes everything again: on two cores, 84 conversations and a cache of 93,000 tokens gave less than 0.7 turns/s.
+prefix cache. If too many conversations take turns, each one removes the next one from the cache, and every turn
+computes everything again: on two cores, 84 conversations and a cache of 93,000 tokens gave less than 0.7 turns/s.
 So conversations that have begun continue, and the others wait.
 """
 
@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from math import inf
 
 _FULL = 0.8
-"""Share of the cache that is planned for. The rest is for replies that are being written, and for the first turns,
-which are counted as shared. A cache that is slightly too small loses nearly everything: each conversation pushes out
-the one that comes next."""
+"""Share of the cache that conversations may fill. The rest is for replies that are being generated, and for the first
+turns, which are counted as shared. If the cache is slightly too small, nearly every lookup misses."""
 _FIRST = 2_500
-"""Own tokens that a conversation is expected to reach before one has ended: 30 turns of 80 tokens."""
+"""Expected unshared tokens of a conversation until the first conversation has ended: 30 turns of 80 tokens."""
 
 
 @dataclass
@@ -27,17 +26,17 @@ class _Conversation:
 
 
 class CacheRoom:
-    """The conversations by key, the oldest first. If the capacity is not known, all may continue."""
+    """The room in the cache for conversations. If the capacity is not known, all conversations may continue."""
 
     def __init__(self) -> None:
         self.capacity: float | None = None
         """Tokens that the caches of all servers hold together; None if a server does not report it."""
         self._heads: dict[str, int] = {}
-        """Family -> tokens of the prompt that its conversations share; the cache holds them once."""
+        """Family -> tokens of the prompt that all its conversations share; the cache stores these tokens once."""
         self._conversations: dict[Hashable, _Conversation] = {}
         self._continuing: dict[Hashable, None] = {}
         self._longest = 0
-        """Largest number of own tokens of a conversation so far."""
+        """Largest number of unshared tokens of a conversation so far."""
         self._one_ended = False
 
     @property
@@ -51,8 +50,8 @@ class CacheRoom:
         return self._expected() > self.spare()
 
     def spare(self) -> float:
-        """Return the tokens that remain when the continuing conversations have reached their expected length; infinite
-        if none continues, so that one conversation of any length may begin."""
+        """Return the free tokens after the continuing conversations have reached their expected length; infinite
+        if no conversation continues, so that one of any length may begin."""
         if self.capacity is None or not self._continuing:
             return inf
         expected = self._expected()
@@ -68,11 +67,12 @@ class CacheRoom:
         return -inf if key in self._continuing else max(self._expected(), self._own(key))
 
     def note_request(self, key: Hashable) -> None:
-        """Note that its next request is sent."""
+        """Note that the conversation's next request is sent."""
         self._continuing[key] = None
 
     def note_reply(self, key: Hashable, family: str, tokens: int) -> None:
-        """Note its tokens, prompt and reply. If the cache no longer holds all conversations, the youngest one waits."""
+        """Note the tokens of the last prompt and reply. If the cache is now too small, the youngest conversation
+        waits."""
         self._heads[family] = min(tokens, self._heads.get(family, tokens))
         self._conversations[key] = _Conversation(family, tokens)
         self._longest = max(self._longest, self._own(key))
@@ -93,11 +93,11 @@ class CacheRoom:
         return sum(self._heads[family] for family in families)
 
     def _own(self, key: Hashable) -> int:
-        """Return its tokens without those that its family shares."""
+        """Return the conversation's tokens without those that its family shares."""
         conversation = self._conversations.get(key)
         return 0 if conversation is None else conversation.tokens - self._heads[conversation.family]
 
     def _expected(self) -> int:
-        """Return the own tokens that a conversation is expected to reach: those of the longest so far. The mean would
-        be that of solved tasks, which end first, and too many conversations cost more than too few."""
+        """Return the expected unshared tokens of a conversation: those of the longest so far. The mean would be too
+        small, since solved tasks end first; too many conversations cost more than too few."""
         return self._longest if self._one_ended else max(self._longest, _FIRST)

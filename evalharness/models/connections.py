@@ -1,4 +1,4 @@
-"""The client of a server, as the configuration describes it."""
+"""Make the client of a server from the configuration."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from evalharness.models.sampling import Sampling
 from evalharness.models.served import ServedModel
 
 _CONNECTIONS = 1024
-"""Of one client at most: above any concurrency that is worth having."""
+"""Maximum number of connections of one client: above any useful concurrency."""
 
 
-def sampling_of(config: PolicyConfig) -> Sampling:
+def read_sampling(config: PolicyConfig) -> Sampling:
     return Sampling(**config.sampling_fields(), max_tokens=config.max_tokens, seed=config.seed)
 
 
 def sampling_identity(config: PolicyConfig) -> dict[str, Any]:
-    """For the manifest of a folder of answers."""
-    sampling = sampling_of(config)
+    """Return the sampling fields for the manifest of a folder of answers."""
+    sampling = read_sampling(config)
     return {name: getattr(sampling, name) for name in ("temperature", "top_p", "max_tokens", "seed")}
 
 
-def client_of(
+def make_client(
     config: PolicyConfig,
     url: str,
     name: str,
@@ -37,18 +37,18 @@ def client_of(
     return ChatEndpoint(
         url,
         name,
-        sampling=sampling_of(config),
+        sampling=read_sampling(config),
         api_key=key,
         connections=config.concurrency or _CONNECTIONS,
         timeout=config.timeout,
-        # With another server to go to, waiting for this one to come back is not worth as much.
+        # If another server can answer, it is less useful to wait for this one.
         tries=6 if len(config.endpoints) < 2 else 3,
         expected=expected,
         template_kwargs=config.template_kwargs,
         extra_fields=config.extra_fields,
         headers=config.headers,
         session_header=config.session_header,
-        # How turns of such an agent are asked for, as far as servers must know it beforehand.
+        # The probe at the start must have the form of the agent's later requests.
         turn_form=RequestForm(tools=True) if agent.chosen.kind.calls_tools else TURN_FORM,
         reports=reports,
     )

@@ -1,6 +1,6 @@
 """A model behind an OpenAI-compatible chat endpoint.
 
-Which model is served is looked at (`GET /models`) at the start, and by `confirm` after the last reply of what is kept.
+`start` asks the server which model it serves (`GET /models`); `confirm` asks again after an episode's last reply.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evalharness.models.completion import RequestFaultError, RequestRefusedError
 from evalharness.models.opened import SILENT, Reports
 from evalharness.models.sampling import (
     Sampling,
-    beyond_openai,
+    optional_extensions,
     refused_fields,
     remedy,
     wants_other_limit,
@@ -46,17 +46,17 @@ from evalharness.records.episode import FailedTry
 from evalharness.records.identity import differences, telling
 
 if TYPE_CHECKING:
-    from evalharness.models.transport import Answered, Transport
+    from evalharness.models.transport import RawAnswer, Transport
 
 TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
-"""Of a turn in an episode."""
+"""The form of a request for a turn."""
 _CHAT = "/chat/completions"
 START_WAIT = 60.0
-"""Seconds for which a server may be too busy for the first request of all, before anything is played."""
+"""Seconds for which a server may be too busy for the very first request, before any episode is played."""
 
 
 class EndpointError(PolicyError):
-    """The endpoint did not give a usable answer within the bounds set for retrying."""
+    """The endpoint gave no usable answer within the limits for retries."""
 
     def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
         super().__init__(message)
@@ -67,13 +67,13 @@ class EndpointError(PolicyError):
 
 
 class RefusedError(EndpointError):
-    """The endpoint has refused every request for so long that further ones would be refused, too."""
+    """The endpoint has refused every request for so long that further requests would be refused, too."""
 
     refuses_all = True
 
 
 def merge_system(messages: list[Message]) -> list[Message]:
-    """Put the system text at the head of the first user message, for chat templates without a system role."""
+    """Put the system text at the start of the first user message, for chat templates without a system role."""
     if not messages or messages[0]["role"] != "system":
         return messages
     if len(messages) < 2 or messages[1]["role"] != "user":
@@ -83,15 +83,15 @@ def merge_system(messages: list[Message]) -> list[Message]:
 
 
 def request_seed(seed: int, task_id: str, sample: int, turn: int, nonce: str = "") -> int:
-    """A seed that is the same whenever the same turn is asked again, in whatever order; fits 31 bits. `nonce` as in
-    `RequestForm`."""
+    """Return the seed of a turn, at most 31 bits. A repeated turn gets the same seed, in whatever order turns are
+    played. `nonce` as in `RequestForm`."""
     which = f"{turn}/{nonce}" if nonce else f"{turn}"
     digest = hashlib.sha256(f"{seed}/{task_id}/{sample}/{which}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 
 def episode_key(seed: int, task_id: str, sample: int) -> str:
-    """The same for all turns of an episode, and for no other episode of the run."""
+    """Return a key that all turns of an episode share and that no other episode of the run has."""
     return hashlib.sha256(f"{seed}/{task_id}/{sample}".encode()).hexdigest()[:32]
 
 
@@ -116,13 +116,12 @@ class ChatEndpoint:
         turn_form: RequestForm = TURN_FORM,
         reports: Reports = SILENT,
     ) -> None:
-        """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
-        pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
-        or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
-        where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields` into every
-        request. `expected` is what the server said of its model before. `turn_form` is how a turn will be asked for.
-        `session_header` names the header that carries an episode's key ("": none). `reports.status` gets in words what
-        keeps failing ('': no more)."""
+        """`timeout` is the seconds for one try, from first byte to last; a call, with all its tries and pauses, ends
+        within three times `timeout`. `tries` is the maximum number of missing or broken answers. If the server is busy
+        (429, or 503 with Retry-After), the request is repeated until the call's time is over; if no other request is
+        answered either, only for `timeout` seconds. `template_kwargs` go to the chat template, `extra_fields` into
+        every request. `expected` is the model that the server named before. `turn_form` is the form of later
+        requests. `session_header` names the header for an episode's key ("": none)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -130,9 +129,9 @@ class ChatEndpoint:
         self.max_model_len: int | None = None
         self.merges_system = False
         self.left_out: set[str] = set()
-        """Fields that the server refuses, and that change nothing where they are missing."""
+        """Fields that the server refuses, and that can be omitted without an effect."""
         self.opens_reasoning: bool | None = None
-        """The chat template begins the reasoning; None if the server does not let us see."""
+        """Whether the chat template begins the reasoning; None if the server does not show it."""
         self._tells_stop = True
         self._limit_field = "max_tokens"
         self._streams = False
@@ -150,18 +149,18 @@ class ChatEndpoint:
         self._session_header = session_header
         self._served: ServedModel | None = None
         self.source: Mapping[str, str | None] | None = None
-        """Of the first reply. A reply of another source is no answer."""
+        """The source of the first reply. A reply from another source counts as a failed try."""
         self._looked = 0.0
-        """When the last look began after which the model was known to be the same."""
+        """Start time of the last successful check that the model is the same."""
         self._looking = asyncio.Lock()
         self._reports = reports
         self._retry_policy = RetryPolicy(timeout, reports.status)
 
     async def start(self) -> None:
-        """Connect, ask for the model and then for one real reply.
+        """Connect, ask which model is served, and request one reply.
 
-        Raises UserError when the endpoint is down, refuses the request for the key or the model, or serves another one
-        than expected; EndpointError when it is too busy.
+        Raises UserError if the endpoint is down, refuses the key or the model, or serves an unexpected model;
+        EndpointError if it is too busy.
         """
         from evalharness.models.transport import Transport  # aiohttp: a fifth of a second of CPU
 
@@ -192,7 +191,7 @@ class ChatEndpoint:
         except RequestRefusedError as error:
             if unlisted is None:
                 raise
-            raise RequestRefusedError(f"{unlisted}; {error}", error.said) from None
+            raise RequestRefusedError(f"{unlisted}; {error}", error.server_error) from None
         except ContextOverflowError as error:
             raise UserError(
                 f"{self.base_url} refuses even a request of a few words as too long: {error}; serve the model with a "
@@ -208,7 +207,7 @@ class ChatEndpoint:
         return self._opened
 
     async def _say_ok(self) -> None:
-        """One real reply; finds out what of a request this server does not take, and leaves it out from then on."""
+        """Request one reply. Find out which fields the server refuses, and omit them from then on."""
         while True:
             try:
                 return await self._probe()
@@ -226,17 +225,17 @@ class ChatEndpoint:
             if not named:
                 break
             self.left_out |= named
-        # Templates refuse a system message in many words ("roles must alternate", say), and some servers refuse a
-        # field without naming it. For any error text we try both remedies: merge the system message, and leave
-        # out extra fields.
-        named_only, more = self.left_out, beyond_openai(self._request([], 0, 1, self._turn_form))
+        # Templates have many error texts for a system message (such as "roles must alternate"), and some servers do
+        # not name the field that they refuse. So any error text gets both remedies: merge the system message, and
+        # omit extra fields.
+        named_only, more = self.left_out, optional_extensions(self._request([], 0, 1, self._turn_form))
         for merges_system, left_out in ((True, set[str]()), (False, more), (True, more)):
             self.merges_system, self.left_out = merges_system, named_only | left_out
             with contextlib.suppress(RequestFaultError):
                 return await self._probe()
         self.merges_system, self.left_out = False, named_only
         hint = remedy(refused.reason, self._request([], 0, 1, self._turn_form))
-        raise RequestFaultError(f"{refused}{hint}", refused.said)
+        raise RequestFaultError(f"{refused}{hint}", refused.server_error)
 
     async def _probe(self) -> None:
         probe: list[Message] = [
@@ -247,7 +246,7 @@ class ChatEndpoint:
         self._tells_stop = reply.tells_stop
 
     def facts(self) -> dict[str, Any]:
-        """How this server is asked, as far as only the start has shown it."""
+        """Return how requests to this server are written, as `start` found out."""
         return {
             "sampling": without(self.sampling.fields(), self.left_out),
             "left_out": sorted(self.left_out),
@@ -267,10 +266,10 @@ class ChatEndpoint:
         return await prompt_opens_reasoning(self._transport, request)
 
     async def confirm(self) -> None:
-        """Return once the server has said anew that it serves the model of this run. One look serves all who wait.
+        """Check that the server still serves the model of this run. One check serves all waiting callers.
 
-        Raises UserError where it serves another one, EndpointError where it does not say which within the bounds set
-        for retrying.
+        Raises UserError if the server serves another model, EndpointError if it does not answer within the limits for
+        retries.
         """
         asked, failed = time.monotonic(), list[FailedTry]()
         while True:
@@ -278,7 +277,7 @@ class ChatEndpoint:
             try:
                 async with self._looking:
                     if self._looked < asked:
-                        looked = time.monotonic()  # after waiting for others' looks
+                        looked = time.monotonic()  # after waiting for the checks of other callers
                         if self._served is not None:
                             await require_still(self._transport, self._served)
                         self._looked = looked
@@ -292,11 +291,10 @@ class ChatEndpoint:
             await self._opened.close()
 
     async def chat(self, messages: list[Message], *, seed: int, form: RequestForm = TURN_FORM) -> Reply:
-        """One reply, tried again within bounds.
+        """Request one reply; retry within the limits.
 
-        The same bytes at every try: with the seed in them, a turn that is asked again is the same request. Raises
-        ContextOverflowError, UserError (the server refuses the request for good, or serves another model),
-        EndpointError.
+        Every try sends the same bytes, including the seed. Raises ContextOverflowError, UserError (the server refuses
+        the request permanently, or serves another model), EndpointError.
         """
         limit = form.max_tokens or self.sampling.max_tokens
         spoken = merge_system(messages) if self.merges_system else messages
@@ -336,7 +334,7 @@ class ChatEndpoint:
         return request
 
     def _with_open_reasoning(self, reply: Reply) -> Reply:
-        """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
+        """Mark a reply as reasoning if the prompt begins the reasoning and the reply was cut off before its end."""
         unmarked = not reply.reasoning and not closes_reasoning(reply.text)
         if self.opens_reasoning and unmarked and reply.finish_reason == "length":
             return replace(reply, text="", reasoning=reply.text)
@@ -345,8 +343,8 @@ class ChatEndpoint:
     async def _wait_after(
         self, failure: TryFailedError, failed: list[FailedTry], started: float, began: float
     ) -> None:
-        """Note a failed try of a call that `started` then, and wait for the next one. Raises EndpointError if there is
-        no other."""
+        """Note a failed try of a call that began at `started`, and wait before the next try. Raises EndpointError if
+        there is no further try."""
         pause = pause_before_retry(failure, len(failed))
         now = time.monotonic()
         self._retry_policy.note_failure()
@@ -365,8 +363,8 @@ class ChatEndpoint:
         self._reports.retry()
         await asyncio.sleep(pause)
 
-    def _read(self, answer: Answered, began: float) -> Reply:
-        """Raises what `read_answer` raises, and TryFailedError for a reply of another source than the first."""
+    def _read(self, answer: RawAnswer, began: float) -> Reply:
+        """Read an answer. Raises the errors of `read_answer`, and TryFailedError if the reply's source has changed."""
         status, headers, raw = answer
         if status in (429, 503) and not ServerError.of(status, raw).is_used_up:
             self._reports.overload()
@@ -381,5 +379,5 @@ class ChatEndpoint:
 
     @property
     def metrics_url(self) -> str:
-        """Where a vLLM reports how busy it is."""
+        """URL of a vLLM's metrics page."""
         return self._transport.url("/metrics", outside=True)

@@ -1,4 +1,4 @@
-"""One coroutine from an ordinary function call, on uvloop where it is installed; also inside a notebook."""
+"""Run a coroutine from an ordinary function, with uvloop if it is installed; also inside a notebook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 def run_to_end(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """Returns when `coroutine` does. Ctrl-C and SIGTERM cancel it and wait until it has tidied up."""
+    """Run `coroutine` and return its result. Ctrl-C and SIGTERM cancel it and wait for its cleanup."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -54,7 +54,7 @@ def _run_here(coroutine: Coroutine[Any, Any, Result]) -> Result:
 
 
 def _run_beside(coroutine: Coroutine[Any, Any, Result]) -> Result:
-    """On a loop in a thread of its own: a notebook's thread has a loop running already, which cannot nest."""
+    """Run the coroutine in another thread: a notebook's thread already runs an event loop, and loops cannot nest."""
     loop = _new_loop()
     thread = threading.Thread(target=loop.run_forever, name="evalharness", daemon=True)
     thread.start()
@@ -62,7 +62,7 @@ def _run_beside(coroutine: Coroutine[Any, Any, Result]) -> Result:
     try:
         return future.result()
     finally:
-        future.cancel()  # nothing once it is done; else a Ctrl-C has ended the wait
+        future.cancel()  # for Ctrl-C during the wait; without effect if the coroutine has ended
         asyncio.run_coroutine_threadsafe(_settle(), loop).result()
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

@@ -1,4 +1,4 @@
-"""A policy before it is started, and at work."""
+"""A policy that is checked but not started, and a started one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SILENT = Reports()
 
 @dataclass(frozen=True)
 class Opened:
-    """A policy at work."""
+    """A started policy."""
 
     policy: Policy
     failure: Callable[[], str | None] = lambda: None
@@ -47,26 +47,26 @@ class Opened:
 
 @dataclass(frozen=True)
 class Prepared:
-    """All that could be checked about a policy before anything is started or written."""
+    """A policy that passed all checks that are possible before anything is started or written."""
 
     identity: Mapping[str, Any]
-    """Tells models apart in the manifest; never holds a key."""
+    """Identifies the model in the manifest; never contains a key."""
     open: Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]
-    """(run folder, who hears what happens) -> the policy, started."""
+    """(run folder, callbacks) -> the started policy."""
 
     server: Callable[[], str] = lambda: ""
-    """Who is asked, or the command line of the vLLM that would be started; for people."""
+    """Return the endpoints, or the command line of the vLLM that would be started; for people."""
 
     missing: UserError | None = None
-    """No server answers: it cannot be opened, and what a run with episodes left ends in."""
+    """The error if no server answers. A run with episodes left raises it instead of calling `open`."""
 
     @property
     def address(self) -> str | None:
-        """The endpoint's URL, where its server does not say which model it serves: then nothing else tells two models
-        of one name apart. None everywhere else."""
+        """The endpoint's URL if its server does not say which model it serves: then only the URL distinguishes two
+        models of the same name. None otherwise."""
         return self.identity.get("url")
 
 
 def no_policy(folder: Path, reports: Reports) -> AbstractAsyncContextManager[Opened]:
-    """`open` of what is `missing`."""
+    """Never called: the `open` of a policy whose `missing` is set."""
     raise AssertionError("nothing answers")

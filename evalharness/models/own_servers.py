@@ -1,7 +1,7 @@
-"""A vLLM of our own for a model, or several, on this machine.
+"""Start one vLLM or several on this machine for a model.
 
-`what_to_serve` checks all that can be checked and starts nothing; `own_servers` makes the policy that starts it. One
-server's start and end are in `serving/managed.py`, its processes in `serving/supervisor.py`.
+`resolve_model` makes all checks that are possible before a start; `own_servers` makes the policy that starts the
+servers. `serving/managed.py` starts and stops one server, `serving/supervisor.py` its processes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 from evalharness.base.errors import UserError, close_to
 from evalharness.base.settings import openai_hint
 from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
-from evalharness.models.connections import client_of
+from evalharness.models.connections import make_client
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.replicas import Replica, connect
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
@@ -50,27 +50,27 @@ _NAMED = ["demo", "demo-base", *SCRIPTED]
 
 @dataclass(frozen=True)
 class ToServe:
-    """What servers are started for, and as what the model is asked."""
+    """The model that servers are started for, and its name in requests."""
 
     model: str
     served_name: str
     extra: Sequence[str]
     adapter_name: str | None = None
-    """Of the adapter that each server is given once it runs."""
+    """Name of the adapter that each server loads after its start."""
     adapter: Path | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
-    """For the server's environment."""
+    """Environment variables for the server."""
 
 
 @dataclass(frozen=True)
 class ResolvedModel:
-    """What `--model` means, before anything is started."""
+    """The model that `--model` names, before anything is started."""
 
     identity: dict[str, Any]
     planned: ToServe
-    """Its checkpoint may not be made yet."""
+    """The model to serve; its checkpoint may not exist yet."""
     make: Callable[[Status], ToServe]
-    """The same, made: with an adapter perhaps minutes of merging."""
+    """Make the checkpoint and return `planned`; merging an adapter can take minutes."""
 
 
 def own_servers(
@@ -79,14 +79,14 @@ def own_servers(
     on_status: Status,
     serve: SharedServers | None,
 ) -> Prepared:
-    """Everything that can be checked is checked before a server is started."""
-    found = what_to_serve(config, on_status, tools=agent.chosen.kind.calls_tools)
+    """Make all possible checks, and return the policy that starts the servers."""
+    resolved = resolve_model(config, on_status, tools=agent.chosen.kind.calls_tools)
     command = find_server(config.vllm)
-    placed = _place(config, command, found.planned.extra)
+    placed = _place(config, command, resolved.planned.extra)
 
     @asynccontextmanager
     async def open_policy(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
-        what = await asyncio.to_thread(found.make, reports.status)
+        what = await asyncio.to_thread(resolved.make, reports.status)
         name = what.adapter_name or what.served_name
         servers: list[ModelServer] = [
             (partial(serve, ManagedServer) if serve else ManagedServer)(
@@ -109,7 +109,7 @@ def own_servers(
             replicas = [
                 Replica(
                     "vLLM" if len(servers) == 1 else f"vLLM {index + 1}",
-                    client_of(config, server.base_url, name, None, reports, agent),
+                    make_client(config, server.base_url, name, None, reports, agent),
                     server,
                 )
                 for index, server in enumerate(servers)
@@ -123,11 +123,11 @@ def own_servers(
                 facts["placement"] = [own["variables"] for own in placed]
             yield replace(group, facts=facts)
 
-    return Prepared(found.identity, open_policy, partial(_command_line, config, command, found))
+    return Prepared(resolved.identity, open_policy, partial(_command_line, config, command, resolved))
 
 
-def what_to_serve(config: PolicyConfig, on_status: Status, *, tools: bool = False) -> ResolvedModel:
-    """Raises UserError where a vLLM could not serve it."""
+def resolve_model(config: PolicyConfig, on_status: Status, *, tools: bool = False) -> ResolvedModel:
+    """Return the model that `--model` names. Raises UserError if a vLLM cannot serve it."""
     extra, identity = extra_arguments(config, tools=tools)
     adapted = config.lora is not None or config.model == DEMO or is_adapter(config.model)
     if config.lora_serve and not adapted:
@@ -138,7 +138,7 @@ def what_to_serve(config: PolicyConfig, on_status: Status, *, tools: bool = Fals
 def _whole(
     config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status
 ) -> ResolvedModel:
-    """A whole checkpoint, or a hub id."""
+    """Return a whole checkpoint, or a hub id."""
     model = config.model
     if model == DEMO_BASE or is_local(model):
         checkpoint = check_checkpoint(ensure_demo(on_status) if model == DEMO_BASE else model)
@@ -162,7 +162,7 @@ def _whole(
 def _with_adapter(
     config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status
 ) -> ResolvedModel:
-    """A LoRA adapter and its base: merged into one checkpoint, or on a server of the base."""
+    """Return a LoRA adapter and its base: merged into one checkpoint, or loaded by a server of the base."""
     adapter = check_adapter(config.lora or (DEMO_ADAPTER if config.model == DEMO else config.model))
     base = check_checkpoint(_base(config, adapter, on_status))
     check_fits(adapter, base)
@@ -181,7 +181,7 @@ def _with_adapter(
         return ToServe(str(merged), config.display_name, extra)
 
     def keep(on_status: Status) -> ToServe:
-        # Nothing of the adapter in what the server is started with: it is the same one for other adapters.
+        # The server's arguments do not name the adapter, so that one server can serve other adapters, too.
         own = [*extra, "--enable-lora", "--max-lora-rank", str(adapter.max_rank)]
         name = adapter_name(adapter.identity)
         return ToServe(str(base.path), base.path.name, own, name, adapter.path, VARIABLES)
@@ -204,16 +204,16 @@ def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
         )
     if is_local(config.model):
         return Path(config.model)
-    if (found := cached_snapshot(config.model)) is None:
+    if (snapshot := cached_snapshot(config.model)) is None:
         raise UserError(
-            f"--model {config.model}: an adapter's base has to be on this machine, as a folder or in the hub's cache "
+            f"--model {config.model}: an adapter's base must be on this machine, as a folder or in the hub's cache "
             f"(hf download {config.model})"
         )
-    return found
+    return snapshot
 
 
 def _command_line(config: PolicyConfig, command: ServerCommand, what: ResolvedModel) -> str:
-    """Of the vLLM that would be started; its port is a free one."""
+    """Return the command line of the vLLM that would be started, with PORT for its port."""
     argv = server_arguments(
         command,
         model=what.planned.model,
@@ -227,13 +227,13 @@ def _command_line(config: PolicyConfig, command: ServerCommand, what: ResolvedMo
 
 
 def _place(config: PolicyConfig, command: ServerCommand, extra: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what each replica is started with. Raises UserError if this machine cannot hold them."""
+    """Return each replica's command and environment variables. Raises UserError if this machine cannot run them."""
     if command.kind == "cpu" and config.replicas > 1:
-        raise UserError("--replicas is for GPUs: a server on a CPU computes on all its cores")
+        raise UserError("--replicas needs GPUs: a server on a CPU uses all its cores")
     if command.kind == "cpu" and config.deterministic:
         raise UserError(
-            "--deterministic: vLLM for CPU has no batch-invariant kernels; there, --concurrency 1 computes one "
-            "reply at a time"
+            "--deterministic: vLLM for CPU has no batch-invariant kernels; use --concurrency 1 there, which computes "
+            "one reply at a time"
         )
     gpus = visible_gpus() if config.replicas > 1 else []
     invariant = {"VLLM_BATCH_INVARIANT": "1"} if config.deterministic else {}

@@ -20,13 +20,13 @@ from evalharness.protocol.prompt import Message
 from evalharness.records.identity import ANSWERED_BY
 
 RESTARTS = 3
-"""How often a managed server that dies is restarted. If it dies more often, the requests are the cause."""
+"""Maximum number of restarts of a managed server. If it dies more often, the requests are the cause."""
 _ASK_AGAIN = 15.0
-"""Seconds until an endpoint that stopped answering is tried again."""
+"""Seconds until a request is sent again to an endpoint that stopped answering."""
 
 
 class ModelGoneError(InfrastructureError):
-    """None of the model's servers can answer any more."""
+    """No server of the model can answer any more."""
 
 
 @dataclass
@@ -36,7 +36,7 @@ class Replica:
     name: str
     endpoint: ChatEndpoint
     server: ModelServer | None = None
-    """The server's process if we manage it; it is restarted when it dies."""
+    """The server's process if the harness started it; it is restarted when it dies."""
     restarts: int = 0
     up: bool = True
     gone: str | None = None
@@ -55,8 +55,8 @@ class Replica:
 
 
 class Replicas:
-    """A policy over several servers. An episode stays with its server, whose prefix cache knows it; when that dies the
-    episode goes on at another one, or waits until it is up again, with the same request for the same turn."""
+    """A policy over several servers. An episode stays with one server, whose prefix cache contains its turns. If the
+    server dies, the episode repeats its request at another server, or waits until a server is up again."""
 
     def __init__(self, replicas: Sequence[Replica], reports: Reports = SILENT) -> None:
         self.replicas = replicas
@@ -68,12 +68,12 @@ class Replicas:
         return self.conversation(task.id, sample, TURN_FORM)
 
     def conversation(self, key: str, sample: int, form: RequestForm) -> Player:
-        """Replies to messages outside any environment; `key` and `sample` tell conversations apart in their seeds."""
+        """Return a player for messages outside any environment; `key` and `sample` decide the seeds."""
         form = replace(form, episode=episode_key(self.replicas[0].endpoint.sampling.seed, key, sample))
         return _ReplicaPlayer(self, key, sample, form)
 
     def failure(self) -> str | None:
-        """Why no server can ever answer again; None while one can."""
+        """Return why no server can ever answer again; None while one can."""
         reasons = [replica.gone for replica in self.replicas]
         return None if None in reasons else "; ".join(filter(None, reasons))
 
@@ -84,8 +84,8 @@ class Replicas:
         await asyncio.gather(*(replica.endpoint.close() for replica in self.replicas))
 
     async def choose(self, current: Replica | None) -> Replica:
-        """`current` while it is up, else the one with the fewest requests; waits while all are being restarted. An
-        endpoint that has been down for a while may be tried again."""
+        """Return `current` while it is up, otherwise the server with the fewest requests; wait while all are being
+        restarted. An endpoint that has been down for `_ASK_AGAIN` seconds is tried again."""
         now = time.monotonic()
         for replica in self.replicas:
             if replica.server is None and not replica.up and now - replica.down_since > _ASK_AGAIN:
@@ -100,14 +100,14 @@ class Replicas:
                 raise ModelGoneError(reason)
             self._changed.clear()
             if all(replica.server is None for replica in self.replicas):
-                for replica in self.replicas:  # nothing is left to lose by asking
+                for replica in self.replicas:  # no other server is left, so try all again
                     replica.up = True
             else:
                 await self._changed.wait()
 
     async def handle_lost(self, replica: Replica, error: EndpointError) -> None:
-        """Handle an endpoint that gave no usable reply. If there is another one, its episodes move there. A managed
-        server that is alive but no longer answers is killed, which its watcher sees."""
+        """Handle an endpoint that gave no usable reply. Its episodes move to another endpoint if there is one. A
+        managed server that is alive but does not answer is killed; its watcher then restarts it."""
         if not replica.up:
             return
         if replica.server is not None:
@@ -125,7 +125,7 @@ class Replicas:
             raise error
 
     async def _watch(self, replica: Replica) -> None:
-        """Start a managed server again when it dies, as often as allowed."""
+        """Restart a managed server when it dies, at most `RESTARTS` times."""
         server = replica.server
         assert server is not None
         while True:
@@ -143,11 +143,11 @@ class Replicas:
             self._reports.status(f"{first}; starting it again ({replica.restarts} of {RESTARTS})")
             try:
                 await server.restart()
-                # Connections of the server before are dead, and its port may be another one.
+                # Connections to the old server are closed, and the new server may have another port.
                 await replica.endpoint.close()
                 replica.endpoint.base_url = server.base_url
                 await replica.endpoint.start()
-            except Exception as error:  # whatever it is, who waits for this server has to hear of it
+            except Exception as error:  # any error: the requests that wait for this server need the reason
                 replica.gone = f"{reason}\n  and could not be started again: {str(error) or repr(error)}"
                 self._changed.set()
                 return
@@ -180,13 +180,13 @@ class _ReplicaPlayer(Player):
                     finally:
                         replica.asked.discard(watched)
             except TimeoutError:
-                continue  # the server is known to be gone: its answer need not be waited for
+                continue  # `mark_down` expired the timeout: the server is down
             except EndpointError as error:
                 await self.group.handle_lost(replica, error)
 
     async def confirm(self) -> None:
-        """A server of our own is known by the hash of what it has loaded. One that the episode has left was looked at
-        when it failed."""
+        """Check the episode's endpoint. A server that the harness started needs no check: the hash of its model is
+        known. A server that the episode left was checked when it failed."""
         if self.replica is not None and self.replica.server is None:
             await self.replica.endpoint.confirm()
 
@@ -199,12 +199,12 @@ async def connect(replicas: Sequence[Replica], reports: Reports) -> AsyncIterato
     try:
         await asyncio.gather(*(client.start() for client in clients))
         ways: list[dict[str, Any]] = []
-        """How the servers are asked, each way once."""
+        """The different ways in which requests are written."""
         for client in clients:
             if (way := client.facts()) not in ways:
                 ways.append(way)
         facts: dict[str, Any] = {"requests": ways}
-        # A server of our own is known by what it has loaded.
+        # The model of a server that the harness started is known.
         if all(replica.server is None for replica in replicas):
             facts |= _sources(clients, reports)
         yield Opened(
@@ -218,7 +218,7 @@ async def connect(replicas: Sequence[Replica], reports: Reports) -> AsyncIterato
 
 
 def _sources(clients: Sequence[ChatEndpoint], reports: Reports) -> dict[str, Any]:
-    """What the servers' first replies say. Raises UserError where they name several models or weights."""
+    """Return the source of the servers' first replies. Raises UserError if they name different models or weights."""
     first, *others = [client.source or {} for client in clients]
     for client, other in zip(clients[1:], others, strict=True):
         for key, what in ((ANSWERED_BY, "models"), ("weight_version", "versions of the weights")):
@@ -229,5 +229,5 @@ def _sources(clients: Sequence[ChatEndpoint], reports: Reports) -> dict[str, Any
                 )
     if (name := first.get(ANSWERED_BY)) not in (None, clients[0].model):
         reports.event(f"asked for {clients[0].model!r}, the replies name the model {name!r}")
-    prints = sorted({said for each in (first, *others) if (said := each.get("system_fingerprint"))})
+    prints = sorted({text for each in (first, *others) if (text := each.get("system_fingerprint"))})
     return dict(first) | ({"system_fingerprint": prints} if prints else {})

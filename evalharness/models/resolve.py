@@ -1,4 +1,4 @@
-"""`--model`: from what the user named to a policy that answers."""
+"""Make a policy from `--model`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,20 @@ from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.api_key import read_key
 from evalharness.models.base import Policy, Reply
-from evalharness.models.connections import client_of
+from evalharness.models.connections import make_client
 from evalharness.models.endpoint import START_WAIT
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.own_servers import own_servers
 from evalharness.models.replicas import Replica, connect
 from evalharness.models.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
-from evalharness.models.served import NotListedError, ServedModel, UnreadableListError, describe, one_model
+from evalharness.models.served import (
+    NotListedError,
+    ServedModel,
+    UnreadableListError,
+    describe,
+    require_one,
+)
 
 if TYPE_CHECKING:
     from evalharness.agents.base import ModelReply
@@ -49,16 +55,14 @@ def prepare(
     serve: SharedServers | None = None,
     person: Policy | None = None,
 ) -> Prepared:
-    """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
+    """Make the policy that `config.model` names. Raises UserError for errors that are visible before the start.
 
-    `agent` says how it is talked to, `outside` how an agent from outside is asked.
-
-    `serve` gives the model's servers, where some are needed; without it the run gets servers of its own. `person`
-    answers where the model is `human:NAME`.
+    `agent` decides the form of requests, `outside` configures an external agent. `serve` returns servers that runs
+    share; without it the run starts its own. `person` answers if the model is `human:NAME`.
     """
     if config.is_external:
         if (prepare_outside := find_hook("outside_agents")) is None:
-            raise UserError("--agent external: agents from outside are not installed")
+            raise UserError("--agent external: external agents are not installed")
         prepared: Prepared = prepare_outside(config.model, outside)
         return prepared
     if config.is_scripted:
@@ -92,25 +96,25 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
             raise UserError(
                 f"{source} was played by the agent {recorded.config.agent_name}, which cannot be replayed"
             )
-        said = {
+        replies = {
             (e.task_id, e.sample): tuple(reply_of(turn) for turn in e.turns) for e in read_episodes(source)
         }
         identity["digest"] = recorded.digest
-        texts = json.dumps(sorted((key, [one.text for one in each]) for key, each in said.items())).encode()
+        texts = json.dumps(sorted((key, [r.text for r in each]) for key, each in replies.items())).encode()
         identity["replies_sha256"] = hashlib.sha256(texts).hexdigest()
-        policy = ReplayPolicy({key: tuple(map(_again, each)) for key, each in said.items()})
+        policy = ReplayPolicy({key: tuple(map(_repeat, each)) for key, each in replies.items()})
 
     return Prepared(identity, lambda folder, reports: nullcontext(Opened(policy)))
 
 
-def _again(said: ModelReply) -> Reply:
-    return Reply(said.text, said.reasoning, "length" if said.truncated else "stop", said.stopped_by)
+def _repeat(reply: ModelReply) -> Reply:
+    return Reply(reply.text, reply.reasoning, "length" if reply.truncated else "stop", reply.stopped_by)
 
 
 async def _ask_servers(
     config: PolicyConfig, name: str, key: str | None, on_status: Status
 ) -> Mapping[str, ServedModel | None]:
-    """What each endpoint says of the model, by URL."""
+    """Return the model that each endpoint serves, by URL."""
     from evalharness.models.transport import Transport
 
     wait = min(START_WAIT, config.timeout)
@@ -121,7 +125,7 @@ async def _ask_servers(
         try:
             return await describe(transport, name, wait_s=wait, on_status=on_status)
         except (UnreadableListError, NotListedError) as error:
-            _LOG.warning(f"{error}: only its URL tells this model from another one that is served there")
+            _LOG.warning(f"{error}: the run cannot notice if this URL later serves another model")
             return None
         finally:
             await transport.close()
@@ -131,13 +135,12 @@ async def _ask_servers(
 
 def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Prepared:
     if config.model_name is None:
-        raise UserError("an endpoint needs --model-name NAME, the name it serves the model by")
+        raise UserError("an endpoint needs --model-name NAME, the name by which it serves the model")
     key = read_key("--api-key-env", config.api_key_env)
     name = config.model_name
-    # Ask the server before anything else, even if the run is already finished: its scores belong to the model
-    # that was served then.
+    # Ask the server first, even if the run is already finished: its scores belong to the model that was served then.
     served = run_to_end(_ask_servers(config, name, key, on_status))
-    model = one_model(served)
+    model = require_one(served)
     identity: dict[str, Any] = {"kind": "endpoint", "name": name}
     if model is not None:
         identity["served"] = model.to_json()
@@ -146,7 +149,7 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
 
     def open_policy(folder: Path, reports: Reports) -> AbstractAsyncContextManager[Opened]:
         clients = [
-            client_of(config, url, name, key, reports, agent, expected) for url, expected in served.items()
+            make_client(config, url, name, key, reports, agent, expected) for url, expected in served.items()
         ]
         return connect([Replica(client.base_url, client) for client in clients], reports)
 

@@ -1,4 +1,4 @@
-"""How a request asks for its reply to be drawn, and which parts of that a server may be spared. Pure."""
+"""The sampling fields of a request, and which of them may be omitted if a server refuses them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Sampling:
-    """How replies are drawn. Greedy by default, as the published main results.
+    """The sampling of replies. Greedy by default, like the published main results.
 
-    A request says all of it, neutral values too: what it leaves open, vLLM fills in from the checkpoint's
-    `generation_config.json`, and a "greedy" run with a repetition penalty of 1.05 is none. None: left to the server.
+    A request contains all fields, even neutral ones: vLLM takes an omitted field from the checkpoint's
+    `generation_config.json`, and a "greedy" run with a repetition penalty of 1.05 is not greedy. None: omit the field.
     """
 
     temperature: float | None = 0.0
     top_p: float | None = 1.0
     max_tokens: int = 256
-    """Per reply, reasoning included: room for a thought and an action."""
+    """Limit for each reply, including reasoning: enough for a thought and an action."""
     seed: int = 0
     top_k: int | None = -1
     min_p: float | None = 0.0
@@ -28,7 +28,7 @@ class Sampling:
     repetition_penalty: float | None = 1.0
 
     def fields(self) -> dict[str, Any]:
-        """Of a request, all but its token limit and its seed, which differ from request to request."""
+        """Return the fields of a request, except the token limit and the seed, which differ between requests."""
         stated = asdict(self)
         return {name: stated[name] for name in _NEUTRAL if stated[name] is not None}
 
@@ -42,39 +42,37 @@ _NEUTRAL: dict[str, float] = {
     "frequency_penalty": 0.0,
     "repetition_penalty": 1.0,
 }
-"""The value at which a field changes nothing. For `top_k` vLLM, SGLang and llama.cpp agree on -1 alone."""
+"""The value with which a field has no effect. For `top_k`, vLLM, SGLang and llama.cpp agree only on -1."""
 _BEYOND_OPENAI = frozenset({"top_k", "min_p", "repetition_penalty"})
-"""Not in OpenAI's own interface, which refuses what it does not know."""
+"""Fields outside OpenAI's own interface, which refuses unknown fields."""
 
 
 def may_be_left_out(field: str, value: Any) -> bool:
-    """Whether a request without this field asks for the same, as far as anybody can tell from outside. A seed only
-    makes sampled replies repeatable; a server that takes none still answers what it was asked. Without a stop sequence
-    the model continues by inventing observations; the parser cuts the reply at the point where the stop sequence would
-    have cut it."""
+    """Return whether a request means the same without this field. A seed only makes sampled replies repeatable.
+    Without a stop sequence the model invents observations, but the parser cuts the reply at the same place."""
     return field in ("seed", "stop", "stream_options") or (field in _NEUTRAL and value == _NEUTRAL[field])
 
 
 def refused_fields(message: str, request: dict[str, Any]) -> set[str]:
-    """Which fields of `request` a refusal names, of those that may be left out."""
+    """Return the fields of `request` that a refusal names and that may be omitted."""
     words = set(re.findall(r"\w+", message))
     if not re.search(r"""["'`]stop["'`]""", message):
-        words.discard("stop")  # a word that messages have for other reasons
+        words.discard("stop")  # messages also use this word for other reasons
     return {name for name, value in request.items() if name in words and may_be_left_out(name, value)}
 
 
 def wants_other_limit(message: str) -> bool:
-    """Whether a refusal asks for `max_completion_tokens` in place of `max_tokens`, as OpenAI's newer models do."""
+    """Return whether a refusal asks for `max_completion_tokens` instead of `max_tokens` (OpenAI's newer models)."""
     return {"max_tokens", "max_completion_tokens"} <= set(re.findall(r"\w+", message))
 
 
 def wants_stream(message: str) -> bool:
-    """Whether a refusal may be for a server that only streams."""
+    """Return whether a refusal may come from a server that only streams."""
     return "stream" in message.lower()
 
 
 def remedy(message: str, request: dict[str, Any]) -> str:
-    """What a person can do about a refusal that names a way of sampling; begins with "; "."""
+    """Return advice for a refusal that names a sampling field; it begins with "; "."""
     words = set(re.findall(r"\w+", message))
     named = [
         name
@@ -84,11 +82,11 @@ def remedy(message: str, request: dict[str, Any]) -> str:
     if not named:
         return ""
     flags = " ".join(f"--{name.replace('_', '-')} {_NEUTRAL[name]:g}" for name in named)
-    return f"; with {flags} nothing is asked for, and the field is left out where the server refuses it"
+    return f"; with {flags} the field has no effect, and is omitted if the server refuses it"
 
 
-def beyond_openai(request: dict[str, Any]) -> set[str]:
-    """Fields that a server may refuse without naming them, of those that may be left out."""
+def optional_extensions(request: dict[str, Any]) -> set[str]:
+    """Return the fields that may be omitted and that a server may refuse without naming them."""
     return {name for name in _BEYOND_OPENAI & request.keys() if may_be_left_out(name, request[name])}
 
 

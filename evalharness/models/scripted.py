@@ -1,4 +1,4 @@
-"""Policies without a model: an oracle, uniformly random valid actions, the replies of an earlier run."""
+"""Policies without a model: the oracle, uniformly random valid actions, the replies of an earlier run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _say(thought: str, action: str, *, plan: str | None = None) -> Reply:
 
 @dataclass
 class _ScriptPlayer(Player):
-    """Says one reply after the other."""
+    """Gives the replies of a script one after the other."""
 
     load: Callable[[], Awaitable[Sequence[Reply]]]
     replies: Sequence[Reply] | None = None
@@ -33,7 +33,7 @@ class _ScriptPlayer(Player):
 
 
 class OraclePolicy(Policy):
-    """Carries out the environment's own plan for the task."""
+    """Follows the environment's own plan for the task."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         async def load() -> list[Reply]:
@@ -44,7 +44,7 @@ class OraclePolicy(Policy):
 
 
 class ReferencePolicy(Policy):
-    """Carries out the environment's reference plans, one a sample. For the audit of labels."""
+    """Follows the environment's reference plans, one in each sample. For the audit of labels."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         async def load() -> list[Reply]:
@@ -74,14 +74,14 @@ class _RandomPlayer(Player):
 
 @dataclass
 class RandomPolicy(Policy):
-    """Picks uniformly among the valid actions, asking for help (`Actions.help_action`) excepted.
+    """Chooses uniformly among the valid actions, without the help action (`Actions.help_action`).
 
-    The choices of an episode depend on (seed, task, sample) alone.
+    The choices of an episode depend only on (seed, task, sample).
     """
 
     seed: int
     help_actions: Mapping[str, str]
-    """Family -> the template of its help action, where it has one."""
+    """Family -> the template of its help action, if it has one."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         template = self.help_actions.get(task.family)
@@ -91,17 +91,17 @@ class RandomPolicy(Policy):
 
 @dataclass
 class ReplayPolicy(Policy):
-    """Says again what the policy of an earlier run said."""
+    """Repeats the replies of an earlier run."""
 
     replies: Mapping[tuple[str, int], Sequence[Reply]] = field(default_factory=dict)
     """(task id, sample) -> replies in order."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
-        said = self.replies.get((task.id, sample))
-        if said is None:
+        replies = self.replies.get((task.id, sample))
+        if replies is None:
             raise UserError(f"the replayed run has no episode of {task.id}, sample {sample}")
 
         async def load() -> Sequence[Reply]:
-            return said
+            return replies
 
         return _ScriptPlayer(load)

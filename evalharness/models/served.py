@@ -1,4 +1,4 @@
-"""Which model a server says that it serves: what tells two checkpoints behind one address and name apart."""
+"""Read from a server which model it serves, to distinguish two checkpoints with the same address and name."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ if TYPE_CHECKING:
 
 
 _LIST_S = 30.0
-"""Seconds in which a list of models has to be there, first byte to last."""
+"""Maximum seconds until the last byte of a list of models."""
 _ASK_AGAIN = 1.1
-"""Seconds after which a time stamp in whole seconds has changed, if it is that of the request."""
+"""Seconds until a second request: a `created` in whole seconds has then changed if it is the request's time."""
 _A_DAY = 86_400
 _PAUSE = 1.0
 _SHOWN = 20
-"""Names in an error message: a router lists thousands."""
+"""Maximum number of names in an error message: a router lists thousands."""
 
 
 class NoAnswerError(UserError):
-    """Nobody at the address says which model is served there."""
+    """No server at the address says which model it serves."""
 
 
 class UnreachableError(NoAnswerError):
-    """Nothing answers at the address at all."""
+    """Nothing answers at the address."""
 
 
 class UnreadableListError(NoAnswerError):
-    """The server has a list of models, and it is none, or this key may not read it."""
+    """The server's list of models is invalid, or this key may not read it."""
 
 
 class NotListedError(UserError):
-    """The server lists models, and not the one that was named. Chat may answer by that name all the same: routers take
-    suffixes and wildcards, and list a page of their models."""
+    """The server's list of models lacks the requested name. Requests with this name may still work: routers accept
+    suffixes and wildcards, and list only a page of their models."""
 
 
 @dataclass(frozen=True)
 class ServedModel:
-    """An entry of `GET /models`, without what changes though the model stays the same.
+    """An entry of `GET /models`, without the fields that change while the model stays the same.
 
-    `id` is only the name that the user gave, which the next checkpoint may have as well. vLLM and SGLang add `root`,
-    the folder or hub id they loaded, and `parent`, the base model of an adapter. Their `created` is the time of
-    the start or of the request, so it does not count beside a `root`. Hosted models and Ollama tell no root, and there
-    `created` is the model's own date. `max_model_len` decides when old turns are dropped, so results depend on it.
+    `id` is only the name that the user gave; the next checkpoint may have the same name. vLLM and SGLang add `root`,
+    the folder or hub id that they loaded, and `parent`, the base model of an adapter. Their `created` is the time of
+    the start or of the request, so it is ignored if there is a `root`. Hosted models and Ollama have no `root`; their
+    `created` is the model's date. `max_model_len` decides when old turns are dropped, so results depend on it.
     """
 
     id: str
@@ -68,15 +68,15 @@ class ServedModel:
 
     @property
     def is_told(self) -> bool:
-        """Whether more than the name is known."""
+        """Whether the server says more than the name."""
         return (self.root, self.revision, self.created) != (None, None, None)
 
     def to_json(self) -> dict[str, str | int]:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-def served_model(entry: Mapping[str, Any]) -> ServedModel:
-    """What a list's entry says, noise left out: this is text from outside."""
+def read_served_model(entry: Mapping[str, Any]) -> ServedModel:
+    """Read an entry of the list. It comes from outside, so values of a wrong type are ignored."""
 
     def text(key: str) -> str | None:
         value = entry.get(key)
@@ -106,10 +106,10 @@ async def describe(
     wait_s: float = 0.0,
     on_status: Callable[[str], None] = lambda text: None,
 ) -> ServedModel | None:
-    """What the server says of the model `name`; None where it has no list of models.
+    """Return the server's entry for the model `name`; None if the server has no list of models.
 
-    A server that is busy is asked again for `wait_s`. Raises UserError when the server is down; UnreadableListError
-    when its list cannot be read, NotListedError when the model is not on it.
+    A busy server is asked again for `wait_s` seconds. Raises UserError if the server is down; UnreadableListError if
+    its list cannot be read; NotListedError if the list lacks the model.
     """
     began = time.monotonic()
     while True:
@@ -123,8 +123,8 @@ async def describe(
             return served
         except TryFailedError as failure:
             if failure.status is None:
-                raise _unreachable(transport.base_url, failure) from None
-            # Busy or being loaded. It may have a list, so it must not pass for a server that has none.
+                raise _unreachable_error(transport.base_url, failure) from None
+            # The server is busy or loads its model. It may have a list, so do not treat it as a server without one.
             if time.monotonic() - began + _PAUSE > wait_s:
                 raise NoAnswerError(
                     f"{transport.base_url}/models does not say which model is served: {failure}; try again later"
@@ -133,22 +133,23 @@ async def describe(
             await asyncio.sleep(_PAUSE)
 
 
-def _unreachable(base_url: str, failure: TryFailedError) -> UnreachableError:
+def _unreachable_error(base_url: str, failure: TryFailedError) -> UnreachableError:
     return UnreachableError(
         f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
     )
 
 
 async def require_still(transport: Transport, expected: ServedModel) -> None:
-    """One look. Raises UserError where another model is served than `expected`; TryFailedError where the server
-    does not say which."""
+    """Ask the server once. Raises UserError if it serves another model; TryFailedError if it does not say which."""
     try:
         served = await _ask(transport, expected.id)
     except UnreadableListError as error:
         raise TryFailedError("invalid", str(error)) from None
     except NotListedError as error:
-        raise _another(transport.base_url, f"{json.dumps(expected.to_json())} there; {error}") from None
-    if served is None:  # behind a router, the backends may be starting again
+        raise _other_model_error(
+            transport.base_url, f"{json.dumps(expected.to_json())} there; {error}"
+        ) from None
+    if served is None:  # behind a router, the backends may be restarting
         raise TryFailedError("server_error", f"{transport.base_url}/models lists no model now")
     if expected.created is None:
         served = replace(served, created=None)
@@ -156,28 +157,28 @@ async def require_still(transport: Transport, expected: ServedModel) -> None:
 
 
 def require_same(base_url: str, expected: ServedModel, served: ServedModel | None) -> None:
-    """Raises UserError where another model is served than the one that the run began with."""
+    """Raise UserError if another model is served than at the start of the run."""
     now = served.to_json() if served else {}
     if changed := differences(expected.to_json(), now):
-        raise _another(base_url, "\n  ".join(changed))
+        raise _other_model_error(base_url, "\n  ".join(changed))
 
 
-def _another(base_url: str, what: str) -> UserError:
+def _other_model_error(base_url: str, what: str) -> UserError:
     return UserError(
-        f"{base_url} serves another model than when the run began:\n  {what}\nwhat was finished before is kept, the "
-        "rest is made again; serve the first model again, or choose another folder with -o DIR"
+        f"{base_url} serves another model than when the run began:\n  {what}\nfinished episodes are kept, the others "
+        "are played again; serve the first model again, or choose another folder with -o DIR"
     )
 
 
-def one_model(served: Mapping[str, ServedModel | None]) -> ServedModel | None:
-    """What all of several servers (by URL) say. Raises UserError where they do not serve the same model.
+def require_one(served: Mapping[str, ServedModel | None]) -> ServedModel | None:
+    """Return the model that all servers (by URL) serve. Raises UserError if they serve different models.
 
-    Dates are not compared: copies of one model may have been made on different days.
+    Dates are not compared: copies of one model can have different dates.
     """
     (first, model), *others = served.items()
-    expected = _undated(model)
+    expected = _drop_date(model)
     for url, other in others:
-        theirs = _undated(other)
+        theirs = _drop_date(other)
         if expected != theirs:
             lines = [
                 f"{key}: {expected.get(key)!r:.200} at {first}, {theirs.get(key)!r:.200} at {url}"
@@ -192,12 +193,12 @@ def one_model(served: Mapping[str, ServedModel | None]) -> ServedModel | None:
     return model
 
 
-def _undated(model: ServedModel | None) -> dict[str, str | int]:
+def _drop_date(model: ServedModel | None) -> dict[str, str | int]:
     return {key: value for key, value in (model.to_json() if model else {}).items() if key != "created"}
 
 
-async def _listed(transport: Transport) -> dict[str, dict[str, Any]] | None:
-    """The entries of `GET /models` by name; None where an endpoint has no such route."""
+async def _list_models(transport: Transport) -> dict[str, dict[str, Any]] | None:
+    """Return the entries of `GET /models` by name; None if the endpoint has no such route."""
     url = transport.url("/models")
     try:
         status, headers, raw = await transport.send("GET", "/models", timeout=_LIST_S)
@@ -206,10 +207,10 @@ async def _listed(transport: Transport) -> dict[str, dict[str, Any]] | None:
             raise UnreadableListError(f"{url}: {failure}") from None
         raise
     if status in (401, 402, 403):
-        said = f"(HTTP {status}: {ServerError.of(status, raw).message})"
+        reason = f"(HTTP {status}: {ServerError.of(status, raw).message})"
         if transport.has_key:
-            raise UnreadableListError(f"{url} refuses the API key {said}; see --api-key-env")
-        raise UnreadableListError(f"{url} wants an API key {said}; see --api-key-env{key_hint()}")
+            raise UnreadableListError(f"{url} refuses the API key {reason}; see --api-key-env")
+        raise UnreadableListError(f"{url} wants an API key {reason}; see --api-key-env{key_hint()}")
     if status in (408, 409, 425, 429) or (status >= 500 and status != 501):
         raise TryFailedError(
             "busy",
@@ -221,8 +222,8 @@ async def _listed(transport: Transport) -> dict[str, dict[str, Any]] | None:
 
 
 async def _ask(transport: Transport, name: str) -> ServedModel | None:
-    """What `GET /models` says of the model; None where an endpoint has no such route, or an empty list."""
-    models = await _listed(transport)
+    """Return the entry of the model in `GET /models`; None if the endpoint has no such route, or its list is empty."""
+    models = await _list_models(transport)
     if models is None:
         return None
     if models and name not in models:
@@ -234,27 +235,27 @@ async def _ask(transport: Transport, name: str) -> ServedModel | None:
         )
     if not models:
         return None
-    return served_model(models[name])
+    return read_served_model(models[name])
 
 
 def _entries(url: str, raw: bytearray) -> dict[str, dict[str, Any]]:
-    """By name. Raises UnreadableListError."""
+    """Read the entries of a list of models, by name. Raises UnreadableListError."""
     try:
-        listed = json.loads(raw)["data"]
-        if not isinstance(listed, list):
+        models = json.loads(raw)["data"]
+        if not isinstance(models, list):
             raise TypeError("its data is no list")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UnreadableListError(
             f"{url} returns no list of models ({type(error).__name__}: {error})"
         ) from None
     return {
-        entry["id"]: entry for entry in listed if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+        entry["id"]: entry for entry in models if isinstance(entry, dict) and isinstance(entry.get("id"), str)
     }
 
 
-def with_served_name(policy: PolicyConfig) -> PolicyConfig:
-    """With `model_name`, where the model is an endpoint. Raises UserError where that serves several models, or does not
-    say which."""
+def add_served_name(policy: PolicyConfig) -> PolicyConfig:
+    """Return the configuration with the endpoint's only model as `model_name`. Raises UserError if the endpoint serves
+    several models, or does not say which."""
     if not policy.is_endpoint or policy.model_name is not None:
         return policy
     key = read_key("--api-key-env", policy.api_key_env)
@@ -265,19 +266,19 @@ def with_served_name(policy: PolicyConfig) -> PolicyConfig:
         )
         raise UserError(
             f"{serves if names else f'{policy.model} does not say which models it serves'}; an endpoint needs "
-            "--model-name NAME, the name it serves the model by"
+            "--model-name NAME, the name by which it serves the model"
         )
     return policy.model_copy(update={"model_name": names[0]})
 
 
 async def _names(url: str, key: str | None, policy: PolicyConfig) -> list[str]:
-    """What `GET /models` lists, sorted; empty where an endpoint has no such route. Raises UserError."""
+    """Return the sorted names in `GET /models`; none if the endpoint has no such route. Raises UserError."""
     from evalharness.models.transport import Transport
 
     transport = Transport(url, key, connections=1, timeout=policy.timeout, headers=policy.headers)
     try:
-        return sorted(await _listed(transport) or ())
+        return sorted(await _list_models(transport) or ())
     except TryFailedError as failure:
-        raise _unreachable(url, failure) from None
+        raise _unreachable_error(url, failure) from None
     finally:
         await transport.close()

@@ -1,4 +1,4 @@
-"""Read the codes, the text and the kind of error from a server's error response. Pure."""
+"""Read the codes, the text and the kind of error from a server's error response."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TEXTS = frozenset({
 })  # fmt: skip
 _CODES = frozenset({"code", "type", "status", "error_code", "error_type", "errorcode", "__type"})
 _PASSED = frozenset({"metadata", "innererror", "inner_error", "data", "response", "body"})
-"""Keys that hold an error inside an error. What a server repeats of the request has other keys: it is not read."""
+"""Keys of an error inside an error. Other keys can repeat parts of the request, so they are not read."""
 _DEEPEST = 8
 _LONGEST = 4000
-"""Characters of all texts together."""
+"""Maximum number of characters of all texts together."""
 
 _FULL_CODES = (
     "contextlengthexceeded", "contextsizeexceeded", "contextwindowexceeded", "contextlimitexceeded", "contextoverflow",
@@ -26,7 +26,7 @@ _FULL_CODES = (
     "tokenlimitexceeded", "maxtokensexceeded", "texttoolong", "contextwindowfull", "contextlengtherror",
     "inputlengthexceeded", "prompttokensexceeded", "stringabovemaxlength",
 )  # fmt: skip
-"""In a code, type or exception name, in small letters and digits alone."""
+"""Codes, types and exception names of a full context, reduced to lower-case letters and digits."""
 _TOKENS = r"(?:tokens?|characters)"
 _CONTEXT = (
     r"context[\w -]{0,20}(?:length|window|size|limit|budget)|n_ctx|max_?(?:seq|model|num|input)_?\w{0,12}"
@@ -54,12 +54,12 @@ _FULL_WORDS = re.compile(
     )),
     re.DOTALL,
 )  # fmt: skip
-"""Wordings of full contexts, as `tests/models/test_server_error.py` lists them by server."""
+"""Error texts of full contexts; `tests/models/test_server_error.py` lists them by server."""
 _FORM_WORDS = re.compile(
     r"\b(?:schema|fields?|propert(?:y|ies)|parameters?|arguments?|json|enum|unknown|unexpected|unrecognized|unsupported|"
     r"deprecated|not (?:supported|permitted|allowed))\b"
 )
-"""The request has a wrong form, whatever its length."""
+"""Words of errors about the form of a request, not its length."""
 _BUDGET_WORDS = re.compile(r"max_\w*tokens|(?:completion|output) tokens")
 _CHAT_WORDS = re.compile(r"context|prompt|input|messages|-\d")
 _SIZES = re.compile(rf"\d[\d,]* (?:\w+ )?{_TOKENS}|{_TOKENS} \d|\b(?:got|\() ?-\d")
@@ -72,9 +72,9 @@ _FILTER_CODES = (
     "prohibitedcontent", "safety", "blocklist", "recitation", "refusal", "policyviolation", "unsafecontent",
     "promptblocked", "jailbreak",
 )  # fmt: skip
-"""In a code or a reason why a reply ended, in small letters and digits alone."""
+"""Codes and finish reasons of content filters, reduced to lower-case letters and digits."""
 _FILTER_WORDS = re.compile(
-    r"content (?:filter|management policy|policy|moderation|inspection)|filtered due to|inappropriate content|"
+    r"content (?:filter|management policy|policy|moderation|inspection)|read_filter_error due to|inappropriate content|"
     r"(?:was|been|is) (?:flagged|blocked by)|safety (?:system|filter|polic|reasons|setting)|moderation|"
     r"prohibited content|guardrail|usage (?:polic|guideline)|敏感|违规|content (?:exists )?risk|high risk|jailbreak|"
     r"prompt shield|put_sensitive|new_sensitive|unsafe content"
@@ -86,13 +86,13 @@ _USED_UP = frozenset({"insufficientquota", "billinghardlimitreached", "insuffici
 @dataclass(frozen=True)
 class ServerError:
     status: int
-    """Of HTTP; where that is 200, what the error says of itself."""
+    """The HTTP status; if it is 200, the status that the error itself names."""
     message: str
-    """The server's own words, at most 500 characters."""
+    """The server's error text, at most 500 characters."""
     codes: frozenset[str]
-    """Its codes and types, in small letters and digits alone."""
+    """The error's codes and types, reduced to lower-case letters and digits."""
     words: str
-    """Everything it says, in small letters."""
+    """The complete error text in lower case."""
 
     @classmethod
     def of(cls, status: int, raw: bytes | bytearray) -> ServerError:
@@ -112,17 +112,17 @@ class ServerError:
 
     @property
     def is_used_up(self) -> bool:
-        """The account's money or quota is used up, by a code: waiting does not help then."""
+        """Whether a code says that the account's money or quota is used up: waiting does not help then."""
         return bool(_USED_UP & self.codes)
 
     @cached_property
     def is_context_full(self) -> bool:
-        """The request is too long for the model, or for the server."""
+        """Whether the request is too long for the model, or for the server."""
         if self.status == 413:
             return True
         if (
             "request too large" in self.words
-        ):  # also with 429: more tokens than the account may send in a minute
+        ):  # also with 429, if the request exceeds the account's tokens per minute
             return True
         if _names_full(self.codes):
             return True
@@ -131,20 +131,19 @@ class ServerError:
         if _RATE_WORDS.search(self.words) or (self._is_about_form and not _SIZES.search(self.words)):
             return False
         if _BUDGET_WORDS.search(self.words) and not _CHAT_WORDS.search(self.words):
-            return False  # the reply may not be as long as `--max-tokens`, whatever the conversation is
+            return False  # `--max-tokens` exceeds the longest reply that the model may write
         return _names_full([_plain(self.words)]) or _FULL_WORDS.search(self.words) is not None
 
     @property
     def is_filtered(self) -> bool:
-        """A filter of contents took the request or the reply; the model has not refused anything."""
-        named = any(code in said for code in _FILTER_CODES for said in self.codes)
-        if named:
+        """Whether a content filter blocked the request or the reply; the model itself has refused nothing."""
+        if any(name in code for name in _FILTER_CODES for code in self.codes):
             return self.status >= 400 and self.status not in (401, 402, 408, 425, 429)
         return self.status in (400, 403, 422, 446, 451) and _FILTER_WORDS.search(self.words) is not None
 
     @property
     def may_be_length(self) -> bool:
-        """Nothing in it contradicts that the request was too long: a shorter one tells."""
+        """Whether the request may have been too long; a shorter request shows whether it was."""
         refused = 400 <= self.status < 500 and self.status not in (401, 402, 408, 409, 425, 429)
         other = self._is_about_form or self.is_filtered or _RATE_WORDS.search(self.words)
         return refused and not other
@@ -154,7 +153,7 @@ class ServerError:
         return _FORM_WORDS.search(self.words) is not None
 
 
-def filtered(finish_reason: str) -> ServerError | None:
+def read_filter_error(finish_reason: str) -> ServerError | None:
     """Return the error for a reply that was ended by a content filter; None for any other finish reason."""
     if any(code in _plain(finish_reason) for code in _FILTER_CODES):
         words = f"the reply ended by {finish_reason}"
@@ -171,7 +170,7 @@ def _names_full(names: Collection[str]) -> bool:
 
 
 def _leaves(value: Any, key: str = "error", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """(key, code or text) of an error and of the errors inside it; some gateways send those as JSON in a text."""
+    """Yield (key, code or text) of an error and of the errors inside it; some gateways send these as JSON in a text."""
     if depth > _DEEPEST:
         return
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""How many requests are at the model at once: a fixed number, less while the server says that it is too much.
+"""Limit the number of requests at the model: a fixed number, reduced while the server is overloaded.
 
-More requests than the server works on at once wait in its queue, which costs nothing: with all episodes in flight, all
-advance alike and end at nearly the same time. More conversations than its key-value cache holds cost much: these wait
-here (`cache_room`).
+Requests beyond the server's batch wait in its queue without a cost: with all episodes in flight, all advance equally
+and end at nearly the same time. Conversations beyond the server's key-value cache are expensive, so they wait here
+(`cache_room`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from evalharness.models.cache_room import CacheRoom
 
 MOST = 512
-"""For each server: all 416 tasks of a suite at once. vLLM runs 256 sequences by default and queues the rest."""
+"""Maximum for each server: more than the 416 tasks of a suite. vLLM runs 256 sequences by default; others queue."""
 _BACK_OFF = 0.7
 _REFUSED_AGAIN_S = 1.0
-"""Seconds until another refusal counts: those of a burst have one cause."""
+"""Seconds until another refusal counts: refusals in quick succession have the same cause."""
 _PREEMPTED_AGAIN_S = 5.0
-"""The same for preemptions: two looks at the server, and a little more."""
+"""Seconds until another preemption counts: a little more than two readings of the metrics."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,12 @@ class _Waiting:
 
 
 class Slots:
-    """The slots at the model: who waits longest is served first. `limit` also bounds the episodes in flight."""
+    """The slots at the model; the longest waiting request comes first. `limit` also limits the episodes in flight."""
 
     def __init__(
         self, most: int, *, pinned: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`pinned`: the user named the number, and it stays."""
+        """`pinned`: the user set the number, so it does not change."""
         self.most = most
         self.limit = most
         self.pinned = pinned
@@ -49,19 +49,19 @@ class Slots:
         """Number of episodes in flight now."""
         self.room = CacheRoom()
         self.replies = 0
-        """So far."""
+        """Number of replies so far."""
         self.overloads = 0
-        """Refusals (429, 503) so far."""
+        """Number of refusals (429, 503) so far."""
         self._clock = clock
         self._waiting: deque[_Waiting] = deque()
         self._changed = asyncio.Event()
-        """Set when an episode has ended or the limit has changed; cleared by who waits for it."""
+        """Set when an episode has ended or the limit has changed; `change` clears it."""
         self._allowed = 0.0
         self._allowed_since = clock()
         self._allowed_now = most
         self._backed_off = -1e9
         self._replies_then = 0
-        """`replies` when the limit changed last."""
+        """Value of `replies` at the last change of the limit."""
 
     @property
     def has_room(self) -> bool:
@@ -80,12 +80,12 @@ class Slots:
         self._changed.set()
 
     async def change(self) -> None:
-        """Wait until an episode has ended, the limit has changed, or somebody called `wake`, since the last wait."""
+        """Wait for an event after the last wait: an episode's end, a change of the limit, or a call of `wake`."""
         await self._changed.wait()
         self._changed.clear()
 
     def allowed_slot_s(self) -> float:
-        """Slots at the model times seconds, so far: where the cache is full, only as many as conversations go on."""
+        """Return slots times seconds so far; while the cache is full, only slots of continuing conversations count."""
         self._count_allowed()
         return self._allowed
 
@@ -97,8 +97,8 @@ class Slots:
         self._allowed_now = min(self.limit, self.room.continuing) if self.room.is_full else self.limit
 
     async def take(self, conversation: Hashable | None = None) -> None:
-        """Wait for a slot for one request; `leave` once it is answered, or has failed. `conversation`: what it goes on
-        with, where the server's cache is to hold it."""
+        """Wait for a slot for one request; call `leave` after the reply or failure. `conversation` is its key if the
+        server's cache should keep the conversation."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting = _Waiting(turn, conversation)
         self._waiting.append(waiting)
@@ -108,7 +108,7 @@ class Slots:
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.leave()
-            elif waiting in self._waiting:  # else its turn had come meanwhile, and found it gone
+            elif waiting in self._waiting:  # otherwise `_admit` has removed it meanwhile
                 self._waiting.remove(waiting)
             raise
 
@@ -126,12 +126,12 @@ class Slots:
             self.leave()
 
     def end_conversation(self, conversation: Hashable) -> None:
-        """Nothing more is asked about it: others may go on."""
+        """Note that the conversation sends no more requests, so that others may continue."""
         self.room.end(conversation)
         self._admit()
 
     def set_cache(self, tokens: float) -> None:
-        """What the servers say that their caches hold together."""
+        """Set the total size of the servers' caches."""
         self.room.capacity = tokens
         self._admit()
 
@@ -153,18 +153,18 @@ class Slots:
         return conversation is None or self.room.needs(conversation) <= spare
 
     def count_reply(self) -> None:
-        """A reply came. As many as there are slots without trouble are worth one slot more."""
+        """Count a reply. After as many replies as there are slots, without a refusal, add one slot."""
         self.replies += 1
         if self.limit < self.most and self.replies - self._replies_then >= self.limit:
             self._set_limit(self.limit + 1)
 
     def count_overload(self) -> None:
-        """The server refused a request with 429 or 503."""
+        """Count a refusal (429 or 503) and reduce the limit."""
         self.overloads += 1
         self._back_off(_REFUSED_AGAIN_S)
 
     def note_preemption(self) -> None:
-        """The server threw out requests that it was working on since the last look at it: its cache is full."""
+        """Reduce the limit: since the last reading, the server has preempted running requests, so its cache is full."""
         self._back_off(_PREEMPTED_AGAIN_S)
 
     def _back_off(self, at_least_s: float) -> None:

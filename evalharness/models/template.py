@@ -1,4 +1,4 @@
-"""Whether a chat template itself begins the reasoning, found out by asking the server for token ids."""
+"""Ask the server for token ids to find out whether the chat template itself begins the reasoning."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from evalharness.models.transport import Transport
 
 _TAIL = 8
-"""Tokens at the end of a prompt that are turned back into text: a reasoning marker has at most a few."""
+"""Number of tokens at the end of a prompt that are decoded: a reasoning marker has at most a few tokens."""
 
 
 async def prompt_opens_reasoning(transport: Transport, request: Mapping[str, Any]) -> bool | None:
-    """None if the server has no `/tokenize` as vLLM has it. `request`: model, messages, and what else a request gives
-    the template."""
+    """Return whether the prompt ends inside the reasoning; None if the server has no `/tokenize` like vLLM's.
+    `request`: model, messages, and the other fields for the template."""
     try:
         tokens = (await _post(transport, "/tokenize", request)).get("tokens")
         if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):
@@ -32,7 +32,7 @@ async def prompt_opens_reasoning(transport: Transport, request: Mapping[str, Any
 
 
 async def _post(transport: Transport, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises ValueError for an answer that is no object."""
+    """Send a request and return the answer. Raises ValueError if the answer is no JSON object."""
     status, _, raw = await transport.send("POST", path, json.dumps(body).encode(), outside=True, timeout=30.0)
     answer = json.loads(raw) if status == 200 else None
     if not isinstance(answer, dict):

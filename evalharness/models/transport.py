@@ -1,9 +1,8 @@
-"""How the bytes of a request reach an endpoint, and those of the answer come back.
+"""Send the bytes of a request to an endpoint, and receive those of the answer.
 
-No redirect is followed, so prompts go nowhere but to the server that was named. A kept connection on which bytes have
-come that nobody asked for is closed instead of used: aiohttp 3.14 takes a reply that came on an idle connection for the
-answer to the next request (its pool asks only whether the connection is open: 5 of the 18 attacks in
-`tests/models/test_unasked.py`).
+Redirects are not followed, so prompts reach only the server that the user named. An idle connection that has received
+bytes is closed and not used again: aiohttp 3.14 checks only that an idle connection is open, and would use these bytes
+as the answer to the next request (5 of the 18 attacks in `tests/models/test_unasked.py`).
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ from evalharness.base.version import __version__
 from evalharness.models.completion import TryFailedError
 
 _LIMIT = 8 * 1024 * 1024
-"""Bytes of one answer. 8,192 tokens are below 100 kB, a list of 4,000 models is below 1 MB."""
+"""Maximum bytes of one answer. 8,192 tokens have less than 100 kB, a list of 4,000 models less than 1 MB."""
 _CONNECT_S = 30.0
 _KEEP_ALIVE = 4.0
-"""Seconds for which an idle connection is kept. uvicorn (vLLM) and others close theirs after five: a request sent
-on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
+"""Seconds for which an idle connection is kept. uvicorn (vLLM) and others close idle connections after five seconds. A
+request on a connection that is being closed fails, and the client cannot know whether the server has read it."""
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
 def proxy_of(url: str) -> str | None:
-    """The proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name for a URL; this machine's own servers need none."""
+    """Return the proxy that HTTP_PROXY, HTTPS_PROXY and NO_PROXY name for a URL; servers on this machine need none."""
     parts, proxies = urlsplit(url), getproxies()
     host, proxy = parts.hostname or "", proxies.get(parts.scheme) or proxies.get("all")
     local = host in ("localhost", "::1") or re.fullmatch(r"127(?:\.\d+){3}", host)
@@ -43,12 +42,12 @@ def proxy_of(url: str) -> str | None:
     return proxy if "://" in proxy else f"http://{proxy}"
 
 
-Answered = tuple[int, Mapping[str, str], bytearray]
+RawAnswer = tuple[int, Mapping[str, str], bytearray]
 """Status, headers, body."""
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Gives a kept connection only where nothing has come on it since its last answer."""
+    """Reuses an idle connection only if it has received nothing since its last answer."""
 
     def __init__(self, *, limit: int) -> None:
         super().__init__(limit=limit, keepalive_timeout=_KEEP_ALIVE)
@@ -70,7 +69,7 @@ class _Connector(aiohttp.TCPConnector):
 
 
 def _has_unread(protocol: ResponseHandler) -> bool:
-    """Bytes that aiohttp has read already, or that still wait in the socket (as the end of the connection does)."""
+    """Return whether the connection has unread bytes, in aiohttp or in the socket (its end also counts)."""
     if protocol.should_close or protocol.transport is None:
         return True
     waiting = select.poll()
@@ -90,7 +89,7 @@ class Transport:
         timeout: float,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """`timeout` is seconds for one request, first byte to last; `headers` go with each."""
+        """`timeout` is the seconds for one request, from first byte to last; every request has `headers`."""
         know(key)
         self.base_url = base_url
         self.has_key = key is not None or bool(headers)
@@ -110,8 +109,7 @@ class Transport:
         await self._http.close()
 
     def url(self, path: str, *, outside: bool = False) -> str:
-        """Return the URL of a route below the base, with the base's query (`?api-version=...`); `outside`: beside
-        `/v1`."""
+        """Return the URL of a route, with the base's query (`?api-version=...`); `outside`: without `/v1`."""
         address, mark, query = self.base_url.partition("?")
         address = address.rstrip("/")
         return (address.removesuffix("/v1") if outside else address) + path + mark + query
@@ -125,9 +123,9 @@ class Transport:
         *,
         outside: bool = False,
         timeout: float | None = None,
-    ) -> Answered:
-        """`path` and `outside` as in `url`; a body is JSON. Raises TryFailedError, and UserError if the server
-        redirects."""
+    ) -> RawAnswer:
+        """Send a request and return the answer. `path` and `outside` as in `url`; `body` is JSON. Raises
+        TryFailedError, and UserError if the server redirects."""
         url = self.url(path, outside=outside)
         given = {"Content-Type": "application/json"} if body is not None else {}
         try:
@@ -144,7 +142,7 @@ class Transport:
                     where = response.headers.get("Location", "")[:200]
                     raise UserError(
                         f"{url} redirects to {where!r} (HTTP {response.status}); redirects are not followed, since "
-                        "prompts would leave for a server that nobody named; if that one is meant, name it: --model URL"
+                        "prompts would go to a server that the user did not name; to use that server: --model URL"
                     )
                 raw = bytearray()
                 async for chunk in response.content.iter_any():

@@ -1,5 +1,4 @@
-"""Trying again: how often where infrastructure fails, when going on is no use for anything, and how long a server that
-gives no answer is asked again."""
+"""Limit the retries of a job, of all jobs if the model is gone, and of requests to a server that does not answer."""
 
 from __future__ import annotations
 
@@ -19,30 +18,30 @@ K = TypeVar("K")
 
 
 class AbortedError(InfrastructureError):
-    """Going on would only burn the tries of everything that is left."""
+    """All remaining jobs would fail, so the command stops."""
 
 
 @dataclass
 class Tries(Generic[K]):
-    """Of many things that are done at once, each named by a key."""
+    """The tries of many concurrent jobs, each with a key."""
 
     attempts: int
-    """Of one thing."""
+    """Number of tries for one job."""
     on_failure: Callable[[K, int, InfrastructureError, bool], None]
-    """(key, attempt from 1, error, whether the thing is given up): every failed try."""
+    """Called after every failed try: (key, attempt from 1, error, whether the job is given up)."""
     model_gone: Callable[[], str | None] = lambda: None
-    """Why the model can never answer again; None while it can."""
+    """Return why the model can never answer again; None while it can."""
     at_once: Callable[[], int] = lambda: 1
-    """How many things are done at once: as many may fail together for one cause."""
+    """Return the number of concurrent jobs: this many may fail together for one cause."""
     replies: Callable[[], int] = lambda: 0
-    """How many requests the model has answered so far, where a thing takes many."""
+    """Return how many requests the model has answered so far, if a job sends many requests."""
     _unanswered: int = 0
-    """Failures in a row because the model gave no reply."""
+    """Number of consecutive failures because the model gave no reply."""
     _replies_then: int = 0
-    """`replies` at the last of them."""
+    """Value of `replies` at the last such failure."""
 
     def note_answer(self) -> None:
-        """The model answers."""
+        """Note that the model has answered."""
         self._unanswered = 0
 
     async def of(
@@ -51,10 +50,10 @@ class Tries(Generic[K]):
         once: Callable[[], Awaitable[T]],
         hopeless: Callable[[InfrastructureError], str | None] = lambda error: None,
     ) -> T | None:
-        """What `once` gives, tried again where infrastructure fails; None where it was given up. `hopeless` says why no
-        other thing could be done either.
+        """Call `once`, again if infrastructure fails; return its result, or None if the job was given up. `hopeless`
+        returns why all other jobs would fail, too.
 
-        Raises AbortedError where nothing can be done any more, StoreError when the disk refuses.
+        Raises AbortedError if all other jobs would fail, StoreError if the disk refuses a write.
         """
         for attempt in range(1, self.attempts + 1):
             try:
@@ -66,7 +65,7 @@ class Tries(Generic[K]):
                     raise AbortedError(str(error)) from None
                 if not (isinstance(error, RequestFaultError) and self.replies()):
                     raise
-                # What one conversation says is refused (a filter of contents); others go on.
+                # Only this conversation is refused (by a content filter); others continue.
                 self.on_failure(key, attempt, InfrastructureError(str(error)), True)
                 return None
             except InfrastructureError as error:
@@ -93,14 +92,14 @@ class Tries(Generic[K]):
 
 
 _BACKOFF = 0.5
-"""Seconds before the second try; doubled for each further one, with jitter."""
+"""Seconds before the second try; doubled for each further try, with jitter."""
 _BACKOFF_LIMIT = 30.0
 _TELL_EVERY = 5.0
-"""Seconds between two lines on the same trouble: hundreds of requests may be refused each second."""
+"""Seconds between two lines about the same failure: hundreds of requests may be refused each second."""
 
 
 def pause_before_retry(failure: TryFailedError, earlier: int) -> float:
-    """Return seconds with jitter, so that hundreds of episodes that failed together do not retry together."""
+    """Return the seconds to wait, with jitter: hundreds of episodes that failed together do not retry together."""
     if failure.retry_after is not None:
         return failure.retry_after + random.uniform(0.0, min(1.0, 0.25 * failure.retry_after))
     return min(_BACKOFF * 2.0 ** min(earlier, 16), _BACKOFF_LIMIT) * random.uniform(0.5, 1.5)
@@ -108,21 +107,21 @@ def pause_before_retry(failure: TryFailedError, earlier: int) -> float:
 
 @dataclass
 class RetryPolicy:
-    """Shared by all requests to one server: for how long the server has answered none of them."""
+    """How long a server has answered no request; all requests to the server share it."""
 
     limit_s: float
-    """Seconds for which a server may refuse every request as too busy. A reply may take as long, and a used-up quota
-    looks the same."""
+    """Seconds for which a server may refuse every request as too busy. A reply may take this long; a used-up quota
+    gives the same refusals."""
     tell: Callable[[str], None] = lambda text: None
-    """Called with one line while requests fail, and with '' after one is answered."""
+    """Called with one line while requests fail, and with '' after an answer."""
     clock: Callable[[], float] = time.monotonic
     _failing_since: float | None = None
-    _told: float | None = None
+    _reported: float | None = None
 
     def note_answer(self) -> None:
         self._failing_since = None
-        if self._told is not None:
-            self._told = None
+        if self._reported is not None:
+            self._reported = None
             self.tell("")
 
     def note_failure(self) -> None:
@@ -130,10 +129,10 @@ class RetryPolicy:
             self._failing_since = self.clock()
 
     def note_retry(self, url: str, failure: TryFailedError, pause: float) -> None:
-        """Report that a failed request is sent again in `pause` seconds."""
+        """Report that a failed request is repeated in `pause` seconds."""
         now = self.clock()
-        if self._told is None or now - self._told >= _TELL_EVERY:
-            self._told = now
+        if self._reported is None or now - self._reported >= _TELL_EVERY:
+            self._reported = now
             began = now if self._failing_since is None else self._failing_since
             since = f"no answer for {now - began:.0f} s"
             until = f", given up after {self.limit_s:.0f} s" if failure.kind == "busy" else ""

@@ -1,4 +1,4 @@
-"""Count what many requests to a model have done so far, and show it: live on a terminal, otherwise as plain lines."""
+"""Show the progress of many requests to a model: live on a terminal, otherwise as plain lines."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from evalharness.base.text import duration
 from evalharness.base.watching import dim, watching
 
 _ENOUGH = 10
-"""Things finished in this start before a forecast says anything."""
+"""Jobs that must be finished in this session before the remaining time is estimated."""
 
 
 @dataclass
 class WorkProgress:
     what: str
-    """What is asked for, in the plural: `judgements`."""
+    """Name of the jobs, in the plural: `judgements`."""
     total: int = 0
     finished: int = 0
-    """Things finished, including those of earlier sessions."""
+    """Jobs finished, including those of earlier sessions."""
     running: int = 0
     failures: int = 0
-    """Things given up after infrastructure failures; the same command tries them again."""
+    """Jobs given up after infrastructure failures; the same command tries them again."""
     calls: int = 0
-    """Answered in this start."""
+    """Requests answered in this session."""
     completion_tokens: int = 0
     status: str = ""
     stopped: str | None = None
-    """Why the command ended before every thing was tried."""
+    """Why the command ended before every job was tried."""
     engine: Callable[[], str] = lambda: ""
-    """One line on the concurrency and on what the model's server says of itself."""
+    """Return one line on the concurrency and the load of the model's server."""
     started: float = field(default_factory=time.monotonic)
     here: int = 0
-    """Things finished in this start."""
+    """Jobs finished in this session."""
 
     def set_status(self, text: str) -> None:
         self.status = text
@@ -55,13 +55,13 @@ class WorkProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """At the pace of this start; None before it says anything."""
+        """Estimated seconds left, at the rate of this session; None before enough jobs are finished."""
         if self.here < _ENOUGH:
             return None
         return (self.total - self.finished - self.failures) * self.elapsed / self.here
 
     def details(self) -> list[str]:
-        """Return details about the finished things."""
+        """Return details about the finished jobs."""
         return []
 
     def counts(self) -> str:
@@ -82,7 +82,7 @@ class WorkProgress:
 
 
 Watch = Callable[[Any], AbstractContextManager[object]]
-"""Shows a WorkProgress for as long as its context is open."""
+"""Shows a WorkProgress while its context is open."""
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class Dialogue:
                 self.trims.append(Trim(turn, self.agent.shorten(), call))
             except RequestRefusedError as error:
                 # Servers report a full context in many ways. If a shorter request is accepted, the context was full.
-                if refused or not (error.said.may_be_length and self.agent.size > self._answered > 0):
+                if refused or not (error.server_error.may_be_length and self.agent.size > self._answered > 0):
                     raise (refused or error) from None
                 refused = error
                 try:

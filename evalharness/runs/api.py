@@ -12,7 +12,7 @@ from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.paths import data_folder
 from evalharness.config import make_config
 from evalharness.config.protocol import read_protocol_options
-from evalharness.models.served import with_served_name
+from evalharness.models.served import add_served_name
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
 from evalharness.records.summary import Summary
@@ -142,7 +142,7 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
     if "suite" not in {**options, **read_protocol_options({"model": model, **options})}:
         options["suite"] = "agentboard" if (folder / "agentboard").is_dir() else "open"
     config = make_config({"model": model, **options})
-    config = replace(config, policy=with_served_name(config.policy))
+    config = replace(config, policy=add_served_name(config.policy))
     outcome = evaluate(config, data=folder, watch=watch if show_progress else unwatched)
     if outcome.stopped or not outcome.summary.is_complete:
         why = outcome.stopped or "some episodes could not be played; see errors.jsonl"

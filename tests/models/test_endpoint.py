@@ -292,7 +292,7 @@ def test_content_in_parts_is_text_and_reasoning(message: dict[str, Any], text: s
 def test_a_filter_that_leaves_no_message_is_told_by_its_reason(answer: dict[str, Any]) -> None:
     with pytest.raises(ErrorInsteadError) as raised:
         read_completion(json.dumps(answer).encode())
-    assert raised.value.said.is_filtered
+    assert raised.value.server_error.is_filtered
 
 
 def test_an_error_in_the_middle_of_a_stream_is_no_reply() -> None:
@@ -302,7 +302,7 @@ def test_an_error_in_the_middle_of_a_stream_is_no_reply() -> None:
     ]
     with pytest.raises(ErrorInsteadError) as raised:
         read_completion(b"".join(b"data: " + json.dumps(part).encode() + b"\n\n" for part in parts))
-    assert raised.value.said.is_context_full
+    assert raised.value.server_error.is_context_full
 
 
 async def test_a_server_that_only_streams_is_asked_for_a_stream() -> None:
@@ -335,7 +335,7 @@ def test_a_stream_that_was_not_asked_for_is_joined() -> None:
     assert (fields["calls"][0].command(), fields["tells_stop"], fields["source"]) == (
         "look", True, {"answered_by": "m"},
     )  # fmt: skip
-    with pytest.raises(TryFailedError, match="broke off"):
+    with pytest.raises(TryFailedError, match="stream ended before"):
         read_completion(raw[: raw.index(b'data: {"choices')])
 
 

@@ -87,7 +87,7 @@ async def test_greedy_is_never_left_out() -> None:
     async with ChatServer(choose_fault=refuses(message, "temperature")).running() as server:
         endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
         with pytest.raises(
-            UserError, match=r"temperature does not support 0.*; with --temperature 1 nothing"
+            UserError, match=r"temperature does not support 0.*; with --temperature 1 the field"
         ):
             await endpoint.start()
         await endpoint.close()

@@ -152,7 +152,7 @@ async def test_no_redirect_is_followed(code: int, of_the_list: bool) -> None:
             await endpoint.start()
             server.faults = [away]
         ask = partial(endpoint.chat, [{"role": "user", "content": "u"}], seed=1)
-        with pytest.raises(UserError, match=f"redirects to '{there.url}.*name it: --model URL"):
+        with pytest.raises(UserError, match=f"redirects to '{there.url}.*use that server: --model URL"):
             await (endpoint.start() if of_the_list else ask())
         await endpoint.close()
         assert there.requests == []

@@ -19,7 +19,7 @@ from evalharness.cli import main
 from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.models.resolve import prepare
-from evalharness.models.served import one_model, served_model
+from evalharness.models.served import read_served_model, require_one
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
 from evalharness.runs.evaluation import evaluate
 
@@ -174,8 +174,8 @@ async def test_endpoints_that_tell_different_models_are_refused(
 
 
 def test_copies_of_one_model_may_have_different_dates() -> None:
-    first, second = (served_model({"id": "m", "created": created}) for created in (5, 7))
-    assert one_model({"http://a/v1": first, "http://b/v1": second}) == first
+    first, second = (read_served_model({"id": "m", "created": created}) for created in (5, 7))
+    assert require_one({"http://a/v1": first, "http://b/v1": second}) == first
 
 
 async def test_where_a_server_tells_only_a_name_its_address_counts() -> None:
@@ -231,7 +231,7 @@ async def test_a_date_of_the_model_counts_and_the_time_of_the_request_does_not()
 @pytest.mark.parametrize("value", [None, 3, True, "", ["x"], {"a": 1}, 2**70, -1])
 def test_noise_in_a_servers_list_is_left_out(value: object) -> None:
     noisy = dict.fromkeys(("root", "parent", "revision"), value if not isinstance(value, int) else [value])
-    served = served_model({"id": "m", **noisy, "created": "soon", "max_model_len": str(value)})
+    served = read_served_model({"id": "m", **noisy, "created": "soon", "max_model_len": str(value)})
     assert served.to_json() == {"id": "m"}
 
 

@@ -1,1 +1,1 @@
-"""The vLLM server: installed in an environment of its own, found, started for one model, ended with us."""
+"""Install a vLLM server in a private environment, find it, and start and stop it."""

@@ -1,4 +1,4 @@
-"""The command line and environment that a managed server is started with."""
+"""Make the command line and the environment of a managed server."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ from evalharness.models.serving.find import ServerCommand
 
 _REFUSED = {
     "model": "name the model with --model",
-    "served-model-name": "the harness names the served model itself",
-    "host": "evalharness itself says where its server listens; start vLLM yourself for more",
-    "port": "evalharness takes a free one; start vLLM yourself for more",
-    "uds": "evalharness itself says where its server listens; start vLLM yourself for more",
-    "api-key": "evalharness makes a key where its server needs one",
+    "served-model-name": "evalharness itself names the served model",
+    "host": "evalharness chooses the address of its server; start vLLM yourself to choose another",
+    "port": "evalharness chooses a free port; start vLLM yourself to choose another",
+    "uds": "evalharness chooses the address of its server; start vLLM yourself to choose another",
+    "api-key": "evalharness makes a key if its server needs one",
     "ssl-keyfile": "a server that evalharness starts has no TLS",
     "ssl-certfile": "a server that evalharness starts has no TLS",
-    "root-path": "the harness talks to the server at its root",
+    "root-path": "evalharness sends its requests to the server's root",
 }
 THREADS_BIND = "VLLM_CPU_OMP_THREADS_BIND"
 _FEW_CORES = 4
-"""Up to here a CPU server computes on all cores. vLLM by itself leaves one to its own front end, which takes little:
-on two cores 50 tokens/s of the demo model instead of 83, and a run through all five families took 1.45 times as long.
-With more cores that one matters less, and vLLM's own choice minds which memory is near."""
+"""With at most this many cores, a CPU server computes on all of them. By default vLLM reserves one core for its front
+end, which uses little of it: on two cores that gave 50 tokens/s of the demo model instead of 83, and a run through all
+five families took 1.45 times as long. With more cores, vLLM's default is used: it considers which memory is near."""
 _MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
-"""Without it the model computes in the engine's process. By itself vLLM starts one more on a CPU, to pin its threads.
-On two cores a start took 36 s instead of 24 and eight tasks of ALFWorld 55 s instead of 50, with the same replies."""
+"""Switched off: by default vLLM computes in another process on a CPU, to pin its threads. With the default, on two
+cores a start took 36 s instead of 24, and eight tasks of ALFWorld 55 s instead of 50; the replies were the same."""
 _WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
-"""Threads that wait for each other spin. Alone on two cores that is faster (131 turns in 58 s, else 71); beside a
-training the server came to 0.0 to 0.1 turns/s, and with this to 0.3 to 0.6."""
+"""Variables that make waiting threads sleep instead of spin. Spinning is faster while the server is alone on two cores
+(131 turns in 58 s instead of 71); beside a training it gave 0.0 to 0.1 turns/s, and sleeping 0.3 to 0.6."""
 _BUSY = 0.4
-"""Share of the cores that others use from which threads sleep instead: less than one of two cores."""
-# With one of these, processes on other machines have to find this one: no loopback address for them.
+"""Threads sleep if other processes use more than this share of the cores: less than one of two cores."""
+# With one of these options, processes on other machines must reach this one, so it needs no loopback address.
 _MULTI_NODE = {"nnodes", "data-parallel-address", "distributed-executor-backend", "master-addr"}
 LOOPBACK = "127.0.0.1"
 _CACHE_SIZE = {"kv-cache-memory-bytes", "gpu-memory-utilization"}
 
 
 def option_names(arguments: Sequence[str]) -> set[str]:
-    """Long options as vLLM reads them: `--max_model_len=1` counts as `max-model-len`, `--no-x` as `x`."""
+    """Return the names of long options as vLLM reads them: `--max_model_len=1` is `max-model-len`, `--no-x` is `x`."""
     names = (a[2:].partition("=")[0].replace("_", "-") for a in arguments if a.startswith("--"))
     return {name.removeprefix("no-") for name in names}
 
 
 def option_value(arguments: Sequence[str], name: str) -> str | None:
-    """The last value given to `--name`; None when it is not there."""
+    """Return the last value of the option `--name`; None if the option is missing."""
     value = None
     for index, argument in enumerate(arguments):
         key, equals, inline = argument.partition("=")
@@ -68,13 +68,13 @@ def option_value(arguments: Sequence[str], name: str) -> str | None:
 
 
 def check_extra_arguments(extra: Sequence[str]) -> None:
-    """Raises `UserError` for a `--vllm-args` that would take the server out of the harness's hands."""
+    """Raise `UserError` if `--vllm-args` has an option that only the harness may set."""
     for name in sorted(option_names(extra) & _REFUSED.keys()):
-        raise UserError(f"--vllm-args: --{name} is not taken here: {_REFUSED[name]}")
+        raise UserError(f"--vllm-args: --{name} is not allowed: {_REFUSED[name]}")
 
 
 def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], dict[str, Any]]:
-    """What is passed to vLLM besides the model, and what of it is part of the identity."""
+    """Return vLLM's arguments besides the model, and the model's identity as far as they decide it."""
     try:
         extra = shlex.split(config.vllm_args)
     except ValueError as error:
@@ -89,14 +89,14 @@ def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], di
     identity: dict[str, Any] = {"kind": "vllm"}
     if config.chat_template is not None:
         if "chat-template" in option_names(extra):
-            raise UserError("--chat-template and --vllm-args name a chat template each; leave one out")
+            raise UserError("--chat-template and --vllm-args both name a chat template; remove one")
         path, identity["chat_template_sha256"] = _chat_template(config.chat_template)
         extra += ["--chat-template", str(path)]
     return extra, identity
 
 
 def _chat_template(path: Path) -> tuple[Path, str]:
-    """Where it is, and its SHA-256."""
+    """Return the absolute path of the chat template, and its SHA-256."""
     path = path.expanduser().absolute()
     with system_errors(f"--chat-template {path} cannot be read"):
         return path, hashlib.sha256(read_bytes(path)).hexdigest()
@@ -111,14 +111,14 @@ def server_arguments(
     max_model_len: int | None,
     extra: Sequence[str] = (),
 ) -> list[str]:
-    """The whole command line. `extra` comes last; a default that it also sets is left out."""
+    """Return the whole command line. `extra` comes last; defaults that `extra` sets are omitted."""
     defaults: dict[str, tuple[str, ...]] = {
         "port": (str(port),),
         "seed": ("0",),
-        # The default, `auto`, fills in what a request leaves open from the checkpoint's generation_config.json.
+        # The default, `auto`, takes fields that a request omits from the checkpoint's generation_config.json.
         "generation-config": ("vllm",),
         "enable-prefix-caching": (),
-        # One line a request would bury the log of a run of some ten thousand requests.
+        # A line for each of ten thousand requests would hide the other lines of the log.
         "disable-uvicorn-access-log": (),
     }
     if max_model_len is not None:
@@ -126,9 +126,8 @@ def server_arguments(
     if command.kind == "cpu":
         # Compiling takes the start from one minute to two to four, measured on two cores.
         defaults["enforce-eager"] = ()
-        # A prompt that is read in pieces (several long ones at once) ends the engine if its reply is sampled with a
-        # seed: vLLM 0.32 winds the generator back after each piece, which a CPU's cannot ("CPU Generator does not
-        # use offset").
+        # A chunked prefill stops the engine if the reply is sampled with a seed: vLLM 0.32 resets the generator
+        # after each chunk, which the CPU generator does not support ("CPU Generator does not use offset").
         defaults["no-enable-chunked-prefill"] = ()
         if _without_avx512():
             defaults["block-size"] = ("32",)
@@ -153,14 +152,14 @@ def server_arguments(
 
 
 def _without_avx512() -> bool:
-    """Whether this is an x86 CPU that torch has no fast bfloat16 for: it multiplies row by row, which took three
-    quarters of the time of a small model."""
+    """Return whether torch has no fast bfloat16 for this x86 CPU: it multiplies row by row, which took three quarters
+    of the time of a small model."""
     flags = cpu_flags()
     return "avx2" in flags and "avx512bw" not in flags
 
 
 def _fits_in_float32(model: str) -> bool:
-    """Whether the model's weights, if it is here and not quantised, take at most half the memory in float32."""
+    """Return whether the model is local and not quantised, and its weights in float32 take at most half the memory."""
     config = model_config(model)
     folder = known_folder(model)
     if config is None or folder is None or "quantization_config" in config:
@@ -168,7 +167,7 @@ def _fits_in_float32(model: str) -> bool:
     try:
         weights = check_checkpoint(folder).weight_bytes
     except CheckpointError:
-        return False  # incomplete: vLLM loads the rest
+        return False  # an incomplete checkpoint: vLLM downloads the rest
     return 2 * weights <= memory_bytes() // 2
 
 
@@ -179,13 +178,13 @@ def server_environment(
     extra: Sequence[str] = (),
     base: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """`base` (default: our own environment) plus what the server needs; what the user has set stays."""
+    """Return `base` (default: our environment) with the server's variables. Variables that the user has set stay."""
     env = dict(os.environ if base is None else base)
-    # The user's own would lock the harness out of its own server.
+    # With the user's key, the server would refuse the harness's requests.
     env.pop("VLLM_API_KEY", None)
     env.update(command.env)
     env |= {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
-    # `python -m` would otherwise import whatever lies in the current folder.
+    # Without it, `python -m` would import modules from the current folder.
     env["PYTHONSAFEPATH"] = "1"
     if local_model:
         env.setdefault("HF_HUB_OFFLINE", "1")
@@ -204,12 +203,12 @@ def server_environment(
 
 
 def cpu_cache_gib(memory: int) -> int:
-    """KV cache of a CPU server in GiB: a quarter of the memory, 1 to 4."""
+    """Return the size of a CPU server's KV cache in GiB: a quarter of the memory, 1 to 4."""
     return max(1, min(4, memory // 4 // 2**30))
 
 
 def memory_bytes() -> int:
-    """Memory this process may use: the machine's, or the container's limit where that is less."""
+    """Return the memory that this process may use: the machine's, or the container's limit if that is less."""
     import psutil
 
     total = psutil.virtual_memory().total

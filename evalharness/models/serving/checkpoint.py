@@ -1,4 +1,4 @@
-"""Is this folder a model vLLM can load, and which one is it: answered before any server starts."""
+"""Check before any server starts that a folder is a model that vLLM can load, and compute its identity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import open_file, read_object, read_text, sha256_of
 
 FULL_HASH_BYTES = 2_000_000_000
-"""Weights up to this total are hashed whole (seconds); above, name and size stand for them."""
+"""Weights of at most this many bytes are hashed whole (seconds); larger weights are hashed in pieces."""
 
 TOKENIZER_FILES = (
     "tokenizer.json",
@@ -50,7 +50,7 @@ _NOT_WEIGHTS = (
     "scheduler.pt",
     "rng_state.pth",
 )
-# The keys that vLLM itself takes a model's context length from; the smallest counts.
+# vLLM reads a model's context length from these keys and takes the smallest.
 _LENGTH_KEYS = (
     "max_position_embeddings",
     "n_positions",
@@ -68,29 +68,29 @@ Shape = tuple[int, ...]
 
 
 class CheckpointError(UserError):
-    """The folder cannot be served as it is; one line that says why and what to do."""
+    """The folder cannot be served; the message is one line that says why and what to do."""
 
 
 @dataclass(frozen=True)
 class CheckpointInfo:
     path: Path
     architecture: str
-    """First of config.json's `architectures`, else its `model_type`."""
+    """The first of config.json's `architectures`, otherwise its `model_type`."""
     max_position_embeddings: int | None
-    """Context length in tokens that the checkpoint allows, where it says so."""
+    """Maximum context length in tokens, if the checkpoint states it."""
     has_chat_template: bool | None
-    """None: not known, vLLM brings templates for Mistral tokenizers and some multimodal models."""
+    """None if not known: vLLM has its own templates for Mistral tokenizers and some multimodal models."""
     weight_files: tuple[str, ...]
     weight_bytes: int
 
     @property
-    def weights_hashed(self) -> bool:
-        """Whether `identity` covers the weights whole: they are at most `FULL_HASH_BYTES`."""
+    def hashes_weights(self) -> bool:
+        """Whether `identity` hashes the weights whole: they have at most `FULL_HASH_BYTES`."""
         return self.weight_bytes <= FULL_HASH_BYTES
 
     @property
     def dtype(self) -> str:
-        """What its weights are kept in."""
+        """The data type of the weights."""
         config = read_json(self.path / "config.json")
         text = config.get("text_config")
         named = config.get("dtype") or config.get("torch_dtype")
@@ -100,17 +100,17 @@ class CheckpointInfo:
 
     @property
     def shapes(self) -> dict[str, Shape]:
-        """Of the weights that are in safetensors, by name."""
+        """Shapes of the weights in safetensors files, by name."""
         files = [name for name in self.weight_files if name.endswith(".safetensors")]
         return {name: shape for file in files for name, shape in tensor_shapes(self.path / file).items()}
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 that tells checkpoints apart, the same wherever the folder lies. Reads every file it covers.
+        """SHA-256 of the checkpoint, independent of the folder's path. Reads every hashed file.
 
-        Over name and content of config.json, tokenizer files and chat templates, and of every weight file its
-        name, size and content: all of it where `weights_hashed`, else pieces spread evenly over the file, since
-        a training run that writes over a checkpoint changes nearly every weight and neither name nor size.
+        It hashes name and content of config.json, tokenizer files and chat templates, and name, size and content of
+        every weight file. If the weights are too large to hash whole, pieces spread evenly over each file are hashed:
+        a training that overwrites a checkpoint keeps names and sizes, but changes nearly every weight.
         """
         names = [name for name in ("config.json", *TOKENIZER_FILES) if (self.path / name).is_file()]
         names += [entry.name for entry in self.path.glob("*.tiktoken")]
@@ -119,13 +119,13 @@ class CheckpointInfo:
             digest.update(f"{name}\0{sha256_of(self.path / name)}\n".encode())
         for name in sorted(self.weight_files):
             path = self.path / name
-            content = sha256_of(path) if self.weights_hashed else _sampled_sha256(path)
+            content = sha256_of(path) if self.hashes_weights else _sampled_sha256(path)
             digest.update(f"{name}\0{path.stat().st_size}\0{content}\n".encode())
         return digest.hexdigest()
 
 
 def is_local(model: str | Path) -> bool:
-    """Whether `--model` names a folder and not a hub id: it exists, or can be nothing but a path."""
+    """Return whether `--model` names a folder and not a hub id: it exists, or it can only be a path."""
     text = str(model)
     return text.startswith(("/", "./", "../", "~", ".\\")) or text in (".", "..") or Path(text).exists()
 
@@ -162,14 +162,14 @@ def check_checkpoint(path: str | Path) -> CheckpointInfo:
 
 
 def model_context_length(model: str | Path) -> int | None:
-    """Context length that a local folder, or a hub id's copy in the cache, allows; None where not known."""
+    """Return the maximum context length of a local folder, or of a hub id's copy in the cache; None if not known."""
     folder = known_folder(model)
     config = model_config(model)
     return None if folder is None or config is None else _context_length(folder, config)
 
 
 def model_config(model: str | Path) -> dict[str, Any] | None:
-    """`config.json` of a local folder, or of a hub id's copy in the cache; None where there is none."""
+    """Read `config.json` of a local folder, or of a hub id's copy in the cache; None if there is none."""
     folder = known_folder(model)
     if folder is None or not (folder / "config.json").is_file():
         return None
@@ -177,18 +177,18 @@ def model_config(model: str | Path) -> dict[str, Any] | None:
 
 
 def known_folder(model: str | Path) -> Path | None:
-    """A local folder, or the hub id's copy in the cache; None where that is not there."""
+    """Return a local folder, or a hub id's copy in the cache; None if there is no copy."""
     return Path(model).expanduser() if is_local(model) else cached_snapshot(str(model))
 
 
 def cached_snapshot(model: str, revision: str = "main") -> Path | None:
-    """The folder of a hub id in the user's cache."""
+    """Return the folder of a hub id in the user's cache; None if it is not there."""
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
     repository = Path(os.environ.get("HF_HUB_CACHE", home / "hub")) / f"models--{model.replace('/', '--')}"
     try:
         commit = (repository / "refs" / revision).read_text().strip()
     except OSError:
-        commit = revision  # a commit by itself has no name
+        commit = revision  # a commit id has no file in refs
     folder = repository / "snapshots" / commit
     return folder if folder.is_dir() else None
 
@@ -224,7 +224,7 @@ def _why_no_config(folder: Path, names: set[str]) -> str:
 
 def read_json(path: Path) -> dict[str, Any]:
     try:
-        # As the libraries read it: a configuration may hold `Infinity` (`time_step_limit` of Mamba 2).
+        # Like the libraries, accept `Infinity` in a configuration (`time_step_limit` of Mamba 2).
         data = json.loads(read_text(path))
     except OSError as error:
         raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
@@ -236,7 +236,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def _weights(folder: Path, names: set[str]) -> list[Path]:
-    """The weight files, every shard that an index names included, none of them empty or a pointer."""
+    """Return the weight files. Raises CheckpointError if a shard of an index is missing, or a file has no weights."""
     weights = {name for name in names if name.endswith(_WEIGHTS) and name not in _NOT_WEIGHTS}
     safetensors = {name for name in weights if name.endswith(".safetensors")}
     adapters = {name for name in weights if name.startswith("adapter_model")}
@@ -282,28 +282,28 @@ class _Tensor(BaseModel):
 
 _HEADER = TypeAdapter(dict[str, _Tensor])
 _LONGEST_HEADER = 100_000_000
-"""Bytes; the library refuses a longer one, too."""
+"""Maximum bytes of a header; the safetensors library has the same limit."""
 
 
 def tensor_shapes(path: Path) -> dict[str, Shape]:
-    """Name -> shape of every tensor of a safetensors file, by its header: the header's length, then JSON. Raises
-    CheckpointError where that cannot be read, or the file has not the length that it states."""
+    """Read name -> shape of every tensor from a safetensors file's header. Raises CheckpointError if the header cannot
+    be read, or the file has not the length that the header states."""
     size = path.stat().st_size
     with open_file(path) as file:
         length = int.from_bytes(file.read(8), "little")
         header = file.read(length) if length <= _LONGEST_HEADER else b""
     try:
-        listed = read_object(header)
-        listed.pop("__metadata__", None)
-        tensors = _HEADER.validate_python(listed)
+        fields = read_object(header)
+        fields.pop("__metadata__", None)
+        tensors = _HEADER.validate_python(fields)
     except ValueError:
-        said = "its header cannot be read"
+        problem = "its header cannot be read"
     else:
         expected = 8 + length + max((tensor.data_offsets[1] for tensor in tensors.values()), default=0)
         if expected == size:
             return {name: tensor.shape for name, tensor in tensors.items()}
-        said = f"{size} bytes, {expected} by its header"
-    raise CheckpointError(f"{path} is damaged or cut short ({said}); copy the checkpoint again")
+        problem = f"{size} bytes, {expected} by its header"
+    raise CheckpointError(f"{path} is damaged or cut short ({problem}); copy the checkpoint again")
 
 
 def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
@@ -315,7 +315,7 @@ def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
         limit = read_json(tokenizer).get("model_max_length")
         if (
             isinstance(limit, int | float) and 0 < limit < 1e18
-        ):  # 1e30 stands for none, and Infinity is no length
+        ):  # 1e30 and Infinity mean that there is no limit
             lengths.append(int(limit))
     return min(lengths, default=None)
 
@@ -329,12 +329,12 @@ def _has_chat_template(folder: Path, names: set[str], config: dict[str, Any]) ->
     tokenizer = folder / "tokenizer_config.json"
     if tokenizer.is_file() and read_json(tokenizer).get("chat_template"):
         return True
-    brought = "tekken.json" in names or any(name.startswith("tokenizer.model.") for name in names)
-    return None if brought or "text_config" in config or "vision_config" in config else False
+    is_mistral = "tekken.json" in names or any(name.startswith("tokenizer.model.") for name in names)
+    return None if is_mistral or "text_config" in config or "vision_config" in config else False
 
 
 def _sampled_sha256(path: Path, pieces: int = 256, piece_bytes: int = 65_536) -> str:
-    """Over `pieces` pieces spread evenly from the first byte to the last: 16 MiB a file, whatever its size."""
+    """Return the SHA-256 of pieces spread evenly over the file: 16 MiB of any file."""
     digest = hashlib.sha256()
     last = max(path.stat().st_size - piece_bytes, 0)
     with open_file(path) as file:

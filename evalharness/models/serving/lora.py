@@ -1,4 +1,4 @@
-"""A LoRA adapter's folder: is it whole, and does it belong to this base model? Answered from the files' headers."""
+"""Check from the files' headers that a LoRA adapter's folder is complete and fits its base model."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from evalharness.models.serving.checkpoint import (
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _PREFIX = "base_model.model."
 _VLLM_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""What `--max-lora-rank` takes (vLLM 0.32)."""
+"""Values that `--max-lora-rank` accepts (vLLM 0.32)."""
 
 
 @dataclass(frozen=True)
 class Adapter:
     path: Path
     base: str | None
-    """The base model as the training named it: a folder, or a hub id."""
+    """The base model that the training named: a folder, or a hub id."""
     revision: str
     rank: int
-    """The largest rank of all its matrices."""
+    """The largest rank of the adapter's matrices."""
     settings: Mapping[str, Any]
     """`adapter_config.json`."""
     shapes: Mapping[str, Shape]
@@ -53,7 +53,7 @@ class Adapter:
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 of the weights and of what decides how they count, the same wherever adapter and base lie."""
+        """SHA-256 of the weights and of the settings that change their effect, independent of the folders' paths."""
         unimportant = ("base_model_name_or_path", "revision", "inference_mode", "peft_version")
         counted = {key: value for key, value in self.settings.items() if key not in unimportant}
         digest = hashlib.sha256(json.dumps(counted, sort_keys=True).encode())
@@ -63,18 +63,18 @@ class Adapter:
 
     @property
     def max_rank(self) -> int:
-        """For vLLM's `--max-lora-rank`."""
+        """Value for vLLM's `--max-lora-rank`."""
         return next((rank for rank in _VLLM_RANKS if rank >= self.rank), self.rank)
 
 
 def is_adapter(folder: str | Path) -> bool:
-    """Whether a local folder holds an adapter and no whole model."""
+    """Return whether a local folder contains an adapter and no whole model."""
     path = Path(folder).expanduser()
     return is_local(folder) and (path / CONFIG).is_file() and not (path / "config.json").exists()
 
 
 def check_adapter(folder: str | Path) -> Adapter:
-    """Raises CheckpointError where the folder does not hold a whole LoRA adapter."""
+    """Read an adapter's folder. Raises CheckpointError if it does not contain a complete LoRA adapter."""
     path = Path(folder).expanduser()
     if not path.is_dir():
         raise CheckpointError(f"--lora {folder}: no such folder")
@@ -83,7 +83,7 @@ def check_adapter(folder: str | Path) -> Adapter:
     settings = read_json(path / CONFIG)
     if settings.get("peft_type") != "LORA":
         raise CheckpointError(
-            f"{path} is an adapter of type {settings.get('peft_type')!r}; only LORA is known here: merge it with the "
+            f"{path} is an adapter of type {settings.get('peft_type')!r}; only LORA is supported: merge it with the "
             "library that trained it and give the merged folder"
         )
     if not (path / WEIGHTS).is_file():
@@ -106,16 +106,16 @@ def check_adapter(folder: str | Path) -> Adapter:
 def _rank(path: Path, settings: Mapping[str, Any], shapes: Mapping[str, Shape]) -> int:
     patterns = settings.get("rank_pattern") or {}
     stated = [settings.get("r"), *(patterns.values() if isinstance(patterns, dict) else ())]
-    found = {shape[0] for name, shape in shapes.items() if _is_first(name) and shape}
-    if not found:
+    ranks = {shape[0] for name, shape in shapes.items() if _is_first(name) and shape}
+    if not ranks:
         raise CheckpointError(f"{path / WEIGHTS} has no LoRA matrices")
-    if other := [rank for rank in found if rank not in stated]:
+    if other := [rank for rank in ranks if rank not in stated]:
         says = ", ".join(sorted({str(rank) for rank in stated}))
         raise CheckpointError(
-            f"{path}: {CONFIG} says rank {says}, and {WEIGHTS} has matrices of rank {max(other)}; "
-            "they are not of one adapter"
+            f"{path}: {CONFIG} says rank {says}, but {WEIGHTS} has matrices of rank {max(other)}; "
+            "the files are from different adapters"
         )
-    return max(found)
+    return max(ranks)
 
 
 def _is_first(name: str) -> bool:
@@ -123,41 +123,41 @@ def _is_first(name: str) -> bool:
 
 
 def find_base(adapter: Adapter) -> Path:
-    """The base model's folder, where the adapter's own word for it leads to one on this machine."""
+    """Return the base model's folder if the path or hub id in adapter_config.json exists on this machine."""
     advice = f"give it yourself: --model BASE --lora {adapter.path}"
     if adapter.base is None:
         raise CheckpointError(f"{adapter.path / CONFIG} does not name its base model; {advice}")
     for folder in (Path(adapter.base).expanduser(), adapter.path / adapter.base):
         if (folder / "config.json").is_file():
             return folder
-    found = None if is_local(adapter.base) else cached_snapshot(adapter.base, adapter.revision)
-    if found is None or not (found / "config.json").is_file():
+    snapshot = None if is_local(adapter.base) else cached_snapshot(adapter.base, adapter.revision)
+    if snapshot is None or not (snapshot / "config.json").is_file():
         where = "no such folder here" if is_local(adapter.base) else "neither a folder nor in the hub cache"
         raise CheckpointError(f"{adapter.path} is an adapter of {adapter.base}, which is {where}; {advice}")
-    return found
+    return snapshot
 
 
 def check_fits(adapter: Adapter, base: CheckpointInfo) -> None:
-    """Raises CheckpointError where a matrix does not fit the base's weight. Bases without safetensors are not looked
-    into: what merges or serves the adapter finds it out then."""
+    """Raise CheckpointError if a matrix does not fit the base's weight. Bases without safetensors are not checked here:
+    merging or serving the adapter then reports the error."""
     weights = base.shapes
     if not weights:
         return
     tails = {_tail(name): name for name in weights}
-    turned = bool(adapter.settings.get("fan_in_fan_out"))
+    transposed = bool(adapter.settings.get("fan_in_fan_out"))
     for name, shape in sorted(adapter.shapes.items()):
-        weight, wanted = _changes(name, shape, adapter.shapes, turned=turned)
+        weight, wanted = _weight_of(name, shape, adapter.shapes, transposed=transposed)
         if weight is None:
             continue
-        found = weights.get(weight) or weights.get(tails.get(_tail(weight), ""))
-        if found is None:
+        actual = weights.get(weight) or weights.get(tails.get(_tail(weight), ""))
+        if actual is None:
             raise CheckpointError(
                 f"{adapter.path} changes {weight}, which {base.path} does not have: it is an adapter of another model"
                 + (f" ({adapter.base})" if adapter.base else "")
             )
-        if found != wanted:
+        if actual != wanted:
             raise CheckpointError(
-                f"{adapter.path} does not fit {base.path}: {weight} is {_by(found)} there, and the adapter is for "
+                f"{adapter.path} does not fit {base.path}: {weight} is {_by(actual)} there, but the adapter is for "
                 f"{_by(wanted)}" + (f" (trained on {adapter.base})" if adapter.base else "")
             )
 
@@ -167,22 +167,22 @@ def _by(shape: Shape) -> str:
 
 
 def _tail(name: str) -> str:
-    """From the layers on: what wraps them is called otherwise in some files than in the running model."""
+    """Return a weight's name from `layers.` on: the part before it differs between files and the running model."""
     at = name.find("layers.")
     return name if at < 0 else name[at:]
 
 
-def _changes(
-    name: str, shape: Shape, shapes: Mapping[str, Shape], *, turned: bool
+def _weight_of(
+    name: str, shape: Shape, shapes: Mapping[str, Shape], *, transposed: bool
 ) -> tuple[str | None, Shape]:
-    """(the base's weight that this tensor changes, the shape that it must have); (None, ()) for a part that is looked
-    at with another."""
+    """Return (the base's weight that this tensor changes, the shape that the weight must have); (None, ()) for the
+    second tensor of a pair."""
     own = name.removeprefix(_PREFIX)
     if own.endswith(".lora_A.weight"):
         module = own.removesuffix(".lora_A.weight")
         other = shapes.get(name.replace(".lora_A.", ".lora_B."), ())
         _require_pair(name, shape, other)
-        whole = (shape[1], other[0]) if turned else (other[0], shape[1])
+        whole = (shape[1], other[0]) if transposed else (other[0], shape[1])
         return f"{module}.weight", whole
     if own.endswith(".lora_embedding_A"):
         other = shapes.get(name.removesuffix("A") + "B", ())
@@ -196,12 +196,12 @@ def _changes(
 def _require_pair(name: str, first: Shape, second: Shape) -> None:
     if len(first) != 2 or len(second) != 2 or second[1] != first[0]:
         raise CheckpointError(
-            f"{WEIGHTS}: {name} ({_by(first)}) and its partner ({_by(second) or 'missing'}) are no pair of one rank"
+            f"{WEIGHTS}: {name} ({_by(first)}) and its partner ({_by(second) or 'missing'}) have different ranks"
         )
 
 
 def require_servable(adapter: Adapter, base: CheckpointInfo) -> None:
-    """Raises CheckpointError for an adapter that vLLM cannot keep beside its base; merged it can be played."""
+    """Raise CheckpointError for an adapter that vLLM cannot load on a server of its base; it can still be merged."""
     parts = {name.removeprefix(_PREFIX) for name in adapter.shapes}
     problems = {
         "DoRA": bool(adapter.settings.get("use_dora")),
@@ -212,13 +212,13 @@ def require_servable(adapter: Adapter, base: CheckpointInfo) -> None:
     for problem, there in problems.items():
         if there:
             raise CheckpointError(
-                f"{adapter.path} has {problem}, which vLLM cannot serve beside the base; leave --lora-serve out and "
-                "it is merged"
+                f"{adapter.path} has {problem}, which vLLM cannot serve without merging; leave --lora-serve out, "
+                "and evalharness merges it"
             )
 
 
 def _same_tokenizer(adapter: Adapter, base: CheckpointInfo) -> bool:
-    """Tokenizer files are written a little differently by every version of the libraries: what they mean counts."""
+    """Compare the vocabularies, since each version of the libraries writes tokenizer files a little differently."""
 
     def meaning(folder: Path, name: str) -> Any:
         path = folder / name

@@ -1,4 +1,4 @@
-"""A vLLM server of our own: started for one model, watched, and gone when we are."""
+"""A vLLM server that the harness starts for one model, watches, and stops at its own end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from evalharness.models.serving.model_server import ModelServer
 from evalharness.models.serving.readiness import (
     context_length,
     first_request,
-    healthy,
+    is_healthy,
 )
 from evalharness.models.serving.supervisor import SupervisedProcess
 
@@ -39,34 +39,34 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 CONTEXT_TOKENS = 8192
-"""Default context length, where the model allows as much."""
+"""Default context length, if the model allows it."""
 START_TIMEOUT = {"cpu": 900.0, "gpu": 1800.0}
-"""Seconds until a server that is not ready is given up (a big model loads for many minutes)."""
+"""Seconds to wait until a server is ready (a big model loads for many minutes)."""
 _STATUS_EVERY = 5.0
 _LOG_BYTES = 4_000_000
-"""Of a failed server's log at most this much is searched for the reason."""
+"""Maximum bytes of a failed server's log that are searched for the reason."""
 
 _LAST_LINES = 400
 
 
 class ServerStartError(UserError):
-    """The server did not become ready; the message holds the reason and, where known, the remedy."""
+    """The server did not become ready; the message gives the reason and, if known, the remedy."""
 
 
 class _AttemptError(Exception):
-    """One attempt failed; the log from this attempt and what was seen from outside."""
+    """One attempt to start failed; it has the event and the log of this attempt."""
 
-    def __init__(self, seen: str, log: str) -> None:
-        super().__init__(seen)
+    def __init__(self, event: str, log: str) -> None:
+        super().__init__(event)
         self.log = log
 
 
 class ManagedServer(ModelServer):
-    """`start` it, then ask at its `base_url`; `stop` it last.
+    """Call `start`, send requests to `base_url`, and call `stop` last.
 
-    Ready means that /health answers and that one real chat request was answered: some failures (an
-    attention shape without a kernel, a missing chat template) show only then. However this process
-    ends, a SIGKILL included, the server's whole process tree ends with it.
+    The server is ready when /health and one chat request were answered: some failures (an attention shape without
+    a kernel, a missing chat template) appear only then. When this process ends, even by SIGKILL, the server's whole
+    process tree ends.
     """
 
     def __init__(
@@ -81,9 +81,9 @@ class ManagedServer(ModelServer):
         variables: Mapping[str, str] | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`model` is a checkpoint folder or a hub id. `on_status` gets a short text at every phase of
-        the start and every five seconds. `variables` are environment variables
-        of this server alone, such as which GPUs it may see; `environment` is what it gets in place of ours."""
+        """`model` is a checkpoint folder or a hub id. `on_status` gets a short text at every phase of the start and
+        every five seconds. `variables` are environment variables of this server only, such as its GPUs;
+        `environment` replaces this process's environment."""
         check_extra_arguments(extra_args)
         self.command = command
         self.model = str(Path(model).expanduser().absolute()) if is_local(model) else str(model)
@@ -93,7 +93,7 @@ class ManagedServer(ModelServer):
         self.port = 0
         self.argv: list[str] = []
         self.max_model_len = 0
-        """Context length in tokens as the running server states it."""
+        """Context length in tokens that the running server states."""
         self._extra = list(extra_args)
         self._variables = dict(variables or {})
         self._environment = environment
@@ -111,15 +111,15 @@ class ManagedServer(ModelServer):
         return self._process is not None and self._process.alive
 
     async def wait_dead(self) -> None:
-        """Until the server has ended, by itself or by `stop`."""
+        """Wait until the server has ended, by itself or by `stop`."""
         if self._process is not None:
             await self._process.wait()
 
     def failure(self) -> str | None:
-        """Why the server died by itself, from its log; None while it lives or when it was stopped."""
+        """Return from the log why the server died by itself; None while it runs or after `stop`."""
         if self._process is None or self._process.alive or self._stopping:
             return None
-        # Only the end: an earlier error line belongs to a request, not to the death.
+        # Read only the end of the log: earlier error lines belong to requests.
         end = self._log_text(last_lines=_LAST_LINES)
         return explain(f"vLLM died ({ending(self._process.returncode)})", end, self.log_path)
 
@@ -130,12 +130,12 @@ class ManagedServer(ModelServer):
             await self._process.stop()
 
     async def kill(self) -> None:
-        """End a server that is alive and no longer answers; it counts as having died."""
+        """End a server that is alive but no longer answers; it counts as dead."""
         if self._process is not None:
             await self._process.stop()
 
     async def start(self) -> None:
-        """Start and wait until ready. Raises `CheckpointError` or `ServerStartError`, leaving no process."""
+        """Start and wait until ready. Raises `CheckpointError` or `ServerStartError`; no process is then left."""
         context: int | None = default_context(self.model)
         if is_local(self.model):
             checkpoint = check_checkpoint(self.model)
@@ -178,7 +178,7 @@ class ManagedServer(ModelServer):
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
         self._stopping = False
-        # vLLM leaves its sockets behind, half a dozen a start; in a folder of their own they can be removed.
+        # Each start of vLLM leaves about six sockets; in a folder of their own they can be removed.
         scratch = _socket_folder()
         env["VLLM_RPC_BASE_PATH"] = str(scratch)
         self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path, scratch=scratch)
@@ -197,7 +197,7 @@ class ManagedServer(ModelServer):
         version = f" {self.version}" if self.version else ""
         self._on_status(f"starting vLLM{version} ({self.command.kind}) on port {self.port}")
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
-            while not await healthy(http, self.base_url):
+            while not await is_healthy(http, self.base_url):
                 elapsed = time.monotonic() - began
                 if not process.alive:
                     raise _AttemptError(
@@ -223,18 +223,18 @@ class ManagedServer(ModelServer):
         self._on_status(f"vLLM is ready after {time.monotonic() - began:.0f} s")
 
     async def _first_request(self, http: ClientSession, process: SupervisedProcess, limit: float) -> None:
-        seen = await first_request(http, self.base_url, self.served_name, limit)
-        if seen is None:
+        problem = await first_request(http, self.base_url, self.served_name, limit)
+        if problem is None:
             return
-        # A dying engine takes the server with it within seconds; its log then has the reason.
+        # If the engine dies, the server ends within seconds, and the log then has the reason.
         try:
             await asyncio.wait_for(process.wait(), 10)
         except TimeoutError:
-            raise _AttemptError(seen, "") from None
+            raise _AttemptError(problem, "") from None
         raise _AttemptError("vLLM died at the first chat request", self._log_text())
 
     def _choose_port(self) -> int:
-        """The port of the last start, else a free one."""
+        """Return the port of the last start if it is free, otherwise another free port."""
         if self.port and _is_free(self.port):
             return self.port
         with socket.socket() as probe:
@@ -242,7 +242,7 @@ class ManagedServer(ModelServer):
             return int(probe.getsockname()[1])
 
     def _log_text(self, *, last_lines: int | None = None) -> str:
-        """The log since this start, of a long one the end; or its last lines."""
+        """Return the log since this start (at most its last `_LOG_BYTES`), or only its last lines."""
         with self.log_path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(self._log_start, size - _LOG_BYTES))
@@ -250,7 +250,7 @@ class ManagedServer(ModelServer):
         return text if last_lines is None else "\n".join(text.splitlines()[-last_lines:])
 
     def _new_lines(self, position: int) -> tuple[list[str], int]:
-        """Whole lines written to the log since `position`, and the position after them."""
+        """Return the whole lines written to the log since `position`, and the position after them."""
         with self.log_path.open("rb") as file:
             file.seek(position)
             text = file.read(1_000_000)
@@ -259,19 +259,19 @@ class ManagedServer(ModelServer):
 
 
 def default_context(model: str | Path) -> int:
-    """Context length that a server is started with, where no argument says another one."""
+    """Return the context length for a server if no argument sets it."""
     allowed = model_context_length(model)
     return CONTEXT_TOKENS if allowed is None else min(CONTEXT_TOKENS, allowed)
 
 
 def _socket_folder() -> Path:
-    """A new folder with a short name: the path of a Unix socket has at most 107 bytes. Raises ServerStartError."""
+    """Make a folder with a short path: the path of a Unix socket has at most 107 bytes. Raises ServerStartError."""
     try:
-        base = tempfile.gettempdir()  # on a full disk there is none that can be written to
+        base = tempfile.gettempdir()  # raises on a full disk
         return Path(tempfile.mkdtemp(prefix="evalharness-", dir=base if len(base) < 50 else "/tmp"))
     except OSError as error:
         raise ServerStartError(
-            f"no temporary folder for vLLM's sockets: {error.strerror}; make room there, or set TMPDIR to another"
+            f"no temporary folder for vLLM's sockets: {error.strerror}; free some space, or set TMPDIR"
         ) from None
 
 

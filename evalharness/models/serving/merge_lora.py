@@ -1,4 +1,4 @@
-"""Merges a LoRA adapter into its base. Run by the server environment's Python, which has transformers and peft.
+"""Merge a LoRA adapter into its base. The server environment's Python runs it: it has transformers and peft.
 
 python -I merge_lora.py BASE ADAPTER FOLDER DTYPE
 """
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 NO_PEFT = 5
-"""Exit status where peft is missing."""
+"""Exit status if peft is missing."""
 
 
 def main(base: Path, adapter: Path, folder: Path, dtype: str) -> None:
@@ -21,7 +21,7 @@ def main(base: Path, adapter: Path, folder: Path, dtype: str) -> None:
     from transformers import AutoModelForCausalLM  # type: ignore[import-not-found, unused-ignore]
 
     print("reading the base model", flush=True)
-    # In float32, so that each weight is rounded once: after the sum, to what the base is stored in.
+    # In float32, so that each weight is rounded only once: after the sum, to the base's data type.
     model = AutoModelForCausalLM.from_pretrained(str(base), dtype=torch.float32)
     print("merging the adapter", flush=True)
     merged = PeftModel.from_pretrained(model, str(adapter)).merge_and_unload(safe_merge=True)

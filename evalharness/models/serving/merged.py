@@ -1,4 +1,4 @@
-"""A LoRA adapter and its base as one ordinary checkpoint, made once and kept in the cache."""
+"""Merge a LoRA adapter and its base into an ordinary checkpoint, once, and store it in the cache."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class MergeError(UserError):
 
 
 def merged_path(base: CheckpointInfo, adapter: Adapter) -> Path:
-    """Where the merged model lies, made or not: other weights have another folder."""
+    """Return the folder for the merged model, which may not exist yet. Different weights have different folders."""
     key = hashlib.sha256(f"{base.identity} {adapter.identity}".encode()).hexdigest()[:16]
     return cache_folder() / "models" / f"merged-{key}"
 
@@ -38,7 +38,7 @@ def merged_path(base: CheckpointInfo, adapter: Adapter) -> Path:
 def ensure_merged(
     base: CheckpointInfo, adapter: Adapter, on_line: Callable[[str], None], vllm: str | None = None
 ) -> Path:
-    """The merged checkpoint's folder, made on first use. `vllm` as in `find_server`. Raises MergeError."""
+    """Return the merged checkpoint's folder; make it on first use. `vllm` as in `find_server`. Raises MergeError."""
     folder = merged_path(base, adapter)
     if (folder / RECORD).is_file():
         return folder
@@ -70,7 +70,7 @@ def _make(
             run_streaming(argv, lambda line: None)
         except ToolError as failed:
             raise _failure(failed, python, adapter) from failed
-        # Files as they are: a tokenizer that is read and written again can come out another one.
+        # Copy the tokenizer files: if a library reads and writes them, the tokenizer can change.
         for source in (base.path, adapter.path):
             for file in TOKENIZER_FILES:
                 if (source / file).is_file():
@@ -86,8 +86,8 @@ def _make(
 def _refuse_quantised(base: CheckpointInfo) -> None:
     if "quantization_config" in read_json(base.path / "config.json"):
         raise MergeError(
-            f"{base.path} is quantised; an adapter is merged into the model it was quantised from: give that as "
-            "--model, or serve the adapter with vLLM, without merging: --lora-serve"
+            f"{base.path} is quantised; an adapter can only be merged into the model before quantisation: give that "
+            "as --model, or serve the adapter with vLLM, without merging: --lora-serve"
         )
 
 
@@ -97,7 +97,7 @@ def _require_room(folder: Path, base: CheckpointInfo, bytes_each: int) -> None:
     in_float32 = base.weight_bytes // bytes_each * 4
     if in_float32 > memory_bytes():
         raise MergeError(
-            f"merging takes {in_float32 / 1e9:.0f} GB of memory, and this machine has {memory_bytes() / 1e9:.0f}; "
+            f"merging needs {in_float32 / 1e9:.0f} GB of memory, but this machine has {memory_bytes() / 1e9:.0f}; "
             f"merge it on a bigger one, {instead}"
         )
     if shutil.disk_usage(folder).free < 1.1 * base.weight_bytes:

@@ -1,7 +1,7 @@
-"""What a vLLM server says of itself at `/metrics`: how busy it is, and what its caches are worth.
+"""Read a vLLM server's `/metrics`: its load, and the use of its caches.
 
-Names as vLLM 0.32 prints them (read off a running server); any server that prints them can be looked into, also one
-that somebody else started.
+The names are those of vLLM 0.32 (copied from a running server). Any server that prints them can be read, even if
+another program started it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 EVERY = 2.0
-"""Seconds between looks. A page has 60 kB, and vLLM itself updates its gauges once a step."""
+"""Seconds between readings. A page has 60 kB, and vLLM updates its gauges once a step."""
 _LINE = re.compile(r"^vllm:(\w+?)(?:\{[^}]*\})? ([-+0-9.eE]+)$")
 _CACHE = re.compile(r"^vllm:cache_config_info\{(.*)\} ")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -30,14 +30,14 @@ _PAGE_LIMIT = 16 * 2**20
 
 @dataclass(frozen=True)
 class Reading:
-    """One look. Gauges are now, counters since the server started; summed over a server's engines."""
+    """One reading of the metrics, summed over a server's engines. Gauges are current; counters begin at its start."""
 
     running: float = 0.0
     waiting: float = 0.0
     kv_usage: float = 0.0
     """Share of the key-value cache in use, 0..1."""
     cache_tokens: float = 0.0
-    """Tokens that the key-value cache holds, where conversations are found in it again; 0 where that is not said."""
+    """Size of the key-value cache in tokens; 0 if the server does not report it or has no prefix caching."""
     prefix_queries: float = 0.0
     """Prompt tokens looked up in the prefix cache."""
     prefix_hits: float = 0.0
@@ -45,13 +45,13 @@ class Reading:
     generation_tokens: float = 0.0
     preemptions: float = 0.0
     requests_s: float = 0.0
-    """Time of all requests inside the server, queue included."""
+    """Total seconds that requests spent in the server, including its queue."""
 
     def plus(self, other: Reading) -> Reading:
         return Reading(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Reading)})
 
     def since(self, earlier: Reading) -> Reading:
-        """Counters as differences; gauges as they are now."""
+        """Return the differences of the counters, and the present gauges."""
         return replace(self, **{name: getattr(self, name) - getattr(earlier, name) for name in _COUNTERS})
 
 
@@ -71,7 +71,7 @@ _COUNTERS = tuple(f.name for f in fields(Reading) if f.name not in _GAUGES)
 
 
 def parse(page: str) -> Reading | None:
-    """None when the page is not a vLLM server's."""
+    """Read a metrics page; None if it is not from a vLLM server."""
     values: dict[str, float] = {}
     engines = 0
     for line in page.splitlines():
@@ -97,13 +97,13 @@ def _cache_tokens(labels: Mapping[str, str]) -> float:
         return 0.0
     with contextlib.suppress(KeyError, ValueError):
         return _finite(labels["kv_cache_size_tokens"])
-    with contextlib.suppress(KeyError, ValueError):  # as vLLM said it before
+    with contextlib.suppress(KeyError, ValueError):  # names of earlier versions of vLLM
         return _finite(labels["num_gpu_blocks"]) * _finite(labels["block_size"])
     return 0.0
 
 
 def _finite(text: str) -> float:
-    """Raises ValueError for what no count can be made of, infinities among it."""
+    """Read a finite number. Raises ValueError otherwise."""
     if not math.isfinite(value := float(text)):
         raise ValueError(text)
     return value
@@ -111,30 +111,30 @@ def _finite(text: str) -> float:
 
 @dataclass
 class ServerInsight:
-    """Sums over a run of what one server, or several, said of themselves."""
+    """The metrics of one server, or several, over a run."""
 
     urls: Callable[[], Sequence[str]]
-    """Addresses of the metrics pages to look at now."""
+    """Return the URLs of the metrics pages to read now."""
     on_preempted: Callable[[], None] = lambda: None
     """Called when the server has preempted requests since the previous reading."""
     on_cache: Callable[[float], None] = lambda tokens: None
-    """Called with the tokens that the caches of all servers can hold, if the servers report it."""
+    """Called with the total size of all servers' caches in tokens, if the servers report it."""
     now: Reading | None = None
-    """The last look at all servers together."""
+    """The last reading, summed over all servers."""
     prompt_rate: float = 0.0
-    """Tokens/s between the last two looks."""
+    """Tokens/s between the last two readings."""
     generation_rate: float = 0.0
     looks: int = 0
     total: Reading = field(default_factory=Reading)
-    """Counters over this run: what was counted before we came is not ours."""
+    """Counters of this run; counts from before the run are not included."""
     _last: dict[str, Reading] = field(default_factory=dict)
-    """By address. Zeros for a server that is away: it begins anew."""
+    """URL -> the last reading; zeros for a server that is down, since its counters restart at zero."""
     _sums: dict[str, float] = field(default_factory=dict)
     _when: float = 0.0
 
     async def watch(self) -> None:
         """Read the metrics until cancelled, then read them once more. Without a metrics page, try again each minute."""
-        # A script's run asks nobody, and does not wait for the client's import.
+        # A scripted policy has no server, and should not wait for the import of aiohttp.
         while not self.urls():  # noqa: ASYNC110
             await asyncio.sleep(EVERY)
         import aiohttp
@@ -154,27 +154,27 @@ class ServerInsight:
         urls = list(self.urls())
         self._last |= dict.fromkeys(self._last.keys() - set(urls), Reading())
         readings = await asyncio.gather(*(read_metrics(http, url) for url in urls))
-        found = {url: r for url, r in zip(urls, readings, strict=True) if r is not None}
-        if not found:
+        by_url = {url: r for url, r in zip(urls, readings, strict=True) if r is not None}
+        if not by_url:
             return False
         together = new = Reading()
-        for url, reading in found.items():
+        for url, reading in by_url.items():
             last = self._last.get(url, reading)
             restarted = reading.generation_tokens < last.generation_tokens
             new = new.plus(reading.since(Reading() if restarted else last))
             together = together.plus(reading)
             self._last[url] = reading
-        known = all(reading.cache_tokens for reading in found.values())
+        known = all(reading.cache_tokens for reading in by_url.values())
         self.now = replace(
             together,
-            kv_usage=together.kv_usage / len(found),
+            kv_usage=together.kv_usage / len(by_url),
             cache_tokens=together.cache_tokens if known else 0.0,
         )
         self._add(new)
         return True
 
     def _add(self, new: Reading) -> None:
-        """What was counted since the look before."""
+        """Add the counts since the previous reading."""
         assert self.now is not None
         self.total = self.total.plus(new)
         if new.preemptions > 0:
@@ -196,7 +196,7 @@ class ServerInsight:
         return total.prefix_hits / total.prefix_queries if total.prefix_queries else None
 
     def summary(self, wall_s: float) -> Server | None:
-        """For `summary.json`; None when no server could be looked into. Rates are over the whole run."""
+        """Return the field for `summary.json`; None if no server could be read. Rates are over the whole run."""
         if not self.looks:
             return None
         total = self.total
@@ -215,14 +215,14 @@ class ServerInsight:
 
 
 async def read_metrics(http: ClientSession, url: str) -> Reading | None:
-    """One look; None where there is no such page, or one beyond all bounds."""
+    """Read one metrics page; None if there is no such page, or it is too long."""
     import aiohttp
 
     with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
         async with http.get(url) as response:
             if response.status == 200:
                 page = bytearray()
-                async for chunk in response.content.iter_any():  # `read(n)` ends with the first piece
+                async for chunk in response.content.iter_any():  # `read(n)` returns after the first chunk
                     page += chunk
                     if len(page) > _PAGE_LIMIT:
                         return None

@@ -1,4 +1,4 @@
-"""A model server of our own as a run sees it: plain, lent to several runs one after the other, or with an adapter."""
+"""A model server that a run uses: for this run only, shared by several runs one after the other, or with an adapter."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from evalharness.base.errors import UserError
 Result = TypeVar("Result")
 Status = Callable[[str], None]
 VARIABLES = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
-"""Lets vLLM load adapters while it runs. The server listens on loopback only."""
+"""Allows vLLM to load adapters while it runs. The server listens on loopback only."""
 
 
 class ModelServer(Protocol):
     version: str | None
-    """Of vLLM."""
+    """Version of vLLM."""
     argv: list[str]
 
     @property
     def base_url(self) -> str: ...
 
     async def start(self) -> None:
-        """Start and wait until ready. Raises UserError or InfrastructureError, leaving no process."""
+        """Start and wait until ready. Raises UserError or InfrastructureError; no process is then left."""
 
     async def stop(self) -> None:
         """End the server and all its processes. Idempotent."""
@@ -44,18 +44,18 @@ class ModelServer(Protocol):
         """Wait until the server has ended, by itself or by `stop`."""
 
     def failure(self) -> str | None:
-        """Why the server died by itself; None while it runs or after `stop`."""
+        """Return why the server died by itself; None while it runs or after `stop`."""
 
 
 class SharedServers:
-    """`with SharedServers(folder) as serve: evaluate(config, serve=serve)`, as often as wanted.
+    """`with SharedServers(folder) as serve: evaluate(config, serve=serve)`, for any number of evaluations.
 
-    Called with a class of servers and what one is made of. Every evaluation has an event loop of its own, so the
-    servers live on another one, in a thread. Nothing is started for a run that has nothing left to play.
+    Call it with a server class and the arguments for it. Every evaluation has its own event loop, so the servers use
+    another event loop in a thread. A run without unplayed episodes starts no server.
     """
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is where the servers' logs go, instead of the runs' folders."""
+        """`folder` gets the servers' logs, instead of the runs' folders."""
         self._folder = folder
         self._servers: dict[str, ModelServer] = {}
         """Name of the log -> a run's first, second, ... server."""
@@ -63,7 +63,7 @@ class SharedServers:
         """Name of the log -> the arguments of its server, as text."""
         self._replaced: list[ModelServer] = []
         self._status: Status = lambda text: None
-        """Shows the status of the current run."""
+        """Callback of the current run for status lines."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="model servers", daemon=True)
@@ -88,15 +88,15 @@ class SharedServers:
         on_status: Status | None = None,
         **what: Any,
     ) -> ModelServer:
-        """The server for these arguments, the same one as long as they stay the same. If the arguments change, the old
-        server is stopped first, so that its memory is free for the new one."""
+        """Return the server for these arguments; equal arguments return the same server. If the arguments change, the
+        old server is stopped first, so that its memory is free for the new one."""
         if on_status is not None:
             self._status = on_status
         key, made_of = log_path.name, repr(sorted(what.items()))
         if self._what.get(key) != made_of:
             if key in self._servers:
                 self._replaced.append(self._servers[key])
-            # Looked up when called: a server that starts anew tells the run of that moment.
+            # Read `_status` at each call: a server that restarts reports to the run that is current then.
             tell = (lambda text: self._status(text)) if on_status is not None else None
             self._servers[key] = make(log_path=self._folder / log_path.name, on_status=tell, **what)
             self._what[key] = made_of
@@ -125,7 +125,7 @@ class SharedServers:
             self._tasks.discard(task)
 
     async def _stop_all(self) -> None:
-        # A start that was cancelled still has processes to end.
+        # A cancelled start must still end its processes.
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -133,7 +133,7 @@ class SharedServers:
 
 
 class _SharedServer:
-    """A server as one run sees it: started if need be, and still there when the run is over."""
+    """A shared server in one run: the run starts it if necessary, and leaves it running at the end."""
 
     def __init__(self, lender: SharedServers, server: ModelServer) -> None:
         self._lender, self._server = lender, server
@@ -165,7 +165,7 @@ def adapter_name(identity: str) -> str:
 
 
 class WithAdapter:
-    """The server, which after each start has the adapter under `name`."""
+    """A server that loads the adapter under `name` after each start."""
 
     def __init__(self, server: ModelServer, name: str, adapter: Path) -> None:
         self._server = server
@@ -184,7 +184,7 @@ class WithAdapter:
         await self._load()
 
     async def _load(self) -> None:
-        """Raises UserError if vLLM refuses the adapter."""
+        """Load the adapter. Raises UserError if vLLM refuses it."""
         import aiohttp
 
         wanted = {"lora_name": self._name, "lora_path": str(self._adapter)}
@@ -194,11 +194,11 @@ class WithAdapter:
                 aiohttp.ClientSession(timeout=timeout) as http,
                 http.post(f"{self._server.base_url}/load_lora_adapter", json=wanted) as response,
             ):
-                said = await response.text()
+                text = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UserError(f"vLLM did not take the adapter {self._adapter}: {error}") from None
-        if response.status != 200 and "already been loaded" not in said:
+            raise UserError(f"vLLM did not load the adapter {self._adapter}: {error}") from None
+        if response.status != 200 and "already been loaded" not in text:
             raise UserError(
-                f"vLLM refuses the adapter {self._adapter} (HTTP {response.status}): {said[:500]}; without "
-                "--lora-serve it is merged"
+                f"vLLM refuses the adapter {self._adapter} (HTTP {response.status}): {text[:500]}; without "
+                "--lora-serve, evalharness merges it"
             )

@@ -1,4 +1,4 @@
-"""Which GPUs each of several servers gets."""
+"""Assign GPUs to several servers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _SHORT = {"-tp": _PARALLEL[0], "-pp": _PARALLEL[1], "-dp": _PARALLEL[2]}
 
 
 def gpus_of_one(extra: Sequence[str]) -> int:
-    """GPUs that one server needs: the product of its parallel sizes."""
+    """Return the number of GPUs that one server needs: the product of its parallel sizes."""
     return math.prod(_size(extra, name) for name in _PARALLEL)
 
 
 def _size(extra: Sequence[str], name: str) -> int:
-    """At least 1, which is vLLM's default; it refuses itself what is no size."""
+    """Return the size, at least 1, vLLM's default; vLLM itself refuses invalid sizes."""
     words = [f"--{_SHORT[word]}" if word in _SHORT else word for word in extra]
     value = option_value(words, name) or ""
     return max(1, int(value)) if value.isdecimal() else 1
 
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The GPUs that servers may use, as `CUDA_VISIBLE_DEVICES` names them: the user's choice, else all."""
+    """Return the GPUs that servers may use: those in the user's `CUDA_VISIBLE_DEVICES`, otherwise all."""
     chosen = environment.get("CUDA_VISIBLE_DEVICES")
     if chosen is not None:
         names = (name.strip() for name in chosen.split(","))
-        # As CUDA reads it: nothing that follows is seen.
+        # Like CUDA, ignore all names after an empty one or -1.
         return list(takewhile(lambda name: name not in ("", "-1"), names))
     program = shutil.which("nvidia-smi", path=environment.get("PATH"))
     if program is None:
@@ -47,12 +47,12 @@ def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def place_on_gpus(replicas: int, each: int, gpus: Sequence[str]) -> list[dict[str, str]]:
-    """Environment variables of each server: GPU sets that do not overlap. Raises UserError when there are too few."""
+    """Return the environment variables of each server, with disjoint sets of GPUs. Raises UserError without enough."""
     if replicas == 1:
-        return [{}]  # vLLM sees what the user lets it see
+        return [{}]  # vLLM uses the GPUs that the user allows
     if replicas * each > len(gpus):
         raise UserError(
-            f"--replicas {replicas} needs {replicas * each} GPUs ({each} each) and {len(gpus)} are visible; "
+            f"--replicas {replicas} needs {replicas * each} GPUs ({each} each), but {len(gpus)} are visible; "
             f"at most {len(gpus) // each} replicas fit"
         )
     return [

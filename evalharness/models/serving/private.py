@@ -1,9 +1,9 @@
-"""Virtual environments of our own, for what cannot share one with the simulators: the model server, the trainer.
+"""Private virtual environments for packages that conflict with the simulators': the model server, the trainer.
 
-Each has a folder with a record, written last, so that it alone says "complete", and the folder of the environment in
-use (`env-...`), which the record names. An environment is built under a new name and the record replaced in one step:
-an interrupted installation leaves a folder nobody names, which the next one removes. (Virtual environments cannot be
-moved once made.)
+Each private environment has a folder. It contains the virtual environment in use (`env-...`) and a record that names
+it. The record is written last, so an installation is complete if it has a record. A new environment is built under a
+new name, since virtual environments cannot be moved; then the record is replaced in one step. An interrupted
+installation leaves a folder without a record, which the next installation removes.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Install:
     installed_at: str
     """ISO 8601, UTC."""
     seconds: float
-    """How long the installation took."""
+    """Duration of the installation."""
     fresh: bool = False
-    """Made by this very call (not stored)."""
+    """Whether this call made the environment (not stored)."""
 
     @property
     def executable(self) -> Path:
-        """Its Python."""
+        """The environment's Python."""
         return python_of(self.environment)
 
 
@@ -62,24 +62,24 @@ I = TypeVar("I", bound=Install)  # noqa: E741
 
 
 def python_of(environment: Path) -> Path:
-    """The interpreter of a virtual environment."""
+    """Return the interpreter of a virtual environment."""
     return environment / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
 
 
 def pip_install(python: Path) -> list[str | Path]:
-    """The command that options and requirements are added to. What is imported is compiled then: to compile all of a
-    server took half of its installation. But where Python must not keep what it compiles, that is done here."""
+    """Return the pip command without requirements. Python compiles modules when they are imported: compiling all
+    modules took half of a server's installation time. If Python may not write bytecode, pip compiles them."""
     compiled = [] if sys.dont_write_bytecode else ["--no-compile"]
     return [python, "-I", "-m", "pip", "install", "--progress-bar", "off", *compiled]
 
 
 def read_install(root: Path) -> ServerInstall | None:
-    """The installation that `root` holds; None when there is none or it was never completed."""
+    """Read the installation in `root`; None if there is no complete one."""
     return read_record(root / RECORD, ServerInstall)
 
 
 def read_record(path: Path, kind: type[I]) -> I | None:
-    """The installation that `path` records; None where it is damaged, or its environment is gone."""
+    """Read the installation that `path` records; None if the record is damaged, or the environment is missing."""
     from pydantic import TypeAdapter
 
     try:
@@ -92,7 +92,7 @@ def read_record(path: Path, kind: type[I]) -> I | None:
 
 
 def write_record(path: Path, install: Install) -> None:
-    """Make `install` the one in use, in one step and durably."""
+    """Make `install` the installation in use, atomically and durably."""
     record = asdict(install) | {"environment": install.environment.name}
     del record["fresh"]
     write_whole(path, json.dumps(record, indent=2, default=str) + "\n")
@@ -100,7 +100,7 @@ def write_record(path: Path, install: Install) -> None:
 
 @contextmanager
 def installing(root: Path, on_line: Callable[[str], None]) -> Iterator[None]:
-    """One at a time."""
+    """Wait until no other installation runs, and hold the lock."""
     waiting = f"{STEP}another installation is running; waiting for it"
     with exclusive(root / _LOCK, lambda: on_line(waiting)):
         yield
@@ -109,8 +109,8 @@ def installing(root: Path, on_line: Callable[[str], None]) -> Iterator[None]:
 def replace_install(
     path: Path, there: I | None, build: Callable[[Path], I], *, needs: Callable[[], None]
 ) -> I:
-    """What `build` makes of a new environment's folder, in the place of `there`, which stays in use until it is whole.
-    `needs` is asked once what nobody uses is gone: it raises where there is too little space."""
+    """Replace the installation `there` by the one that `build` makes in a new folder; `there` stays in use until the
+    new one is complete. After unused environments are removed, `needs` raises if there is too little space."""
     root = path.parent
     _remove_unused(root, there)
     needs()
@@ -126,7 +126,7 @@ def replace_install(
 
 
 def uninstall(path: Path) -> bool:
-    """Remove the environment that `path` records, and its folder; False when there was none."""
+    """Remove the environment that `path` records, and its folder; return False if there was none."""
     root = path.parent
     if not root.exists():
         return False
@@ -138,18 +138,18 @@ def uninstall(path: Path) -> bool:
 
 
 def require_space(root: Path, wanted: int, what: str, error: type[UserError]) -> None:
-    """Raises `error` where fewer than `wanted` bytes are free."""
+    """Raise `error` if fewer than `wanted` bytes are free."""
     free = shutil.disk_usage(root).free
     if free < wanted:
         size = f"{wanted / 1e9:.1f}".removesuffix(".0")
         raise error(
-            f"{what} needs {size} GB in {root}, {free / 1e9:.1f} GB are free; "
+            f"{what} needs {size} GB in {root}, but {free / 1e9:.1f} GB are free; "
             "free some space, or set EVALHARNESS_HOME to a folder on a bigger disk"
         )
 
 
 def answer_of(output: Sequence[str]) -> Any:
-    """What a script of ours printed behind `evalharness: `, as JSON."""
+    """Parse the JSON that a script printed after `evalharness: `."""
     line = next(line for line in reversed(output) if line.startswith("evalharness: "))
     return json.loads(line.removeprefix("evalharness: "))
 

@@ -1,4 +1,4 @@
-"""A server that starts: is it up, does it really answer, how long is its context."""
+"""Check a server that starts: is it up, does it answer a request, how long is its context."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 
-async def healthy(http: ClientSession, base_url: str) -> bool:
-    """Whether /health answers; it does so before the first request has shown that the model runs."""
+async def is_healthy(http: ClientSession, base_url: str) -> bool:
+    """Return whether /health answers; it can answer before the model works."""
     import aiohttp
 
     try:
@@ -22,15 +22,15 @@ async def healthy(http: ClientSession, base_url: str) -> bool:
 
 
 async def is_up(base_url: str, within: float) -> bool:
-    """`healthy`, on a connection of its own, in so many seconds."""
+    """Return whether /health answers on a new connection within so many seconds."""
     import aiohttp
 
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=within)) as http:
-        return await healthy(http, base_url)
+        return await is_healthy(http, base_url)
 
 
 async def first_request(http: ClientSession, base_url: str, model: str, limit: float) -> str | None:
-    """One real chat request, waiting `limit` seconds: None when it was answered, else what came instead."""
+    """Send one chat request and wait up to `limit` seconds; return None if it was answered, otherwise the problem."""
     import aiohttp
 
     body = {
@@ -52,7 +52,7 @@ async def first_request(http: ClientSession, base_url: str, model: str, limit: f
 
 
 async def context_length(http: ClientSession, base_url: str) -> int:
-    """Tokens of context, as /v1/models states it."""
+    """Return the context length in tokens, from /v1/models."""
     async with http.get(f"{base_url}/models") as response:
         models = await response.json()
     return int(models["data"][0]["max_model_len"])

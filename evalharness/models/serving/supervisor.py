@@ -1,19 +1,19 @@
-"""A command that ends, with its whole process tree, when it is stopped or when the process that started it goes away.
+"""Run a command and end its whole process tree when it is stopped or when the process that started it ends.
 
-Both ends of one socket pair stand here. `SupervisedProcess` is ours. The other end has this file as a script, which
-uses the standard library only:
+This file contains both ends of a socket pair. `SupervisedProcess` runs in the harness's process. The other end is this
+file as a script, which uses only the standard library:
 
     python -I -S supervisor.py CONTROL_FD GRACE_SECONDS SCRATCH COMMAND [ARGUMENT ...]
 
-CONTROL_FD is its end of the pair. When our process ends, even by SIGKILL, the kernel closes our end. End-of-file
-is the only order to stop. Any byte before it says that the command is at work: only then may it take GRACE_SECONDS to
-end. vLLM answers no SIGTERM while it starts, and has nothing to lose. The script sends us
-`started PID`, then `exited STATUS` (negative: the signal), one line each; or `failed REASON`.
+CONTROL_FD is the script's end of the pair. When the harness's process ends, even by SIGKILL, the kernel closes the
+other end. End-of-file is the only order to stop. A byte before it means that the command has started up: only then
+does it get GRACE_SECONDS to end. While vLLM starts, it ignores SIGTERM and can be killed without a loss. The script
+sends `started PID`, then `exited STATUS` (negative: the signal), one line each; or `failed REASON`.
 
-vLLM is a tree (API server, engine core, workers, resource trackers) whose inner processes survive the
-death of the outer one. On Linux the script is a child subreaper: orphaned descendants become its
-children, so "no children left" means that everything is gone, even what changed its process group.
-Elsewhere only the process group is killed. The folder SCRATCH is removed last of all.
+vLLM is a tree of processes (API server, engine core, workers, resource trackers), and its inner processes survive the
+death of the outer one. On Linux the script is a child subreaper: orphaned descendants become its children. So when no
+child is left, all processes have ended, even those in another process group. On other systems only the process group
+is killed. The folder SCRATCH is removed last.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ import subprocess
 import sys
 import time
 
-if (
-    __name__ != "__main__"
-):  # the script's interpreter has no site-packages, and starts in half the time without asyncio
+if __name__ != "__main__":  # the script has no site-packages, and starts in half the time without asyncio
     import asyncio
     from collections.abc import Mapping, Sequence
     from pathlib import Path
@@ -42,16 +40,16 @@ if (
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _KILL_SECONDS = 30.0
-"""How long SIGKILL may take; a process stuck in a driver is then left behind."""
+"""Seconds that SIGKILL may take; after that, a process that hangs in a driver is left running."""
 _TRACKER_SECONDS = 2.0
 _STARTING_SECONDS = 1.0
-"""Of grace, until the command is at work."""
+"""Seconds of grace before the command has started up."""
 _SWEEP_SECONDS = 40.0
-"""Beyond the grace period: the supervisor itself gives SIGKILL up to 30 s."""
+"""Seconds to wait after the grace period: the supervisor waits up to 30 s after SIGKILL."""
 
 
 class SupervisedProcess:
-    """Made by `start`; ended by `stop`, or by the end of this process."""
+    """A process that `start` starts. `stop` ends it, or the end of this process."""
 
     def __init__(
         self,
@@ -62,9 +60,9 @@ class SupervisedProcess:
         grace: float,
     ) -> None:
         self.pid = pid
-        """Of the command itself, also its process group."""
+        """Process id of the command, also of its process group."""
         self.returncode: int | None = None
-        """Exit status once dead; negative is the signal."""
+        """Exit status after the end; a negative one is the signal."""
         self._supervisor = supervisor
         self._writer = writer
         self._grace = grace
@@ -80,12 +78,12 @@ class SupervisedProcess:
         scratch: Path,
         grace: float = 8.0,
     ) -> SupervisedProcess:
-        """Run `argv` with its output appended to `log`; of a pipe the writing end, which is closed here. On `stop` it
-        has `grace` seconds before SIGKILL, or a second if it is not `at_work` yet.
+        """Run `argv` and append its output to `log`; if `log` is the writing end of a pipe, it is closed here. After
+        `stop` the command has `grace` seconds until SIGKILL, or one second if `at_work` was not called.
 
-        The folder `scratch` is removed when everything has ended. Raises `InfrastructureError`.
+        The folder `scratch` is removed after all processes have ended. Raises `InfrastructureError`.
         """
-        # Both ends are close-on-exec: only the supervisor gets its own, so end-of-file cannot be held up.
+        # Both ends are close-on-exec, so only the supervisor inherits its end and nothing delays end-of-file.
         ours, theirs = socket.socketpair()
         try:
             with theirs, log.open("ab") if isinstance(log, Path) else log as output:
@@ -126,21 +124,21 @@ class SupervisedProcess:
         return not self._watcher.done() and self.returncode is None
 
     def at_work(self) -> None:
-        """It has come so far that it can end by itself, and should."""
+        """Note that the command has started up: on `stop` it gets the full grace period."""
         if not self._watcher.done():
             self._writer.write(b"at work\n")
 
     async def wait(self) -> int:
-        """Until the command and all its descendants are gone; its exit status."""
+        """Wait until the command and all its descendants have ended; return the exit status."""
         await asyncio.shield(self._watcher)
         assert self.returncode is not None
         return self.returncode
 
     async def stop(self) -> None:
-        """End the command and everything below it. Idempotent; being cancelled does not undo the order."""
+        """End the command and its descendants. Idempotent; if this call is cancelled, the command still ends."""
         if not self._watcher.done():
             self._supervisor.send_signal(signal.SIGCONT)  # the command may have stopped it
-            # Half-closed, so that the exit status can still come back.
+            # Close only the writing half: the exit status must still arrive.
             with contextlib.suppress(OSError):
                 self._writer.write_eof()
         try:
@@ -154,11 +152,11 @@ class SupervisedProcess:
             word, _, rest = line.decode().strip().partition(" ")
             if word == "exited":
                 self.returncode = int(rest)
-        # Its end of the socket is closed, so it is ending; it is our child and has to be collected.
-        while self._supervisor.poll() is None:  # noqa: ASYNC110  (no event tells of it on every loop)
+        # The supervisor has closed its end of the socket, so it is ending: wait for it.
+        while self._supervisor.poll() is None:  # noqa: ASYNC110  (not every event loop has an event for it)
             await asyncio.sleep(0.01)
         if self.returncode is None:
-            # The supervisor itself was killed: the command died with it, the rest of the tree did not.
+            # The supervisor was killed: the command died with it, but its descendants did not.
             self.returncode = -signal.SIGKILL
         _kill_session(self._supervisor.pid)
         self._writer.close()
@@ -171,7 +169,7 @@ class SupervisedProcess:
 
 
 def _kill_session(session: int) -> None:
-    """SIGKILL whatever is left of a session."""
+    """Kill the remaining processes of a session."""
     import psutil
 
     for pid in psutil.pids():
@@ -193,7 +191,7 @@ def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int
 
     wake_up = _wake_up_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     try:
-        # Kept: one that is dropped collects its child if that has ended already, and the exit status is lost.
+        # Keep a reference: a garbage-collected Popen reaps its child, and the exit status is lost.
         started = subprocess.Popen(command, process_group=0, preexec_fn=die_with_supervisor)
     except OSError as error:
         _tell(control, f"failed {error}")
@@ -221,7 +219,7 @@ def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int
 
 
 def _wake_up_on(*signals: signal.Signals) -> int:
-    """A file descriptor from which each of these signals can be read as one byte."""
+    """Return a file descriptor from which each of these signals can be read as one byte."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -236,7 +234,7 @@ def _tell(control: socket.socket, message: str) -> None:
 
 
 def _reap(child: int) -> dict[int, int]:
-    """Exit statuses of the children (adopted ones too) that have ended; with none left `child` has, too."""
+    """Return the exit statuses of ended children, also of adopted ones; without any child, that of `child` is 0."""
     ended: dict[int, int] = {}
     while True:
         try:
@@ -250,7 +248,7 @@ def _reap(child: int) -> dict[int, int]:
 
 
 def _terminate(child: int, grace: float) -> int:
-    """Ask the command to end; what is still there after `grace` seconds is left to `_kill_rest`."""
+    """Ask the command to end within `grace` seconds; `_kill_rest` kills what remains."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(child, signal.SIGTERM)
     deadline = time.monotonic() + grace
@@ -263,7 +261,7 @@ def _terminate(child: int, grace: float) -> int:
 
 
 def _kill_rest(child: int) -> None:
-    """SIGKILL every descendant until there is none; each round adopts the orphans of the one before."""
+    """Kill every descendant until none is left; orphans become our children, so the next round kills them."""
     began = time.monotonic()
     while (elapsed := time.monotonic() - began) < _KILL_SECONDS:
         try:
@@ -272,7 +270,7 @@ def _kill_rest(child: int) -> None:
         except ChildProcessError:
             break
         for pid in _descendants(os.getpid()):
-            # A resource tracker ends by itself once those it serves are gone, after removing their shared memory.
+            # A resource tracker removes its processes' shared memory after their end, and then ends by itself.
             if elapsed < _TRACKER_SECONDS and _is_resource_tracker(pid):
                 continue
             with contextlib.suppress(OSError):
@@ -292,7 +290,7 @@ def _is_resource_tracker(pid: int) -> bool:
 
 
 def _descendants(root: int) -> list[int]:
-    """Every process below `root`, from /proc; [] where there is none."""
+    """Return every descendant of `root`, from /proc; [] if there is no /proc."""
     parents: dict[int, int] = {}
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):  # noqa: PTH208  (pathlib doubles this script's start time)

@@ -78,7 +78,7 @@ def test_matrices_that_are_no_pair_are_refused(base: Path, tmp_path: Path) -> No
     tensors = matrices(MODULES, 2)
     del tensors[f"base_model.model.{Q}.lora_B.weight"]
     adapter = check_adapter(make_adapter(tmp_path / "a", tensors, rank=2))
-    with pytest.raises(UserError, match=r"no pair"):
+    with pytest.raises(UserError, match=r"different ranks"):
         check_fits(adapter, check_checkpoint(base))
 
 
