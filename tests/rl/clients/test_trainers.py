@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 import throwaway
 from chat_server import ChatServer, streamed
-from command_line import surroundings
+from command_line import command, surroundings
 from env_server import COMPASS, EnvServer, serving
 
 from evalharness.envs.base import EnvSpec
@@ -32,6 +32,7 @@ __all__ = ["compass"]
 
 ROOT = Path(__file__).parents[3]
 PAGES = ROOT / "docs" / "trainers"
+OPENENV_VALIDATION = Path(__file__).with_name("openenv_validation.py")
 PLUGIN = ROOT / "evalharness" / "rl" / "clients" / "plugin"
 """Its module is a top-level one in the wheel."""
 MAX_TURNS = 2
@@ -103,6 +104,44 @@ def test_openenv_plays_and_its_validator_passes(
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+WITH_CODE = (
+    "manifest",
+    "startup",
+    "network_policy",
+    "observation_schema",
+    "reward_well_formed",
+    "state_contract",
+)
+
+
+@pytest.mark.skipif(
+    subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False).returncode != 0,
+    reason="no right to make a network namespace",
+)
+def test_openenvs_validation_of_a_package_passes(openenv_python: Path, tmp_path: Path) -> None:
+    """The package of the page, our server its subject; every other check says that this release has no code for it."""
+    page = (PAGES / "openenv.md").read_text()
+    (tmp_path / "package" / "validation").mkdir(parents=True)
+    for kind, name in (("yaml", "openenv.yaml"), ("json", "validation/runtime.json")):
+        (block,) = re.findall(rf"^```{kind}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+        (tmp_path / "package" / name).write_text(block)
+    (options,) = re.findall(r"starts `evalharness (env serve .*?)`", page)
+    done = subprocess.run(
+        [openenv_python, OPENENV_VALIDATION, tmp_path / "package", *command(*options.split())],
+        env=surroundings(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    passed = {check.partition(".")[2] for check, status, _ in results if status == "pass"}
+    assert passed == set(WITH_CODE)
+    others = {tuple(why) for _, status, why in results if status != "pass"}
+    assert others == {("grader not implemented in this build",)}
 
 
 _GROUPS = """
