@@ -28,7 +28,7 @@ from evalharness.rl.server.serving import ServeOptions
 from evalharness.stats import cohen_kappa, wilson
 from evalharness.stats.trainings import _POWER
 from evalharness.suites.draws import _shares
-from evalharness.training.teachers.teaching import teaching_of
+from evalharness.training.teachers.teaching import load_teaching
 from evalharness.training.tune.settings import PAPER, Settings
 
 ROOT = Path(__file__).parent.parent
@@ -127,7 +127,7 @@ EXPECTED = {spec.title: spec.suites.expected for spec in specs().values()}
 VERL = PROTOCOLS["verl-agent"]
 SEEN, DRAWN = EXPECTED["ALFWorld"]["alfworld-seen"], VERL["draw"]["games"]
 [HOTPOTQA_DRAW] = set(specs()["hotpotqa"].own.draw.values())
-PER_TASK = [teaching_of(spec).per_task for spec in specs().values()]
+PER_TASK = [load_teaching(spec).per_task for spec in specs().values()]
 START_MINUTES = {kind: int(seconds / 60) for kind, seconds in managed.START_TIMEOUT.items()}
 OTHER_ROWS = {(row.names["method"], row.names["model"]) for row in load_table("others")}
 JUDGED = published_agreement()
