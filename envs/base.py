@@ -222,7 +222,7 @@ class WorkerNeeds:
     reset_timeout: float = 180.0
     """Seconds after which starting an episode counts as hung."""
     cost: float = 1.0
-    """Typical CPU milliseconds of one step, for ordering the longest work first."""
+    """Typical CPU milliseconds of one step; the families share the cores by it."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ class UserError(EvalharnessError):
 
 
 class InfrastructureError(EvalharnessError):
-    """A server, simulator or disk failed; never the model's fault."""
+    """A server, simulator or disk failed, or the run was stopped. The episode does not count as the model's failure."""
 
     def details(self) -> dict[str, Any]:
         """Return further facts for `errors.jsonl` as JSON data."""

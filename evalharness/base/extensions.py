@@ -1,6 +1,6 @@
 """Additions to the core by wings and other packages. The core finds them by entry points and imports none of them.
 
-`evalharness.commands` holds commands (docs/commands.md); `evalharness.hooks` holds functions that the core or another
+`evalharness.commands` holds commands (docs/adding-a-command.md); `evalharness.hooks` holds functions that the core or another
 wing calls by name. If a module is missing, because its wing's folder was removed, it is skipped.
 """
 

@@ -36,7 +36,7 @@ class ExecutionConfig(ConfigPart):
     @field_validator("label", mode="before")
     @classmethod
     def _numbers_as_text(cls, given: Any) -> Any:
-        """`data_size: 8000` in YAML is the label that `--label data_size=8000` is."""
+        # `data_size: 8000` in YAML is the same label as `--label data_size=8000`.
         if not isinstance(given, dict):
             return given
         return {key: str(value) if type(value) in (int, float) else value for key, value in given.items()}
@@ -44,7 +44,7 @@ class ExecutionConfig(ConfigPart):
     @field_validator("output", mode="before")
     @classmethod
     def _names_a_folder(cls, folder: Any) -> Any:
-        # Convert numbers to text: `data_size: 8000` in YAML is the same label as `--label data_size=8000`.
+        # `Path("")` would be the current folder, for example after `-o "$OUT"` with OUT unset.
         if isinstance(folder, str) and not folder.strip():
             raise ValueError("not valid as the name of a folder")
         return folder

@@ -1,4 +1,4 @@
-"""`Path("")` would be the current folder, for example after `-o "$OUT"` with OUT unset."""
+"""Limits of a run: attempts and time."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ _CONNECTIONS = 1024
 """Maximum number of connections of one client: above any useful concurrency."""
 
 
-def read_sampling(config: PolicyConfig) -> Sampling:
+def sampling_from(config: PolicyConfig) -> Sampling:
     return Sampling(**config.sampling_fields(), max_tokens=config.max_tokens, seed=config.seed)
 
 
 def sampling_identity(config: PolicyConfig) -> dict[str, Any]:
     """Return the sampling fields for the manifest of a folder of answers."""
-    sampling = read_sampling(config)
+    sampling = sampling_from(config)
     return {name: getattr(sampling, name) for name in ("temperature", "top_p", "max_tokens", "seed")}
 
 
@@ -37,7 +37,7 @@ def make_client(
     return ChatEndpoint(
         url,
         name,
-        sampling=read_sampling(config),
+        sampling=sampling_from(config),
         api_key=key,
         connections=config.concurrency or _CONNECTIONS,
         timeout=config.timeout,

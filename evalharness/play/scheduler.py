@@ -38,7 +38,8 @@ class PendingEpisode:
 
 @dataclass
 class _Queue:
-    """One family's episodes, longest first."""
+    """One family's episodes: those with the most expected turns first, then the hard ones. A run expects the turn limit
+    of every episode; `verify` knows the lengths."""
 
     jobs: deque[PendingEpisode]
     in_flight: int = 0
@@ -47,7 +48,7 @@ class _Queue:
 
     @property
     def held(self) -> float:
-        """The family's share of slots, relative to its fair share; the one with the least is served next."""
+        """Episodes in flight for each expected turn that is left; the family with the smallest number is served next."""
         return self.in_flight / max(self.turns_left, 1.0)
 
 

@@ -143,7 +143,8 @@ class RunOptions(Stored):
 
 
 class Identity(Stored):
-    """All that results depend on. A run is continued only while it stays equal, but for more samples."""
+    """All that results depend on. A run is continued only while it stays equal; only more samples and more
+    tasks may join."""
 
     config: RunOptions
     """The options that results depend on."""

@@ -43,7 +43,7 @@ class Comparison:
     letters: tuple[str, str] = ("A", "B")
     """Of the baseline and the run: the same in every comparison that was made with it."""
     of_losses: bool = False
-    """The rates are changes from the unperturbed run, of two sweeps (`evalharness.results.losses`)."""
+    """The rates are changes from the unperturbed run, of two sweeps (`evalharness.results.perturbation_losses`)."""
 
     def __repr__(self) -> str:
         """Return one line: the records of both runs have hundreds of thousands of characters."""

@@ -27,8 +27,10 @@ from evalharness.records.summary import (
 from evalharness.results.completeness import Played
 
 MEASURES = ("success", "progress")
-POOLED, ESTIMATED = "pooled", "held_out_estimate"
-"""The row of all tasks that were played, where there is no held-out score."""
+POOLED = "pooled"
+"""The row of all played tasks, if there is no held-out score."""
+ESTIMATED = "held_out_estimate"
+"""The held-out score estimated from a part of its tasks (`--subset`)."""
 HELD_OUT = "held_out"
 """The column of the held-out score beside those of families."""
 
@@ -67,7 +69,6 @@ class EpisodeScore:
     """The first turn whose prompt had lost its beginning at the server; 0: none."""
     halted: bool = False
     """Whether the last action halted the simulator."""
-    """Turns without token counts."""
     trials: int = 1
     """Played at the task, one after the other; the scores are those of the last."""
     format_error_kinds: Mapping[str, int] = field(default_factory=dict)

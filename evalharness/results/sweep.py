@@ -16,7 +16,7 @@ from evalharness.envs.base import EnvSpec, Perturbation
 from evalharness.results.comparison import compare_runs
 from evalharness.results.curves import UNPERTURBED
 from evalharness.results.difference import Difference, columns_of
-from evalharness.results.losses import mean_change
+from evalharness.results.perturbation_losses import mean_change
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.trainings import average_interval, interval_of

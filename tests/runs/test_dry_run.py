@@ -67,6 +67,9 @@ def test_it_shows_the_servers_command_line_and_starts_none(
     [line] = [line for line in done.stdout.splitlines() if line.startswith("server: ")]
     for part in (str(program), str(model), "--served-model-name model", "--port PORT", "--seed 7"):
         assert part in line
+    refused = run_compass(own, tmp_path / "other", *words[:5], "--port 1", "--dry-run")
+    assert refused.returncode == 2
+    assert "--port" in refused.stderr
     assert not (tmp_path / "starts").exists()
 
 

@@ -79,6 +79,7 @@ def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], di
         extra = shlex.split(config.vllm_args)
     except ValueError as error:
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
+    check_extra_arguments(extra)
     if tools and "enable-auto-tool-choice" not in option_names(extra):
         raise UserError(
             "--agent tools needs a vLLM that reads tool calls; name the model's parser: --vllm-args "
