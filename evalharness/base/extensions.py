@@ -1,7 +1,7 @@
 """Additions to the core by wings and other packages. The core finds them by entry points and imports none of them.
 
-`evalharness.commands` holds commands (docs/adding-a-command.md); `evalharness.hooks` holds functions that the core or another
-wing calls by name. If a module is missing, because its wing's folder was removed, it is skipped.
+`evalharness.commands` holds commands (docs/adding-a-command.md); `evalharness.hooks` holds functions that the core or
+another wing calls by name. If a module is missing, because its wing's folder was removed, it is skipped.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class _Queue:
 
     @property
     def held(self) -> float:
-        """Episodes in flight for each expected turn that is left; the family with the smallest number is served next."""
+        """Episodes in flight for each expected turn that is left; the family with the fewest is served next."""
         return self.in_flight / max(self.turns_left, 1.0)
 
 

@@ -7,7 +7,8 @@
 | `tasks_sha256` | the tasks of each family |
 | `prompts_sha256` | the prompt file of each family |
 
-It stands in `manifest.json`. A run is continued only while all of it stays equal; only more samples and more tasks may join.
+It stands in `manifest.json`. A run is continued only while all of it stays equal; only more samples
+and more tasks may join.
 """
 
 from __future__ import annotations
