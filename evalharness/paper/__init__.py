@@ -1,1 +1,1 @@
-"""The exhibits of the paper (AgentRefine, ICLR 2025), each with rows of ours beside its own."""
+"""The exhibits of the paper (AgentRefine, ICLR 2025): its rows, with rows of ours beside them."""

@@ -1,5 +1,5 @@
-"""Exhibits of training sets: table 6 (how large), figures 6 (a map of thoughts), 7 (how like the test environments), 11
-(errors in a row)."""
+"""Exhibits of training sets: sizes (table 6), a map of thoughts (figure 6), similarity to the test environments
+(figure 7), and consecutive errors (figure 11)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalharness.base.errors import UserError
 from evalharness.paper import diversity
 from evalharness.paper import diversity_plots as pictures
 from evalharness.paper.error_runs import SHARES, draw_error_runs, published_share
-from evalharness.paper.exhibit import Exhibit, Filled, Given, each_read
+from evalharness.paper.exhibit import Exhibit, Filled, Given, read_each
 from evalharness.results.published import load_table
 from evalharness.results.tabular.table import Cell, Column, Row, Table
 from evalharness.results.task_range import PUBLISHED_SUITE
@@ -40,7 +40,7 @@ def _fill_sets(given: Given) -> Filled:
         for row in load_table("agent_datasets")
     ]
     problems: list[str] = []
-    for path, found in each_read(given.data, given.measured.error_turns, problems):
+    for path, found in read_each(given.data, given.measured.error_turns, problems):
         refined = "yes" if found["samples"] > found["samples_without_errors"] else "no"
         rows.append(
             Row(
@@ -85,15 +85,15 @@ def _fill_map(given: Given) -> Filled:
         Column("similarity", "mean similarity", decimals=2),
     )
     problems = list(given.left_out)
-    found = list(each_read(_sources(given), diversity.read_thoughts, problems))
-    named = diversity.told_apart([read for _, read in found], [path for path, _ in found])
-    sources = diversity.pooled(named)
+    found = list(read_each(_sources(given), diversity.read_thoughts, problems))
+    named = diversity.name_apart([read for _, read in found], [path for path, _ in found])
+    sources = diversity.draw_pooled(named)
     empty = Table(_MAP, columns, (), notes=(_MAP_NOTE,))
     drawn = [source for source in sources if source.texts]
     if not drawn:
         return Filled((empty,), tuple(problems))
     try:
-        points, mapped, name = diversity.thought_map(drawn)
+        points, mapped, name = diversity.map_thoughts(drawn)
     except UserError as error:
         return Filled((empty,), (*problems, str(error)))
     rows = [
@@ -139,7 +139,7 @@ def _fill_similarity(given: Given) -> Filled:
         except UserError as error:
             problems.append(str(error))
         else:
-            groups = dict.fromkeys(row["first"] for row in found)  # the data sets, then the families
+            groups = dict.fromkeys(row["first"] for row in found)  # data sets first, then families
             for label, path in zip(groups, given.data, strict=False):
                 cells = {
                     row["second"]: Cell(row["similarity"], marks="\u2021" if row["similarity"] >= 0.5 else "")
@@ -178,7 +178,7 @@ def _fill_runs(given: Given) -> Filled:
     rows = [Row("AgentRefine (32,000)", {"1_share_of_turns": Cell(published_share(), text="about 16")})]
     named: list[tuple[str, Mapping[str, Any]]] = []
     problems = list(given.left_out)
-    for path, found in each_read(given.data, given.measured.error_turns, problems):
+    for path, found in read_each(given.data, given.measured.error_turns, problems):
         named.append((path.name, found))
         cells = {
             f"{row['run_length']}_{key}": Cell(100 * row[key]) for row in found["rows"] for key in SHARES

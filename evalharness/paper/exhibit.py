@@ -1,5 +1,5 @@
-"""What an exhibit is: what it shows, what it is filled with (runs by label, data sets, folders of MT-bench; what rooms
-above this one measure), and how."""
+"""An exhibit of the paper and the data that fills it: labelled runs, data sets, folders of MT-bench, and
+measurements."""
 
 from __future__ import annotations
 
@@ -27,33 +27,34 @@ Rows = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Entry:
-    """Runs that belong together: one run, the columns of a sweep, a greedy run and its samples, or trainings that
-    differ in their seed."""
+    """Runs of one row: one run, the columns of a sweep, a greedy run and its samples, or trainings that differ in
+    their seed."""
 
     label: str
     runs: tuple[ScoredRun, ...]
 
     def setting(self, key: str) -> str | None:
-        """What the runs were labelled with (`--label KEY=VALUE`)."""
+        """Return the value of the runs' label `key` (`--label KEY=VALUE`)."""
         return next((run.labels[key] for run in self.runs if key in run.labels), None)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Numbers that need data sets or judgements, which rooms above this one read. Each takes a path and gives flat
+    """Functions that read data sets or judgements, which this wing does not import. Each takes a path and returns flat
     rows, or raises UserError."""
 
     similarity: Callable[[Sequence[Path]], Rows] | None = None
-    """Mean similarity of every two groups of texts: `first`, `second`, `similarity`."""
+    """Mean similarity of each pair of groups of texts: `first`, `second`, `similarity`."""
     error_turns: Callable[[Path], Mapping[str, Any]] | None = None
     """`samples`, `samples_without_errors` and `rows` of `run_length`, `share_of_turns`, `share_of_player_turns`."""
     agreement: Callable[[Path], Rows] | None = None
-    """Of the raters in a run folder: `first`, `second`, four counts, `accuracy`, `kappa`, each with its ends."""
+    """Agreement of the raters in a run folder: `first`, `second`, four counts, `accuracy`, `kappa`, each with its
+    interval."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """All that the user names."""
+    """Everything that the user names for an exhibit."""
 
     specs: Mapping[str, EnvSpec]
     entries: tuple[Entry, ...] = ()
@@ -61,15 +62,15 @@ class Given:
     """Data sets of conversations."""
     mtbench: tuple[Path, ...] = ()
     left_out: tuple[str, ...] = ()
-    """What could not be read, and why: the rest goes on."""
+    """Reasons why some paths could not be read; the other paths are used."""
     others: bool = False
-    """Also show the rows of other papers, next to ours."""
+    """Whether to show the rows of other papers, too."""
     x: tuple[str, Mapping[str, float]] | None = None
-    """(label, folder's name -> value) that curves are drawn over, instead of the exhibit's own label."""
+    """Label and (folder name -> value) of the x axis, instead of the exhibit's own label."""
     measured: Measured = field(default_factory=Measured)
 
     def some(self, key: str | None, value: Callable[[ScoredRun], bool]) -> Given:
-        """With the runs of which `value` holds alone, of entries labelled with `key` where that is named."""
+        """Keep only runs for which `value` is true, in entries with the label `key` if it is given."""
         kept = (
             replace(entry, runs=tuple(run for run in entry.runs if value(run)))
             for entry in self.entries
@@ -78,11 +79,11 @@ class Given:
         return replace(self, entries=tuple(entry for entry in kept if entry.runs))
 
 
-def entries_of(labelled: Sequence[tuple[str | None, Sequence[Path]]]) -> tuple[tuple[Entry, ...], list[str]]:
-    """`labelled`: (label, run folders), the label None where the run is called as in other tables.
-
-    (entries, why folders are left out): one that holds no finished episode keeps no other from the exhibit.
-    """
+def make_entries(
+    labelled: Sequence[tuple[str | None, Sequence[Path]]],
+) -> tuple[tuple[Entry, ...], list[str]]:
+    """Make entries of (label, run folders); a label None means the usual name of the run. Return the entries, and the
+    reasons why folders are left out."""
     read: list[tuple[str | None, list[ScoredRun]]] = []
     left_out = []
     for label, folders in labelled:
@@ -94,11 +95,12 @@ def entries_of(labelled: Sequence[tuple[str | None, Sequence[Path]]]) -> tuple[t
                 left_out.append(str(error))
         if runs:
             read.append((label, runs))
-    return named_entries(read), left_out
+    return name_entries(read), left_out
 
 
-def named_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) -> tuple[Entry, ...]:
-    """Name the entries; single runs that differ in their training's seed (`--label training_seed=N`) become one."""
+def name_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) -> tuple[Entry, ...]:
+    """Name the entries. Single runs that differ in their training's seed (`--label training_seed=N`) become one
+    entry."""
     seeded = [runs[0] for label, runs in labelled if label is None and SEED in runs[0].labels]
     others = [(label, runs) for label, runs in labelled if label is not None or SEED not in runs[0].labels]
     names = iter(labels_of([runs[0] for label, runs in others if label is None]))
@@ -107,9 +109,9 @@ def named_entries(labelled: Sequence[tuple[str | None, Sequence[ScoredRun]]]) ->
     return (*entries, *(Entry(label or cell[0].name, tuple(cell)) for label, cell in cells))
 
 
-def together(entry: Entry) -> list[tuple[str, ScoredRun]]:
-    """One row an entry: repeats under several seeds are read as one, and so are trainings that differ in their seed.
-    What are neither are rows of their own."""
+def join_entry(entry: Entry) -> list[tuple[str, ScoredRun]]:
+    """Return one row for each entry: repeats under several seeds are joined, and so are trainings that differ in their
+    seed. Other runs get separate rows."""
     try:
         return [(entry.label, join_runs(entry.runs))]
     except UserError:
@@ -118,12 +120,13 @@ def together(entry: Entry) -> list[tuple[str, ScoredRun]]:
 
 
 def is_plain(run: ScoredRun) -> bool:
-    """A run as the main table has them: in the environment's own words, one attempt of each task."""
+    """Return whether the run is one of the main table: in the environment's own words, with one attempt at each
+    task."""
     return run.perturbation is None and not is_sampled(run)
 
 
 def plain(given: Given, key: str | None = None) -> Given:
-    """With plain runs of the main table's families alone, of entries labelled with `key` where that is named."""
+    """Keep only plain runs of the main table's families, in entries with the label `key` if it is given."""
     families = {family for family, spec in given.specs.items() if PUBLISHED_SUITE in spec.suites.expected}
     return given.some(key, lambda run: is_plain(run) and not families.isdisjoint(run.manifest.counts))
 
@@ -132,7 +135,7 @@ def is_sampled(run: ScoredRun) -> bool:
     return run.samples > 1
 
 
-def each_read(
+def read_each(
     paths: Iterable[Path], read: Callable[[Path], Read] | None, problems: list[str]
 ) -> Iterator[tuple[Path, Read]]:
     """Yield each path with what `read` returns for it; if it cannot be read, append the reason to `problems`."""
@@ -151,25 +154,25 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Filled:
-    """An exhibit with what was given."""
+    """An exhibit filled with the given data."""
 
     tables: tuple[Table, ...]
-    """The exhibit itself first; then differences between rows of ours."""
+    """The exhibit's table first, then the differences between our rows."""
     missing: tuple[str, ...] = ()
-    """What would complete it."""
+    """Data that would complete the exhibit."""
     figure: Callable[[], Figure] | None = None
-    """Draws it; call it within `looks.style()`. None for a table, and where there is nothing to draw."""
+    """Draws the figure; call it within `looks.style()`. None for a table, and if there is nothing to draw."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """The flat rows of all tables, with the columns of all."""
+        """Return the flat rows of all tables, each with the columns of all tables."""
         rows = [row for table in self.tables for row in table.flat()]
         keys = dict.fromkeys(key for row in rows for key in row)
         return [{key: row.get(key) for key in keys} for row in rows]
 
 
 def mark_significant(filled: Filled) -> Filled:
-    """With a star at every significant difference. Holm's correction is over all tests of the exhibit; a comparison
-    that stands in it several times counts once."""
+    """Mark significant differences with a star. Holm's correction covers all tests of the exhibit; a repeated
+    comparison counts once."""
     tables = filled.tables
     comparisons: dict[str, dict[tuple[str, str], Difference]] = {}
     for cell in (cell for table in tables for row in table.rows for cell in row.cells.values()):
@@ -213,13 +216,13 @@ class Exhibit:
     command: str
     """The command that produces the data for this exhibit."""
     takes: Callable[[Given], Sequence[str]]
-    """What of the things given has a row or point in it; quick."""
+    """Return the names of the given data that the exhibit uses; quick."""
     fill: Callable[[Given], Filled]
     needs: Callable[[Given], Sequence[str]] = lambda given: ()
-    """What is missing, where that is more than nothing at all; quick."""
+    """Return the missing data, if the exhibit has some data; quick."""
 
     def to_json(self, given: Given) -> dict[str, Any]:
-        """As the list of exhibits says it."""
+        """Return the exhibit's entry in the list of exhibits."""
         return {
             "name": self.name,
             "title": self.title,
@@ -230,12 +233,12 @@ class Exhibit:
         }
 
     def shown(self, given: Given) -> Filled:
-        """Filled; where something was given and nothing of it belongs in it, with what would."""
+        """Fill the exhibit. If it uses nothing of the given data, add the command that makes its data."""
         filled = mark_significant(self.fill(given))
         if (given.entries or given.data or given.mtbench) and not self.takes(given):
             filled = replace(filled, missing=(*filled.missing, f"what fills it: {self.command}"))
         return filled
 
     def missing(self, given: Given) -> list[str]:
-        """What is missing; what fills it, where that is everything."""
+        """Return the missing data; the command that makes it if everything is missing."""
         return list(self.needs(given)) if self.takes(given) else [self.command]

@@ -1,4 +1,4 @@
-"""All exhibits of the paper, in the order of the list; for a terminal, and for the page of a report."""
+"""All exhibits of the paper in order, and their output for a terminal and for a report's page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ EXHIBITS: Mapping[str, Exhibit] = {exhibit.name: exhibit for exhibit in _LISTED}
 
 
 def find_exhibit(text: str) -> Exhibit:
-    """By its name; `fig5` and `Table 2` do as well. Raises UserError, with the nearest name."""
+    """Find an exhibit by its name, also written as `fig5` or `Table 2`. Raises UserError with the nearest name."""
     name = re.sub(r"^fig(?:ure)?\.?(?=\d)", "figure", re.sub(r"[\s_-]", "", text.lower()))
     if name not in EXHIBITS:
         raise UserError(f"{text}: no such exhibit{nearest(name, list(EXHIBITS))} (all: evalharness paper)")
@@ -47,7 +47,7 @@ def find_exhibit(text: str) -> Exhibit:
 
 
 def print_exhibits(console: Console, found: Sequence[Mapping[str, Any]], left_out: Sequence[str]) -> None:
-    """`found`: of each exhibit what `Exhibit.to_json` says."""
+    """Print the list of exhibits. `found` has the result of `Exhibit.to_json` for each."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -70,7 +70,7 @@ def print_exhibits(console: Console, found: Sequence[Mapping[str, Any]], left_ou
 
 
 def print_filled(console: Console, filled: Filled) -> None:
-    """An exhibit's tables, and what is missing."""
+    """Print an exhibit's tables, and the missing data."""
     for table in filled.tables:
         print_table(console, table)
         console.print()

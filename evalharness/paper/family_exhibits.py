@@ -1,4 +1,5 @@
-"""Exhibits of families: a row a model (tables 1, 2, 7, figure 1), over a number (figures 5, 9), tasks (table 5)."""
+"""Exhibits by family: a row for each model (tables 1, 2, 7, figure 1), curves over a number (figures 5, 9), and the
+number of tasks (table 5)."""
 
 from __future__ import annotations
 
@@ -18,8 +19,11 @@ from evalharness.results.tabular.table import Cell, Column, Row, Table
 _RUN = "evalharness run --model CKPT --tasks all"
 
 
-def _table(name: str, published: str, title: str, shows: str, label: str = "", each: str = "") -> Exhibit:
-    """`published`: its table; `label`: what the runs in it are labelled with, `each` of what."""
+def _make_table_exhibit(
+    name: str, published: str, title: str, shows: str, label: str = "", each: str = ""
+) -> Exhibit:
+    """Make an exhibit. `published` is the name of its table; `label` is the label of its runs, one run for each
+    `each`."""
     title = f"{name[:-1]} {name[-1]}: {title}"
     return Exhibit(
         name,
@@ -31,10 +35,10 @@ def _table(name: str, published: str, title: str, shows: str, label: str = "", e
     )
 
 
-def _curve(
+def _make_curve_exhibit(
     name: str, published: Sequence[PublishedPoint], title: str, shows: str, note: str, label: str, each: str
 ) -> Exhibit:
-    """As `_table`, with the number in `label` as the axis."""
+    """Make an exhibit like `_make_table`, with the number in `label` as the x axis."""
     title, key = f"{name[:-1]} {name[-1]}: {title}", label.partition("=")[0]
     return Exhibit(
         name,
@@ -46,10 +50,10 @@ def _curve(
     )
 
 
-TABLE1 = _table(
+TABLE1 = _make_table_exhibit(
     "table1", MAIN, "main results", "success and progress of methods and models on the five families"
 )
-TABLE2 = _table(
+TABLE2 = _make_table_exhibit(
     "table2",
     "ablation",
     "ablation of refinement tuning",
@@ -57,7 +61,7 @@ TABLE2 = _table(
     "mode=no_refine_loss",
     "mode",
 )
-TABLE7 = _table(
+TABLE7 = _make_table_exhibit(
     "table7",
     "synthesis_models",
     "data synthesised by another model",
@@ -65,9 +69,9 @@ TABLE7 = _table(
     "synthesis_model=NAME",
     "writer",
 )
-FIGURE5 = _curve(
+FIGURE5 = _make_curve_exhibit(
     "figure5",
-    # The sizes that a table of the paper has; 32,000 is its default.
+    # Sizes in the paper's tables; 32,000 is its default.
     (
         PublishedPoint(4000, "synthesis_models", {"method": "AgentRefine-GPT-4o (4000 data)"}),
         PublishedPoint(8000, "ablation", {"method": "AgentRefine (8000 data)"}),
@@ -79,7 +83,7 @@ FIGURE5 = _curve(
     "data_size=8000",
     "size",
 )
-FIGURE9 = _curve(
+FIGURE9 = _make_curve_exhibit(
     "figure9",
     (),
     "scores over the share of general data",
@@ -92,11 +96,11 @@ FIGURE9 = _curve(
 
 _BARS = "figure 1: success and progress of each family"
 _SERIES = "LLaMA-3-8B"
-"""The base model that the paper compares methods on."""
+"""The base model on which the paper compares methods."""
 
 
 def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
-    """Success and progress of each row, fractions 0..1."""
+    """Return success and progress of each row as fractions 0..1."""
     found, listed = [], list(rows)
     published = {row.name + row.marks for row in listed if not row.ours}
     for row in listed:
@@ -108,7 +112,7 @@ def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
                 low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
                 found.append(
                     {
-                        # Bars of one name are one row of the picture.
+                        # bars of equal names would share a row of the picture
                         "run": f"{name} (ours)" if row.ours and name in published else name,
                         "source": "run" if row.ours else "published",
                         "family": family,

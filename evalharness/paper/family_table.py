@@ -1,12 +1,12 @@
-"""Tables with success and progress of each family: published rows, then ours, with marks, intervals, differences."""
+"""Tables with success and progress by family: published rows, then ours, with marks, intervals and differences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from evalharness.paper.exhibit import Filled, Given, together
-from evalharness.paper.protocol import aspects, differ, phrases
+from evalharness.paper.exhibit import Filled, Given, join_entry
+from evalharness.paper.protocol import describe_aspects, differ, list_aspects
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.difference import Difference
 from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, columns_of, row_of
@@ -20,7 +20,7 @@ from evalharness.results.trainings import trainings_line
 
 
 def legend(table: Sequence[Row]) -> list[str]:
-    """What the marks mean that these rows have."""
+    """Return the meanings of the marks in these rows."""
     used = {mark for row in table for cell in row.cells.values() for mark in cell.marks}
     used |= {mark for row in table for mark in row.marks} | (
         {"*"} if any(r.underlined for r in table) else set()
@@ -29,26 +29,26 @@ def legend(table: Sequence[Row]) -> list[str]:
 
 
 def protocol_lines(rows: Sequence[Row]) -> list[str]:
-    """A line a row of ours, and one for each protocol of other papers."""
+    """Return a line about the protocol of each row of ours, and of each protocol of other papers."""
     ours = [f"{row.name}: {'; '.join(row.about)}" for row in rows if row.ours and row.about]
     others = dict.fromkeys("; ".join(row.about) for row in rows if row.source == "other")
     return ours + [f"other papers, not AgentRefine's protocol, in no mean with it: {text}" for text in others]
 
 
 def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmark: Benchmark) -> list[Row]:
-    """A row a run, each with its protocol."""
+    """Return a row for each run, with its protocol."""
     rows = []
     for label, run in runs:
-        found = aspects(run, benchmark)
+        found = list_aspects(run, benchmark)
         marks = DIFFERS if differ(found) else ""
         standing = own_row(run, label, benchmark.prompts, ())
-        about = (*phrases(found), trainings_line(run))
+        about = (*describe_aspects(found), trainings_line(run))
         rows.append(row_of(board, standing, marks, tuple(filter(None, about))))
     return rows
 
 
 def other_rows(board: Leaderboard) -> list[Row]:
-    """Rows of other papers: never in a mean, so without a held-out score."""
+    """Return rows of other papers. They are in no mean and have no held-out score."""
     families = {title: family for family, title in board.titles.items()}
     rows: dict[tuple[str, str], Row] = {}
     for line in load_table(OTHERS):
@@ -68,7 +68,7 @@ def other_rows(board: Leaderboard) -> list[Row]:
 
 
 def empty_board(benchmark: Benchmark, published: Sequence[PublishedRow]) -> Leaderboard:
-    """Its columns are those of the published rows, in their order."""
+    """Return a leaderboard without rows, with the columns of the published rows in their order."""
     families = list(benchmark.sizes) if benchmark.own else family_columns(published)
     return Leaderboard(
         titles={family: benchmark.titles.get(family, family) for family in families},
@@ -82,7 +82,8 @@ def empty_board(benchmark: Benchmark, published: Sequence[PublishedRow]) -> Lead
 def differences(
     runs: Sequence[tuple[str, ScoredRun]], columns: Sequence[Column]
 ) -> tuple[list[Table], list[str]]:
-    """(a table of every run against the first that it can be compared with, paired by task; why some are not)."""
+    """Compare every run with the first comparable run, paired by task. Return the table, and the reasons why some runs
+    are not compared."""
     groups, reasons = comparable_groups([run for _, run in runs])
     rows = []
     for group in groups:
@@ -111,7 +112,7 @@ def differences(
 
 
 def difference_cell(d: Difference, baseline: ScoredRun, run: ScoredRun) -> Cell:
-    """In points, with its test."""
+    """Return a cell with the difference in points and its test."""
     cell = percent_cell(d.difference, d.ci95)
     return replace(cell, test=d, comparison=f"{baseline.folder}\n{run.folder}")
 
@@ -127,12 +128,13 @@ def fill(
     benchmark: Benchmark | None = None,
     only: Callable[[ScoredRun], ScoredRun] = lambda run: run,
 ) -> Filled:
-    """`table`: the file of its published rows; `only`: the part of a run that belongs in it."""
+    """Fill a table. `table` names the file of its published rows; `only` selects the part of a run that belongs
+    in it."""
     benchmark = benchmark or Benchmark.of(given.specs)
     published = load_table(table)
     board = empty_board(benchmark, published)
     rows = [row_of(board, published_row(row, benchmark)) for row in published]
-    runs = [(label, only(run)) for entry in given.entries for label, run in together(entry)]
+    runs = [(label, only(run)) for entry in given.entries for label, run in join_entry(entry)]
     ours = own_rows(board, runs, benchmark)
     others = other_rows(board) if given.others else []
     listed = (*rows, *others, *ours)

@@ -1,4 +1,4 @@
-"""The table of a family that has published results of its own: HotpotQA."""
+"""The table of a family with its own published results: HotpotQA."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.scored_run import ScoredRun, of_family
 
 NAME = "hotpotqa"
-"""Of this exhibit, of the published table, and of the family whose table it is."""
+"""Name of this exhibit, of the published table, and of its family."""
 TITLE = "HotpotQA: exact match and F1 of 300 questions"
 
 

@@ -1,4 +1,4 @@
-"""What judges say: how far a model and a person agree on which turns are wrong, and MT-bench's grades."""
+"""Exhibits of judges: agreement of a model and a person on wrong turns, and MT-bench's grades."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.reading import read_json
-from evalharness.paper.exhibit import Exhibit, Filled, Given, each_read
+from evalharness.paper.exhibit import Exhibit, Filled, Given, read_each
 from evalharness.records.data_set import judged_folder
 from evalharness.records.files import MANIFEST, SUMMARY
 from evalharness.results.leaderboard.marked_rows import DIFFERS
@@ -18,7 +18,7 @@ from evalharness.results.tabular.table import Cell, Column, Row, Table
 
 _AGREEMENT = "judge: right and wrong turns by a person and by GPT-4"
 _COUNTS = ("right_right", "right_wrong", "wrong_right", "wrong_wrong")
-"""The first rater's word, then the second's."""
+"""Names of the counts: the first rater's verdict, then the second's."""
 _FIGURES = ("accuracy", "kappa")
 _NOT_BALANCED = (
     f"{DIFFERS} no kappa to compare with the published one, of as many turns called right as wrong by the judge "
@@ -26,7 +26,7 @@ _NOT_BALANCED = (
 )
 
 
-def _agreement_row(found: Mapping[str, Any]) -> Row:
+def _make_agreement_row(found: Mapping[str, Any]) -> Row:
     cells = {key: Cell(found[key]) for key in _COUNTS}
     for name in _FIGURES:
         ends = (found[f"{name}_low"], found[f"{name}_high"])
@@ -39,7 +39,7 @@ def _agreement_row(found: Mapping[str, Any]) -> Row:
     return Row(f"{found['first']} x {found['second']}", cells, source="data")
 
 
-def _published() -> Row:
+def _make_published_row() -> Row:
     counts = {
         f"{row.names['human']}_{said}": row.numbers[f"gpt4_{said}"].value
         for row in load_table("judge_agreement")
@@ -52,8 +52,8 @@ def _published() -> Row:
     return Row("human x GPT-4", cells | figures)
 
 
-def _judged(given: Given) -> dict[Path, str]:
-    """Folder in which raters were -> what it is called."""
+def _find_judged(given: Given) -> dict[Path, str]:
+    """Return folder with ratings -> its name."""
     named = {run.folder: entry.label for entry in given.entries for run in entry.runs}
     named |= {judged_folder(path): path.name for path in given.data}
     return {
@@ -68,10 +68,10 @@ def _fill_agreement(given: Given) -> Filled:
         *(Column(key, f"2nd {key[6:]}", f"1st {key[:5]}", 0) for key in _COUNTS),
         *(Column(name, name, decimals=2) for name in _FIGURES),
     )
-    rows, problems = [_published()], list(given.left_out)
+    rows, problems = [_make_published_row()], list(given.left_out)
     measure = given.measured.agreement
-    for _, raters in each_read(_judged(given) if measure else (), measure, problems):
-        rows += [_agreement_row(found) for found in raters]
+    for _, raters in read_each(_find_judged(given) if measure else (), measure, problems):
+        rows += [_make_agreement_row(found) for found in raters]
     notes = (
         "counts of turns: the first rater's word, then the second's; intervals count turns as independent",
         *([_NOT_BALANCED] if any(row.cells["kappa"].marks for row in rows) else []),
@@ -85,7 +85,7 @@ JUDGE = Exhibit(
     _AGREEMENT,
     "turns that a person and GPT-4 call right or wrong",
     "evalharness judge RUN|DATA --judge MODEL, then evalharness judge label RUN|DATA --rater NAME",
-    lambda given: list(dict.fromkeys(_judged(given).values())),
+    lambda given: list(dict.fromkeys(_find_judged(given).values())),
     _fill_agreement,
 )
 
@@ -94,24 +94,24 @@ _MTBENCH = "MT-bench"
 _KIND = "mtbench"
 _JUDGE = "gpt-4o-2024-05-13"
 _NOT_AS_WRITTEN = (ValueError, KeyError, TypeError, IndexError, AttributeError)
-"""JSON that is something else than its reader expects."""
+"""Errors of reading JSON that does not have the expected form."""
 
 
 def is_mtbench_folder(path: Path) -> bool:
-    """Whether `evalharness judge mtbench` wrote it."""
+    """Return whether `evalharness judge mtbench` wrote the folder."""
     try:
         return bool(read_json(path / MANIFEST)["identity"]["kind"] == _KIND)
     except (OSError, *_NOT_AS_WRITTEN):
         return False
 
 
-def _mtbench_row(path: Path) -> Row:
-    """Raises OSError or one of `_NOT_AS_WRITTEN` where the folder is not as written."""
+def _make_mtbench_row(path: Path) -> Row:
+    """Return the row of a folder. Raises OSError or one of `_NOT_AS_WRITTEN` if the folder is damaged."""
     summary, identity = read_json(path / SUMMARY), read_json(path / MANIFEST)["identity"]
     about = [
         f"judge {summary['judge']}",
         f"questions {summary['questions']['name']}",
-        _prompt(identity["prompt"]),
+        _describe_prompt(identity["prompt"]),
     ]
     if summary["left"]:
         about.append(f"{int(summary['left'])} answers are left to grade")
@@ -133,7 +133,7 @@ def _mtbench_row(path: Path) -> Row:
     )
 
 
-def _prompt(facts: dict[str, Any]) -> str:
+def _describe_prompt(facts: dict[str, Any]) -> str:
     if facts.get("layout") == "fastchat":
         return f"FastChat's judge prompts ({str(facts['sha256'])[:12]})"
     return "the harness's own judge prompt"
@@ -152,7 +152,7 @@ def _fill_mtbench(given: Given) -> Filled:
     problems = list(given.left_out)
     for path in given.mtbench:
         try:
-            rows.append(_mtbench_row(path))
+            rows.append(_make_mtbench_row(path))
         except (OSError, *_NOT_AS_WRITTEN):
             problems.append(
                 f"{path}: its summary is not readable; run its `evalharness judge mtbench` command again"

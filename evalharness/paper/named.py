@@ -1,4 +1,5 @@
-"""What the user names for an exhibit: runs, studies, folders of these, data sets, folders of MT-bench."""
+"""Read the paths that the user names for an exhibit: runs, studies, folders of these, data sets, folders of
+MT-bench."""
 
 from __future__ import annotations
 
@@ -8,31 +9,31 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError, system_errors
 from evalharness.envs.base import EnvSpec
-from evalharness.paper.exhibit import Given, entries_of
+from evalharness.paper.exhibit import Given, make_entries
 from evalharness.paper.judged import is_mtbench_folder
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST
 from evalharness.runs.study import SELECT, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
-"""Studies of one model, whose runs are one entry; every run of another study is one of its own."""
+"""Studies of one model, whose runs form one entry. In other studies every run is its own entry."""
 Labelled = tuple[str | None, list[Path]]
-"""(label, None: as the runs are called elsewhere; run folders)"""
+"""Label and run folders; None as a label means the usual name of the run."""
 
 
 @dataclass
-class _Found:
+class NamedPaths:
     entries: list[Labelled] = field(default_factory=list)
     data: list[Path] = field(default_factory=list)
     mtbench: list[Path] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
     def add(self, path: Path) -> bool:
-        """False for a folder that is none of these. Raises UserError for a damaged study."""
+        """Add a path; return False if it is nothing of these. Raises UserError for a damaged study."""
         if path.is_file():
             self.data.append(path)
         elif (study := read_study(path)) is not None:
-            self.entries += _of_study(path, *study)
+            self.entries += _list_study_runs(path, *study)
         elif is_mtbench_folder(path):
             self.mtbench.append(path)
         elif (path / MANIFEST).exists():
@@ -41,8 +42,8 @@ class _Found:
             return False
         return True
 
-    def tried(self, path: Path) -> bool:
-        """As `add`; a damaged study among others is left out with its reason."""
+    def add_or_note(self, path: Path) -> bool:
+        """Add a path like `add`, but record a damaged study as left out."""
         try:
             return self.add(path)
         except UserError as error:
@@ -50,20 +51,20 @@ class _Found:
             return True
 
 
-def _of_study(folder: Path, kind: str, runs: Mapping[str, str]) -> list[Labelled]:
+def _list_study_runs(folder: Path, kind: str, runs: Mapping[str, str]) -> list[Labelled]:
     listed = {name: folder / path for name, path in runs.items() if not name.endswith(SELECT)}
     if kind in _TOGETHER:
         return [(None, list(listed.values()))]
-    # The name of a checkpoint is known to be that of its manifest; an agent is called by its manifest.
+    # A checkpoint's name is that in its manifest; an agent is named by its manifest.
     return [(None if kind == "agents" else name, [path]) for name, path in listed.items()]
 
 
-def given_by(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:
-    """A folder that is neither a run nor a study stands for the runs and studies right below it.
+def read_named_paths(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:
+    """Read the paths. A folder that is neither a run nor a study means the runs and studies directly in it.
 
-    Raises UserError for what holds nothing of this kind; a run without a finished episode is left out with its reason.
+    Raises UserError if a path has no usable data. A run without a finished episode is left out with its reason.
     """
-    found = _Found()
+    found = NamedPaths()
     for path in paths:
         if not path.exists():
             raise UserError(f"{path} is not there; name run folders, studies, or a data set's file")
@@ -71,7 +72,7 @@ def given_by(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:
             continue
         with system_errors(f"cannot read {path}"):
             inside = sorted(entry for entry in path.iterdir() if entry.is_dir())
-        if not [folder for folder in inside if found.tried(folder)]:
+        if not [folder for folder in inside if found.add_or_note(folder)]:
             raise UserError(f"{path} holds no run (no {MANIFEST}) and no study (no {STUDY})")
-    entries, left_out = entries_of(found.entries)
+    entries, left_out = make_entries(found.entries)
     return Given(specs, entries, tuple(found.data), tuple(found.mtbench), (*found.left_out, *left_out))

@@ -1,4 +1,4 @@
-"""Curves over a number that runs are labelled with: published points where the tables have them, then ours."""
+"""Curves over a number in the runs' labels: published points from the tables, then ours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
-from evalharness.paper.exhibit import Filled, Given, plain, together
+from evalharness.paper.exhibit import Filled, Given, join_entry, plain
 from evalharness.paper.family_table import differences, empty_board, legend, own_rows, protocol_lines
 from evalharness.paper.x_values import number
 from evalharness.results.curves import Row as Point
@@ -27,7 +27,7 @@ PUBLISHED = "AgentRefine (published)"
 
 @dataclass(frozen=True)
 class PublishedPoint:
-    """A row of a published table that stands at `x`."""
+    """A row of a published table and its place `x` on the axis."""
 
     x: float
     table: str
@@ -35,23 +35,24 @@ class PublishedPoint:
 
 
 def runs_at(given: Given, key: str) -> list[tuple[str, ScoredRun, str | None]]:
-    """(label, run, where on the axis) of the entries that say it; of all where the user names a label or a file."""
+    """Return (label, run, place on the axis) of the entries with the label, or of all entries if the user names a
+    label or a file."""
     key, values = given.x or (key, {})
     chosen = plain(given, None if given.x else key)
     return [
-        (label, run, _place(values, run) if values else entry.setting(key))
+        (label, run, _find_place(values, run) if values else entry.setting(key))
         for entry in chosen.entries
-        for label, run in together(entry)
+        for label, run in join_entry(entry)
     ]
 
 
-def _place(values: Mapping[str, float], run: ScoredRun) -> str | None:
+def _find_place(values: Mapping[str, float], run: ScoredRun) -> str | None:
     value = values.get(real_path(run.folder).name)
     return None if value is None else str(value)
 
 
-def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Point]:
-    """`runs`: (series, x, label, run). Success and progress of each family, and of the held-out score."""
+def rate_over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Point]:
+    """Yield success and progress of each family and of the held-out score, for `runs` of (series, x, label, run)."""
     for series, x, label, run in sorted(runs, key=lambda item: item[:3]):
         found: dict[tuple[str, str], tuple[float, Interval]] = {}
         for family, tasks in sorted(run.family_tasks.items()):
@@ -66,18 +67,18 @@ def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iter
 
 
 def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint], note: str) -> Filled:
-    """`key`: the label that says the place on the axis."""
+    """Fill the figure. `key` is the label with the place on the axis."""
     benchmark = Benchmark.of(given.specs)
     board = empty_board(benchmark, load_table(MAIN))
     rows: list[Row] = []
     points: list[Point] = []
     if given.x and given.x[0] != key:
-        key, published = given.x[0], ()  # on another axis they stand nowhere
+        key, published = given.x[0], ()  # published points have no place on another axis
     for point in published:
         [printed] = [row for row in load_table(point.table) if point.names.items() <= dict(row.names).items()]
         row = row_of(board, published_row(printed, benchmark))
         rows.append(Row(f"{point.x:,.0f}", row.cells, "published"))
-        points += _points(row, board.columns, key, point.x)
+        points += _make_points(row, board.columns, key, point.x)
     runs, problems = runs_at(given, key), []
     standing: list[tuple[float, str, ScoredRun]] = []
     for label, run, value in runs:
@@ -90,8 +91,8 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
             problems.append(str(error))
             continue
         standing.append((x, label, run))
-    # All at once, for they are sorted by series and x: a line is drawn in the order of its points.
-    points += over_x(
+    # Make all points at once: they are sorted by series and x, and lines are drawn in this order.
+    points += rate_over_x(
         key, [(run.labels.get("series", "") or "ours", x, label, run) for x, label, run in standing]
     )
     standing.sort(key=lambda each: each[:2])
@@ -107,7 +108,7 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
     )
 
 
-def _points(row: Row, columns: Sequence[str], axis: str, x: float) -> list[Point]:
+def _make_points(row: Row, columns: Sequence[str], axis: str, x: float) -> list[Point]:
     found = []
     for column in columns:
         family, _, measure = column.rpartition("_")

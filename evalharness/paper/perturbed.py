@@ -1,4 +1,4 @@
-"""Table 3 and figure 3: a family under each perturbation of its action surface, and their average and deviation."""
+"""Table 3 and figure 3: a family under each perturbation of its action surface, with averages and deviations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalharness.envs.base import EnvSpec
 from evalharness.paper import plots
 from evalharness.paper.exhibit import Entry, Exhibit, Filled, Given
 from evalharness.paper.family_table import difference_cell, legend, protocol_lines
-from evalharness.paper.protocol import aspects, differ, phrases
+from evalharness.paper.protocol import describe_aspects, differ, list_aspects
 from evalharness.results.leaderboard.marked_rows import DIFFERS, PART
 from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.published import load_table
@@ -25,7 +25,7 @@ from evalharness.results.trainings import join_trainings
 _TABLE = "table 3: perturbation of the action surface"
 FIRST = "first_average"
 Groups = Mapping[str, Mapping[str, ScoredRun]]
-"""Model -> perturbation -> its run, the unperturbed one first."""
+"""Model -> perturbation -> run, the unperturbed run first."""
 
 
 def perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
@@ -37,26 +37,26 @@ def perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
     )
 
 
-def label_of(entry: Entry, run: ScoredRun) -> str:
-    """That of a study of one model; else the model's name."""
+def choose_label(entry: Entry, run: ScoredRun) -> str:
+    """Return the label of a study of one model, or else the model's name."""
     several, models = len(entry.runs) > 1, {each.name for each in entry.runs}
     return entry.label if several and len(models) == 1 else short_name(run.name)
 
 
-def _means(entry: Entry) -> list[tuple[str, ScoredRun]]:
-    """(label, run); of a study of training the mean over seeds, under each perturbation."""
+def _join_means(entry: Entry) -> list[tuple[str, ScoredRun]]:
+    """Return (label, run). For a study of training, the run is the mean over seeds under each perturbation."""
     by_words = group_by_key((run.perturbation, run) for run in entry.runs)
     joined = [join_trainings(runs) for runs in by_words.values()]
     if found := [run for run in joined if run is not None]:
         return [(entry.label, run) for run in found]
-    return [(label_of(entry, run), run) for run in entry.runs]
+    return [(choose_label(entry, run), run) for run in entry.runs]
 
 
-def groups_of(given: Given, family: str) -> Groups:
-    """Runs of one entry belong together; so do single runs of one model. Of two alike the first."""
+def group_runs(given: Given, family: str) -> Groups:
+    """Group runs of one entry, and single runs of one model. Of two equal runs the first is used."""
     groups: dict[tuple[str, str], dict[str, ScoredRun]] = {}
     for entry in given.entries:
-        for label, run in _means(entry):
+        for label, run in _join_means(entry):
             if family in run.manifest.counts:
                 which = "" if len(entry.runs) > 1 else run.model_key
                 groups.setdefault((label, which), {}).setdefault(
@@ -76,16 +76,17 @@ def groups_of(given: Given, family: str) -> Groups:
 
 
 def columns_of(family: str, title: str, names: Sequence[str], *, first: str = "") -> tuple[Column, ...]:
-    """Two of each run, then of both averages and the deviation. `names`: perturbations as the user writes them."""
+    """Return two columns for each run, both averages and the deviation. `names` are perturbations as the user writes
+    them."""
     found = [(family, title), *((name.lower(), name) for name in names), ("average", "Average")]
     columns = [Column(f"{key}_{m}", m, group) for key, group in found for m in MEASURES]
     columns += [Column(f"std_{m}", m, "Std", decimals=2) for m in MEASURES]
     return (*columns, *(Column(f"{FIRST}_{m}", m, first) for m in MEASURES if first))
 
 
-def cells_of(sweep: Sweep, *, whole: bool, partial: Collection[str]) -> dict[str, Cell]:
-    """`whole`: every column is there, so that average and deviation are those of the table. `partial`: columns of which
-    a part of the family was played."""
+def make_cells(sweep: Sweep, *, whole: bool, partial: Collection[str]) -> dict[str, Cell]:
+    """Return the cells of a row. `whole`: all columns are present, so that average and deviation equal the table's.
+    `partial`: columns of which only a part of the family was played."""
     cells = {}
     of_all = (PART if partial else "") + (DIFFERS if any(c.recalled for c in sweep.columns) else "")
     for column in sweep.columns:
@@ -102,7 +103,7 @@ def cells_of(sweep: Sweep, *, whole: bool, partial: Collection[str]) -> dict[str
     return cells
 
 
-def published_rows() -> list[Row]:
+def make_published_rows() -> list[Row]:
     first = {row.names["method"]: row.numbers for row in load_table("perturbation_preprint_average")}
     rows = []
     for row in load_table("perturbation"):
@@ -115,7 +116,7 @@ def published_rows() -> list[Row]:
 
 
 def _published_names(spec: EnvSpec) -> tuple[list[str], list[str]]:
-    """(perturbations of the paper, those of its first preprint)"""
+    """Return the perturbations of the paper, and those of its first preprint."""
     known = spec.actions.wording.perturbations
     return (
         [name for name, how in known.items() if how.published],
@@ -123,12 +124,12 @@ def _published_names(spec: EnvSpec) -> tuple[list[str], list[str]]:
     )
 
 
-def _missing(given: Given) -> list[str]:
+def _list_missing(given: Given) -> list[str]:
     spec = perturbed_family(given.specs)
     names, _ = _published_names(spec)
     return [
         f"{label}: no run {'unperturbed' if name == UNPERTURBED else f'under {name}'}"
-        for label, runs in groups_of(given, spec.family).items()
+        for label, runs in group_runs(given, spec.family).items()
         for name in (UNPERTURBED, *names)
         if name not in runs
     ]
@@ -139,8 +140,8 @@ def _fill(given: Given) -> Filled:
     names, first = _published_names(spec)
     columns = columns_of(spec.family, spec.title, names, first=f"Avg {first[0]}-{first[-1]}")
     recalled = {name for name, how in spec.actions.wording.perturbations.items() if how.recalled}
-    rows, paired, problems = published_rows(), [], []
-    for label, runs in groups_of(given, spec.family).items():
+    rows, paired, problems = make_published_rows(), [], []
+    for label, runs in group_runs(given, spec.family).items():
         whole = {UNPERTURBED, *names} <= runs.keys()
         chosen = {name: run for name, run in runs.items() if name in (UNPERTURBED, *names)}
         try:
@@ -149,13 +150,13 @@ def _fill(given: Given) -> Filled:
             problems.append(f"{label}: {error}")
             continue
         partial = {name for name, run in chosen.items() if not run.played[spec.family].complete}
-        found = [each for run in chosen.values() for each in aspects(run, benchmark, perturbation=False)]
+        found = [each for run in chosen.values() for each in list_aspects(run, benchmark, perturbation=False)]
         differs = differ(found)
-        about = tuple(dict.fromkeys(phrases(found)))
+        about = tuple(dict.fromkeys(describe_aspects(found)))
         rows.append(
             Row(
                 label,
-                cells_of(sweep, whole=whole, partial=partial),
+                make_cells(sweep, whole=whole, partial=partial),
                 "ours",
                 "run",
                 DIFFERS if differs else "",
@@ -163,7 +164,7 @@ def _fill(given: Given) -> Filled:
             )
         )
         if UNPERTURBED in chosen and len(chosen) > 1:
-            paired.append(_paired(label, sweep, chosen))
+            paired.append(_make_paired_row(label, sweep, chosen))
     notes = (
         "Average and Std (population) are over the unperturbed column and all perturbations; "
         f"the last column averages {', '.join(first)} alone, as the first preprint does",
@@ -180,10 +181,10 @@ def _fill(given: Given) -> Filled:
         )
         note = "perturbed - unperturbed, paired by task, points"
         tables.append(Table("differences between runs of ours", shown, tuple(paired), notes=(note,)))
-    return Filled(tuple(tables), (*given.left_out, *problems, *_missing(given)))
+    return Filled(tuple(tables), (*given.left_out, *problems, *_list_missing(given)))
 
 
-def _paired(label: str, sweep: Sweep, runs: Mapping[str, ScoredRun]) -> Row:
+def _make_paired_row(label: str, sweep: Sweep, runs: Mapping[str, ScoredRun]) -> Row:
     cells = {
         f"{column.name.lower()}_{m}": difference_cell(d, runs[UNPERTURBED], runs[column.name])
         for column in sweep.columns
@@ -197,16 +198,16 @@ TABLE3 = Exhibit(
     _TABLE,
     "success and progress of one family in its own words and under each published perturbation",
     "evalharness sweep --tasks alfworld --model CKPT",
-    lambda given: list(groups_of(given, perturbed_family(given.specs).family)),
+    lambda given: list(group_runs(given, perturbed_family(given.specs).family)),
     _fill,
-    _missing,
+    _list_missing,
 )
 
 
 _FIGURE = "figure 3: success without and with each perturbation"
 
 
-def _points(table: Table, family: str, names: list[str]) -> list[dict[str, Any]]:
+def _make_points(table: Table, family: str, names: list[str]) -> list[dict[str, Any]]:
     points = []
     for row in table.rows:
         for column in table.columns:
@@ -237,7 +238,7 @@ def _fill_figure(given: Given) -> Filled:
     columns = tuple(c for c in whole.columns if c.group in groups and c.name == "success")
     notes = ("the published numbers are those of table 3", *whole.notes[1:])
     table = Table(_FIGURE, columns, whole.rows, "%", notes)
-    points = _points(table, spec.family, groups)
+    points = _make_points(table, spec.family, groups)
     titles = {spec.family: spec.title}
     return Filled(
         (table, *filled.tables[1:]), filled.missing, lambda: plots.draw_perturbations(points, titles)

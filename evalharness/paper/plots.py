@@ -1,4 +1,4 @@
-"""The pictures of figure 1 (families as bars) and figure 3 (slopes under perturbations). Needs matplotlib."""
+"""Draw figure 1 (families as bars) and figure 3 (slopes under perturbations). Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PUBLISHED = "#9a9a9a"
 
 
 def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    """Bars a row a model: our runs in colour with intervals, published rows in grey; held-in bars hatched."""
+    """Draw a bar for each model: our runs in colour with intervals, published rows in grey, held-in bars hatched."""
     runs = values_of(rows, "run")
     figure, panels = measure_panels(
         rows,
@@ -47,7 +47,7 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
             hatch = "////" if row["held_in"] else None
             axes.barh(y, x, height=0.66, color=shade, edgecolor="white", linewidth=0, hatch=hatch)
             end = x
-            if row["ci95_low"] is not None:  # of a published row, what the printed rate amounts to
+            if row["ci95_low"] is not None:  # a published row's interval is computed from the printed rate
                 low, high = 100 * row["ci95_low"], 100 * row["ci95_high"]
                 axes.hlines(y, low, high, color="black" if row["run"] in ours else "#555555", linewidth=1)
                 end = max(x, high)
@@ -68,7 +68,7 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
 
 
 def _explain_marks(axes: Axes, rows: Sequence[Row]) -> None:
-    """Add entries of the legend for what the bars show."""
+    """Add legend entries for the bars and marks in use."""
     bars = {
         "published": any(row["source"] == "published" for row in rows),
         "trained on the family": any(row["held_in"] for row in rows),
@@ -89,8 +89,8 @@ def _explain_marks(axes: Axes, rows: Sequence[Row]) -> None:
 
 
 def spread(values: Sequence[float], apart: float, low: float, high: float) -> list[float]:
-    """Where to write labels for points at these heights: in their order, `apart` from each other, within low..high
-    as far as there is room."""
+    """Return heights for the labels of points at these heights: in their order, `apart` from each other, and within
+    low..high if there is room."""
     order = sorted(range(len(values)), key=lambda i: (values[i], i))
     heights = [0.0] * len(values)
     below = low - apart
@@ -103,13 +103,13 @@ def spread(values: Sequence[float], apart: float, low: float, high: float) -> li
 
 
 def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    """A slope from the unperturbed rate to the rate under each perturbation; a row a run and family."""
+    """Draw a slope from the unperturbed rate to the rate under each perturbation, in a row for each run and family."""
     panels = list(
         dict.fromkeys((row["run"], row["family"]) for row in rows if row["perturbation"] != UNPERTURBED)
     )
     measures = values_of(rows, "measure")
     drawn = [(run, family, measure) for run, family in panels for measure in measures]
-    # A line a run; runs with one measure each stand beside each other.
+    # One row of panels for each run; runs with one measure share rows.
     columns = len(measures) if len(measures) > 1 else min(3, len(drawn))
     lines = -(-len(drawn) // columns)
     figure = make_figure(
@@ -141,7 +141,7 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
             xs, ys, color=colour(i), linestyle=DASHES[i % 4], marker=MARKERS[i % len(MARKERS)],
             markersize=4, linewidth=1.4,
         )  # fmt: skip
-        if name in limits:  # beside each other: they overlap
+        if name in limits:  # draw intervals side by side, because they overlap
             axes.plot([1 - 0.02 * i] * 2, limits[name], color=colour(i), linewidth=1, alpha=0.6)
         axes.plot([1.04, 1.12], [end, height], color="#bbbbbb", linewidth=0.6)
         axes.annotate(

@@ -1,4 +1,4 @@
-"""How a run was played, and where that is not how the rows of the paper were made. Pure."""
+"""Compare a run's protocol with that of the paper's rows."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from evalharness.results.leaderboard.standing_rows import Benchmark
 from evalharness.results.scored_run import ScoredRun
 
 AGENT = "react"
-"""Of the published rows: a thought and an action as lines of text."""
+"""The agent of the published rows: a thought and an action as lines of text."""
 
 
 @dataclass(frozen=True)
 class Aspect:
-    """One thing in which protocols can differ."""
+    """One aspect in which protocols can differ."""
 
     name: str
     value: str
     published: str | None
-    """What it is in the published rows; None where they do not say it, or where it is none of theirs."""
+    """The value in the published rows; None if they do not state it, or if it does not apply."""
 
     @property
     def differs(self) -> bool:
@@ -31,15 +31,15 @@ class Aspect:
         return f"{self.name} {self.value}" + (f" (published: {self.published})" if self.differs else "")
 
 
-def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) -> list[Aspect]:
-    """Agent, suite, labels, turns of every run; the rest where it is not the harness's own.
+def list_aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) -> list[Aspect]:
+    """Return agent, suite, labels and turns of the run, and other aspects that differ from the harness's defaults.
 
-    `perturbation`: False in a table that has perturbations as columns.
+    `perturbation`: False in a table with perturbations as columns.
     """
     found = [
         Aspect("agent", run.agent, AGENT),
         Aspect("suite", run.suite, run.suite if run.suite in benchmark.suites else benchmark.suite),
-        Aspect("labels", _labels(run.task_labels, run.titles), "official"),
+        Aspect("labels", _describe_labels(run.task_labels, run.titles), "official"),
         Aspect("turns", str(run.max_turns), str(benchmark.max_turns)),
     ]
     if perturbation and run.perturbation:
@@ -51,8 +51,8 @@ def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) 
     return found
 
 
-def _labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
-    """`official`; `official, ours for Jericho`."""
+def _describe_labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    """Return the labels' origin: `official`, or `official, ours for Jericho`."""
     whose = group_by_key((label, titles.get(family, family)) for family, label in labels.items())
     if len(whose) == 1:
         return next(iter(whose))
@@ -60,11 +60,12 @@ def _labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
     return ", ".join((["official"] if "official" in whose else []) + parts)
 
 
-def phrases(found: Sequence[Aspect]) -> tuple[str, ...]:
-    """As a legend says them."""
+def describe_aspects(found: Sequence[Aspect]) -> tuple[str, ...]:
+    """Return the aspects as texts for a legend."""
     return tuple(each.value if each.name == "with" else str(each) for each in found)
 
 
 def differ(found: Sequence[Aspect]) -> bool:
-    """Whether the run leaves the protocol of the published rows; a part of a family is marked at its number."""
+    """Return whether the run differs from the published rows' protocol. A partly played family is marked at its number
+    instead."""
     return any(each.differs for each in found)

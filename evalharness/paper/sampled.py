@@ -1,4 +1,4 @@
-"""Best-of-N: table 4 (greedy, the best of N samples, their difference), and a study of it for a terminal."""
+"""Best-of-N: table 4 (greedy, best of N samples, and the difference)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from evalharness.base.errors import UserError
 from evalharness.paper.exhibit import Exhibit, Filled, Given, is_sampled
 from evalharness.paper.family_table import empty_board, legend
-from evalharness.paper.perturbed import label_of
-from evalharness.paper.protocol import Aspect, aspects, differ, phrases
+from evalharness.paper.perturbed import choose_label
+from evalharness.paper.protocol import Aspect, describe_aspects, differ, list_aspects
 from evalharness.results.best_of_n import best_of_n
 from evalharness.results.leaderboard.marked_rows import DIFFERS, MARKS, PART, columns_of, row_of
 from evalharness.results.leaderboard.standing_rows import Benchmark, published_row
@@ -21,17 +21,18 @@ from evalharness.results.tabular.table import Row, Table
 
 _TITLE = "table 4: Best-of-N"
 N, TEMPERATURE = 10, 1.0
-"""Of the published rows."""
+"""Samples and temperature of the published rows."""
 
 
 def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:
-    """Model -> (greedy run, samples): the runs of one entry, and single runs of one model. Of two alike the first."""
+    """Return model -> (greedy run, samples): runs of one entry, and single runs of one model. Of two equal runs the
+    first is used."""
     found: dict[tuple[str, str], dict[bool, ScoredRun]] = {}
     for entry in given.entries:
         for run in entry.runs:
             if run.perturbation is None:
                 which = "" if len(entry.runs) > 1 else run.model_key
-                found.setdefault((label_of(entry, run), which), {}).setdefault(is_sampled(run), run)
+                found.setdefault((choose_label(entry, run), which), {}).setdefault(is_sampled(run), run)
     sampled = {key: runs for key, runs in found.items() if True in runs}
     named = [label for label, _ in sampled]
     own = labels_of([runs[True] for runs in sampled.values()])
@@ -41,7 +42,7 @@ def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:
     }
 
 
-def _missing(given: Given) -> list[str]:
+def _list_missing(given: Given) -> list[str]:
     return [
         f"{label}: no greedy run beside its samples"
         for label, (greedy, _) in pairs(given).items()
@@ -55,7 +56,7 @@ def _fill(given: Given) -> Filled:
     columns = columns_of(board)
     rows, left = [], set[str]()
     for row in load_table("best_of_n"):
-        printed = row_of(board, published_row(row, benchmark))  # the mean of differences is one as well
+        printed = row_of(board, published_row(row, benchmark))  # the mean of differences is a difference, too
         rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
     notes, problems = ["delta is paired by task; never zero-width"], []
     for label, (greedy, samples) in pairs(given).items():
@@ -66,7 +67,7 @@ def _fill(given: Given) -> Filled:
         except UserError as error:
             problems.append(f"{label}: {error}")
             continue
-        found = list(aspects(greedy, benchmark))
+        found = list(list_aspects(greedy, benchmark))
         found += [
             Aspect("samples", str(study.samples), str(N)),
             Aspect("temperature", temperature_text(study), f"{TEMPERATURE:g}"),
@@ -76,11 +77,11 @@ def _fill(given: Given) -> Filled:
         own = decoding_rows(study, f"{label}{marks} (ours)")
         partial = {f.family for f in study.families if f.n < benchmark.sizes.get(f.family, 0)}
         rows += [_mark_partial(row, partial) for row in own]
-        notes.append(f"{label}: {'; '.join(phrases(found))}")
+        notes.append(f"{label}: {'; '.join(describe_aspects(found))}")
         problems += [f"{label}: {note}" for note in study.notes]
     notes[1:1] = [*legend(rows), *(MARKS[mark] for mark in left)]
     table = Table(_TITLE, columns, tuple(rows), "%", tuple(notes))
-    return Filled((table,), (*given.left_out, *problems, *_missing(given)))
+    return Filled((table,), (*given.left_out, *problems, *_list_missing(given)))
 
 
 def _mark_partial(row: Row, families: Collection[str]) -> Row:
@@ -98,5 +99,5 @@ TABLE4 = Exhibit(
     "evalharness bon --model CKPT --tasks all",
     lambda given: list(pairs(given)),
     _fill,
-    _missing,
+    _list_missing,
 )

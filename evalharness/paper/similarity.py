@@ -1,8 +1,9 @@
-"""How like training data is to the environments that models are tested in (AgentRefine, figure 7).
+"""Measure the similarity of training data to the test environments (AgentRefine, figure 7).
 
-50 openings of conversations of each data set and ten tasks of each installed family, worked examples left out, in one
-embedding; the mean cosine similarity of every two groups. The paper holds data against the test sets and finds 0.5
-and more nowhere. Data that is grounded in a family is like that family: that is what the figure is to show.
+50 openings of conversations of each data set and ten tasks of each installed family, without worked examples, are
+embedded together; the mean cosine similarity of each pair of groups is computed. The paper compares its data with the
+test sets and finds no value of 0.5 or more. Data that is grounded in a family is similar to the family, and the figure
+shows that.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, Task
-from evalharness.paper.diversity import embed, labels_of_paths, mean_similarity, read_conversations
+from evalharness.paper.diversity import embed, label_paths, mean_similarity, read_conversations
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.open import FROZEN_SEED
@@ -28,8 +29,8 @@ PUBLISHED = "agentboard"
 _EXAMPLE = re.compile(r"\n*Here is an example\.\n.*?(?=\n\nNow it is your turn\.|\Z)", re.DOTALL)
 
 
-def opening(conversation: Iterable[tuple[str, str]]) -> str:
-    """What a conversation begins with, up to the first reply, our prompts' worked example left out."""
+def read_opening(conversation: Iterable[tuple[str, str]]) -> str:
+    """Return the messages before the first reply, without the worked example of our prompts."""
     texts = []
     for role, text in conversation:
         if role == "assistant":
@@ -38,21 +39,21 @@ def opening(conversation: Iterable[tuple[str, str]]) -> str:
     return _EXAMPLE.sub("", "\n\n".join(texts)).strip()
 
 
-def of_data(path: Path, seed: int) -> list[str]:
-    """Raises UserError where the file holds no conversation."""
+def sample_data(path: Path, seed: int) -> list[str]:
+    """Return openings of a data set. Raises UserError if the file has no conversation."""
     conversations = list(read_conversations(path))
     chosen = Random(f"environments/{seed}").sample(conversations, min(OF_DATA, len(conversations)))
-    texts = [text for text in map(opening, chosen) if text]
+    texts = [text for text in map(read_opening, chosen) if text]
     if not texts:
         raise UserError(f"{path} holds no conversation that begins with anything")
     return texts
 
 
-def of_family(family: str, seed: int, data: Path | None = None) -> list[str]:
-    """Instruction and goal of tasks, without the worked example: of the published suite where its data is there, else
-    of suite seed 0."""
+def sample_family(family: str, seed: int, data: Path | None = None) -> list[str]:
+    """Return instruction and goal of tasks, without the worked example: of the published suite if its data is present,
+    else of suite seed 0."""
     spec = specs()[family]
-    tasks = _published(spec, data) or spec.suites.load_tasks("open", None, FROZEN_SEED)
+    tasks = _load_published(spec, data) or spec.suites.load_tasks("open", None, FROZEN_SEED)
     prompt = load_prompt(spec)
     surface = PlayedSurface(spec).perturbed
     texts = []
@@ -63,8 +64,8 @@ def of_family(family: str, seed: int, data: Path | None = None) -> list[str]:
     return texts
 
 
-def _published(spec: EnvSpec, data: Path | None) -> list[Task]:
-    """Empty where there is no published suite, or its data is not there."""
+def _load_published(spec: EnvSpec, data: Path | None) -> list[Task]:
+    """Return the published tasks; empty if there is no published suite or its data is missing."""
     if PUBLISHED not in spec.suites.expected:
         return []
     try:
@@ -73,19 +74,19 @@ def _published(spec: EnvSpec, data: Path | None) -> list[Task]:
         return []
 
 
-def block_means(
+def compare_blocks(
     paths: Sequence[Path], seed: int, data: Path | None = None
 ) -> tuple[list[dict[str, Any]], str]:
-    """(a row a pair of groups, name of the embedding).
+    """Return a row for each pair of groups, and the name of the embedding.
 
-    Within a group a text is not compared with itself; None is the similarity of a group of one with itself.
+    Within a group, a text is not compared with itself. A group of one text has the similarity None with itself.
     """
     titles = {
         family: spec.title for family, spec in sorted(specs().items()) if PUBLISHED in spec.suites.expected
     }
-    labels = [f"{name} (data)" if name in titles.values() else name for name in labels_of_paths(paths)]
-    groups = {label: of_data(path, seed) for label, path in zip(labels, paths, strict=True)}
-    groups |= {title: of_family(family, seed, data) for family, title in titles.items()}
+    labels = [f"{name} (data)" if name in titles.values() else name for name in label_paths(paths)]
+    groups = {label: sample_data(path, seed) for label, path in zip(labels, paths, strict=True)}
+    groups |= {title: sample_family(family, seed, data) for family, title in titles.items()}
     vectors, name = embed([text for texts in groups.values() for text in texts])
     ends = np.cumsum([len(texts) for texts in groups.values()])
     parts = dict(zip(groups, np.split(vectors, ends[:-1]), strict=True))

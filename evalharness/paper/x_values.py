@@ -1,4 +1,4 @@
-"""`--x`: what a run is drawn over, by its label (`data_size`) or by a file that says it for each name."""
+"""Read `--x`: a label for the x axis (`data_size`), or a file with a value for each name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ from evalharness.base.reading import parse_json, read_text
 
 
 def read_x(text: str) -> tuple[str, Mapping[str, float]]:
-    """(key, name -> value) of `KEY=FILE`: a JSON object, or CSV lines of a name and a number (a header may come first).
-
-    Without `=FILE` nothing is in the mapping. Raises UserError.
-    """
+    """Return (key, name -> value) of `KEY=FILE`: a JSON object, or CSV lines of a name and a number (a header may come
+    first). The mapping is empty without `=FILE`. Raises UserError."""
     key, _, file = text.partition("=")
     if not key.strip():
         raise UserError(f"--x {text}: give a label (data_size), or KEY=FILE")
@@ -51,7 +49,7 @@ def _is_number(value: object) -> bool:
 
 
 def number(value: object, what: str) -> float:
-    """Raises UserError, beginning with `what`."""
+    """Return the value as a number. Raises UserError, whose message begins with `what`."""
     if isinstance(value, bool) or not _is_number(value):
         raise UserError(f"{what}: {value!r} is no number")
     return float(str(value))

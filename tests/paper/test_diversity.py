@@ -15,7 +15,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.paper import diversity
-from evalharness.paper.similarity import OF_FAMILY, block_means, of_data, of_family, opening
+from evalharness.paper.similarity import OF_FAMILY, compare_blocks, read_opening, sample_data, sample_family
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
@@ -94,19 +94,19 @@ def test_the_pool_is_drawn_by_seed_and_keeps_equal_thoughts() -> None:
         diversity.Source("a", ("same",) * 60 + ("other",) * 20, 80),
         diversity.Source("b", ("same",) * 20, 20),
     ]
-    drawn = diversity.pooled(sources, 50, seed=1)
+    drawn = diversity.draw_pooled(sources, 50, seed=1)
     assert sum(len(source.texts) for source in drawn) == 50
-    assert drawn == diversity.pooled(sources, 50, seed=1) != diversity.pooled(sources, 50, seed=2)
+    assert drawn == diversity.draw_pooled(sources, 50, seed=1) != diversity.draw_pooled(sources, 50, seed=2)
     assert drawn[0].texts.count("same") > 20
     assert [source.total for source in drawn] == [80, 20]
-    assert diversity.pooled(sources, 100) == sources
+    assert diversity.draw_pooled(sources, 100) == sources
 
 
 def test_worked_examples_are_left_out() -> None:
     head = "Rules.\n\nHere is an example.\nGoal: x\nObservation: y\n\nNow it is your turn.\nGoal: z\nObservation: w"
     conversation = [("user", head), ("assistant", "Thought: t\nAction: a"), ("user", "Observation: v")]
-    assert opening(conversation) == "Rules.\n\nNow it is your turn.\nGoal: z\nObservation: w"
-    texts = of_family("alfworld", 0)
+    assert read_opening(conversation) == "Rules.\n\nNow it is your turn.\nGoal: z\nObservation: w"
+    texts = sample_family("alfworld", 0)
     assert len(texts) == OF_FAMILY
     assert len(set(texts)) > 1
     assert not any("Here is an example" in text for text in texts)
@@ -138,7 +138,7 @@ def test_the_map_has_every_thought_once_and_names_its_embedding(tmp_path: Path) 
         tmp_path / "a.jsonl", [f"I go to the {w} room" for w in ("red", "blue", "red", "green")]
     )
     two = training_file(tmp_path / "b.jsonl", [f"Water boils at {i} degrees" for i in range(90, 96)])
-    rows, mapped, name = diversity.thought_map([diversity.read_thoughts(path) for path in (one, two)])
+    rows, mapped, name = diversity.map_thoughts([diversity.read_thoughts(path) for path in (one, two)])
     assert [row["count"] for row in rows if row["source"] == "a.jsonl"] == [2, 1, 1]
     assert len(rows) == 3 + 6
     assert [(each.drawn, each.different) for each in mapped] == [(4, 3), (6, 6)]
@@ -155,7 +155,7 @@ def test_every_two_groups_are_compared_and_files_of_one_name_are_told_apart(tmp_
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     paths = [training_file(tmp_path / name / "train.jsonl", ["I go"]) for name in ("a", "b")]
-    listed, _ = block_means(paths, 0)
+    listed, _ = compare_blocks(paths, 0)
     found = {(row["first"], row["second"]): row["similarity"] for row in listed}
     own = "train.jsonl (a/train.jsonl)"
     assert ("train.jsonl (b/train.jsonl)", "PDDL") in found
@@ -182,11 +182,11 @@ def test_too_few_thoughts_and_a_missing_library_are_named_below_the_exhibit(
 def test_data_is_more_similar_to_its_own_family(tmp_path: Path) -> None:
     near, far = tmp_path / "near.jsonl", tmp_path / "far.json"
     reply = {"role": "assistant", "content": "Thought: t\nAction: a"}
-    records = [{"messages": [{"role": "user", "content": text}, reply]} for text in of_family("pddl", 3)]
+    records = [{"messages": [{"role": "user", "content": text}, reply]} for text in sample_family("pddl", 3)]
     near.write_text("".join(json.dumps(record) + "\n" for record in records))
     far.write_text(json.dumps([{"messages": [{"role": "user", "content": "Bake bread."}, reply]}] * 3))
-    assert of_data(far, 0) == ["Bake bread."] * 3
-    listed, _ = block_means([near, far], 0)
+    assert sample_data(far, 0) == ["Bake bread."] * 3
+    listed, _ = compare_blocks([near, far], 0)
     rows = {(row["first"], row["second"]): row["similarity"] for row in listed}
     assert rows["near.jsonl", "PDDL"] > rows["near.jsonl", "BabyAI"] > rows["far.json", "PDDL"]
     assert rows["far.json", "far.json"] == pytest.approx(1)

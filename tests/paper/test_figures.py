@@ -19,7 +19,7 @@ from evalharness.envs import specs
 from evalharness.paper import plots
 from evalharness.paper.exhibit import Entry, Given
 from evalharness.paper.exhibits import EXHIBITS
-from evalharness.paper.perturbed import groups_of
+from evalharness.paper.perturbed import group_runs
 from evalharness.paper.x_values import read_x
 from evalharness.results.report import plots as common_plots
 from evalharness.results.scored_run import load_scored_run
@@ -79,7 +79,7 @@ def test_two_models_of_one_name_are_two_rows(tmp_path: Path) -> None:
             (run / "manifest.json").write_text(json.dumps(manifest))
             runs.append(run)
     given = Given(specs(), tuple(Entry(run.name, (load_scored_run(run),)) for run in runs))
-    assert list(groups_of(given, "alfworld")) == ["model (a/None)", "model (b/None)"]
+    assert list(group_runs(given, "alfworld")) == ["model (a/None)", "model (b/None)"]
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
-"""Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and what fills each. With one (table2,
-figure5, judge, ...): its published rows, then yours, with 95 % intervals and paired differences. docs/paper.md
+"""Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and the data that fills each. With an
+exhibit (table2, figure5, judge, ...): show its published rows, then yours, with 95 % intervals and paired differences.
+docs/paper.md
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:
-    """`more`: goes into an exhibit's JSON beside its tables."""
+    """Run the command. `more` is added to the exhibit's JSON."""
     from dataclasses import replace
 
     from evalharness.envs import specs
     from evalharness.paper.exhibits import EXHIBITS, find_exhibit
-    from evalharness.paper.named import given_by
+    from evalharness.paper.named import read_named_paths
     from evalharness.paper.x_values import read_x
 
     first, *rest = args.named or [None]
@@ -62,10 +63,10 @@ def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:
     exhibit = None if listing else find_exhibit(first)
     paths = [Path(name) for name in (args.named if listing else rest)]
     given = replace(
-        given_by(paths, specs()),
+        read_named_paths(paths, specs()),
         others=args.others,
         x=read_x(args.x) if args.x else None,
-        measured=measured(),
+        measured=find_measures(),
     )
     console = results_console(args)
     if exhibit is not None:
@@ -76,12 +77,12 @@ def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:
 
     found = [each.to_json(given) for each in EXHIBITS.values()]
     print_exhibits(console, found, given.left_out)
-    write_csv(args.csv, [{**row, **_joined(row)} for row in found])
+    write_csv(args.csv, [{**row, **_join_lists(row)} for row in found])
     write_json(args.json, {"schema": 1, "exhibits": found, "left_out": list(given.left_out)})
     return 0
 
 
-def _joined(row: Mapping[str, Any]) -> dict[str, str]:
+def _join_lists(row: Mapping[str, Any]) -> dict[str, str]:
     return {key: "; ".join(row[key]) for key in ("filled_by", "missing")}
 
 
@@ -90,7 +91,7 @@ def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given, more: Mappin
     from evalharness.paper.exhibits import print_filled
     from evalharness.results.tabular.markup import latex
 
-    draw = _drawing(args.output)
+    draw = _check_drawing(args.output)
     filled = exhibit.shown(given)
     print_filled(results_console(args), filled)
     write_csv(args.csv, filled.rows())
@@ -115,8 +116,8 @@ def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given, more: Mappin
 _ENDINGS = (".pdf", ".svg", ".png")
 
 
-def _drawing(output: Path | None) -> bool:
-    """Raises UserError before the work where the file cannot be drawn."""
+def _check_drawing(output: Path | None) -> bool:
+    """Return whether a figure is drawn. Raises UserError early if the file cannot be drawn."""
     from evalharness.results.report import looks
 
     if output is None:
@@ -142,15 +143,15 @@ def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
     say(f"wrote {output}")
 
 
-def measured() -> Measured:
-    """The functions that read data sets and judgements; None for those of a wing that is not installed."""
+def find_measures() -> Measured:
+    """Return the functions that read data sets and judgements; None for those of a wing that is not installed."""
     from evalharness.base.extensions import find_hook
     from evalharness.paper.exhibit import Measured
 
     def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
-        from evalharness.paper.similarity import block_means
+        from evalharness.paper.similarity import compare_blocks
 
-        rows, name = block_means(paths, 0, data_folder())
+        rows, name = compare_blocks(paths, 0, data_folder())
         return [{**row, "embedding": name} for row in rows]
 
     return Measured(similarity, find_hook("error_turns"), find_hook("agreements"))

@@ -1,4 +1,4 @@
-"""The agent's actions (ReAct's search, lookup and finish), and the class `Reader`, which answers them from the page
+"""The agent's actions (ReAct's search, lookup and finish), and the class `Reader`, which answers them from a page
 store."""
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ ACTIONS = {
 """Action name -> canonical template, in the order in which a prompt should list them."""
 
 LISTING = "Invalid action: you can say "
-"""How the answer to anything else begins; the templates follow, with the names of their slots."""
+"""Beginning of the answer to other texts; the templates follow, with the names of their slots."""
 INVALID = LISTING + ", ".join(re.sub(r"[{}]", "", template) for template in ACTIONS.values())
 NO_MORE = "No more results."
 SHOWN_SENTENCES = 5
 LONGEST_ECHO = 200
-"""Characters of a search that are said back when nothing was found."""
+"""Characters of a search text that the answer repeats if nothing was found."""
 
 _ACTION = re.compile(r"\s*(search|lookup|finish)\s*\[(.*)\]\s*\.?\s*", re.IGNORECASE | re.DOTALL)
 
 
 def parse(action: str) -> tuple[str, str] | None:
-    """(search, lookup or finish; its argument), or None. An empty argument does not count: the result is None."""
+    """Return (search, lookup or finish; its argument); None if the text is no action or the argument is empty."""
     match = _ACTION.fullmatch(action)
     if match is None or not match[2].strip():
         return None
@@ -35,7 +35,7 @@ def parse(action: str) -> tuple[str, str] | None:
 
 
 class Reader:
-    """A page store as it is read in one episode: which page is open, how far its lookup went."""
+    """The state of reading in one episode: the open page, and the position of the lookup in it."""
 
     def __init__(self, store: Pages) -> None:
         self.store = store
@@ -45,7 +45,8 @@ class Reader:
         self._next = 0
 
     def search(self, entity: str) -> str:
-        """Open a page and show its first sentences; else name similar titles and leave the open page as it is."""
+        """Open a page and return its first sentences. If there is no such page, return similar titles and keep the
+        open page."""
         self._keyword = None
         found = self.store.find(entity)
         if found is None:
@@ -57,7 +58,8 @@ class Reader:
         )
 
     def lookup(self, keyword: str) -> str:
-        """The next sentence of the open page with that keyword in it, in any capitals. Another keyword starts anew."""
+        """Return the next sentence of the open page with the keyword, in upper or lower case. A new keyword starts at
+        the beginning."""
         if self.page is None:
             return NO_MORE
         if keyword != self._keyword:
@@ -71,6 +73,6 @@ class Reader:
 
 
 def place(action: str, observation: str) -> str | None:
-    """The page that is open after a valid action (in lower case), for the figures of exploration."""
+    """Return the page that is open after a valid action (in lower case), for the measures of exploration."""
     what, entity = parse(action) or ("", "")
     return entity if what == "search" and not observation.startswith("Could not find ") else None

@@ -7,9 +7,9 @@ from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, TextEnv, task_of
 from evalharness.paper.hotpotqa.actions import INVALID, NO_MORE, Reader, parse
-from evalharness.paper.hotpotqa.generator import plan_of
+from evalharness.paper.hotpotqa.generator import find_plan
 from evalharness.paper.hotpotqa.score import exact_match, f1
-from evalharness.paper.hotpotqa.tasks import LIVE, OFFICIAL, store_of
+from evalharness.paper.hotpotqa.tasks import LIVE, OFFICIAL, find_store
 
 START = "Search for a page to begin."
 _CAPITALS = re.compile(r"\b[A-Z][\w'’.-]*(?: (?:(?:of|the|and|de|in) )?[A-Z0-9][\w'’-]*)*|\b\d[\d,]*\b")
@@ -32,7 +32,7 @@ class HotpotQAEnv(TextEnv):
         answer, supporting = task.payload.get("answer"), task.payload.get("supporting")
         if not isinstance(answer, str) or not isinstance(supporting, list):
             raise InvalidTaskError(f"{task.id} is not a HotpotQA task: its payload needs an answer")
-        self._reader = Reader(store_of(task, self.data))
+        self._reader = Reader(find_store(task, self.data))
         self._answer = answer
         self._supporting: list[str] = supporting
         self._opened: set[str] = set()
@@ -69,8 +69,8 @@ class HotpotQAEnv(TextEnv):
         return self.playing(self._task).goal
 
     def valid_actions(self) -> list[str]:
-        """Any text can be searched for, so these are the actions that what is in sight suggests: names in the question
-        and in the last observation to search for or to answer, words of the open page to look up."""
+        """Return the actions that the texts in sight suggest, because any text can be searched: searches and answers
+        with names of the question and the last observation, and lookups of the question's words."""
         question, seen = self.playing(self._task).goal, self._observation
         names = _names(question) + ([] if seen in (START, INVALID, NO_MORE) else _names(seen))
         names = list(dict.fromkeys(names))[:_MOST_CHOICES]
@@ -84,10 +84,10 @@ class HotpotQAEnv(TextEnv):
         task = self.playing(self._task)
         if task.suite in (OFFICIAL, LIVE):
             return [*(f"search[{title}]" for title in self._supporting), f"finish[{self._answer}]"]
-        return list(plan_of(task))
+        return list(find_plan(task))
 
     def _newly_opened(self) -> tuple[int, ...]:
-        """Indices of the supporting pages that this search has opened for the first time."""
+        """Return the indices of supporting pages that this search opened for the first time."""
         page = self._reader.page
         if page is None or page.title not in self._supporting or page.title in self._opened:
             return ()
@@ -105,5 +105,5 @@ class HotpotQAEnv(TextEnv):
 
 
 def _names(text: str) -> list[str]:
-    """Runs of words with capitals, and numbers."""
+    """Return sequences of capitalised words, and numbers."""
     return [match[0].rstrip(".") for match in _CAPITALS.finditer(text)]

@@ -1,4 +1,4 @@
-"""The open suite: questions about a generated world, and the page stores that they are played on."""
+"""The open suite: questions about a generated world, and their page stores."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from evalharness.paper.hotpotqa.world import make_encyclopedia
 
 FAMILY = "hotpotqa"
 HARD_TURNS = 5
-"""Turns of the oracle from which an open task counts as hard: a name that is shared, or a fact further down."""
+"""Number of the oracle's turns from which a task is hard: it has an ambiguous name, or a fact far down on a page."""
 
 
 @lru_cache(maxsize=4)
-def questions_of(suite_seed: int) -> list[Question]:
-    """In the order of the tasks. Another suite seed than 0 has no question of seed 0."""
+def make_suite_questions(suite_seed: int) -> list[Question]:
+    """Return the questions in the order of the tasks. Suites of other seeds have no question of suite seed 0."""
     asked = set[str]()
     if suite_seed != FROZEN_SEED:
-        asked = {question.text for question in questions_of(FROZEN_SEED)}
+        asked = {question.text for question in make_suite_questions(FROZEN_SEED)}
     return make_questions(make_encyclopedia(suite_seed), asked)
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
     """All tasks in order."""
     sha256 = make_encyclopedia(suite_seed).sha256
-    for index, question in enumerate(questions_of(suite_seed)):
+    for index, question in enumerate(make_suite_questions(suite_seed)):
         yield Task(
             id=f"{FAMILY}/open/{index:03d}",
             family=FAMILY,
@@ -43,7 +43,7 @@ def generate(suite_seed: int) -> Iterator[Task]:
             difficulty="hard" if len(question.plan) >= HARD_TURNS else "easy",
             kind=question.kind,
             labels="simulator",
-            subgoals=pages_to_open(question.supporting),
+            subgoals=list_subgoals(question.supporting),
             payload={
                 "answer": question.answer,
                 "supporting": list(question.supporting),
@@ -53,19 +53,21 @@ def generate(suite_seed: int) -> Iterator[Task]:
         )
 
 
-def plan_of(task: Task) -> list[str]:
-    """Of an open task."""
-    asked = (question for question in questions_of(task.payload["world"]) if question.text == task.goal)
+def find_plan(task: Task) -> list[str]:
+    """Return the oracle's plan of an open task."""
+    asked = (
+        question for question in make_suite_questions(task.payload["world"]) if question.text == task.goal
+    )
     return next((question.plan for question in asked), [])
 
 
-def pages_to_open(supporting: tuple[str, ...]) -> tuple[str, ...]:
-    """The subgoals of a question."""
+def list_subgoals(supporting: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the subgoals of a question."""
     return tuple(f"open the page {title}" for title in supporting)
 
 
-def open_store_of(task: Task) -> PageStore:
-    """The page store of an open task, made when it is first needed."""
+def open_task_store(task: Task) -> PageStore:
+    """Return the page store of an open task; make it first if necessary."""
     seed, wanted = task.payload.get("world"), task.payload.get("pages_sha256")
     if not isinstance(seed, int) or not isinstance(wanted, str):
         raise InvalidTaskError(f"{task.id} is not a HotpotQA task: its payload needs a world and its hash")
@@ -80,14 +82,14 @@ def open_store_of(task: Task) -> PageStore:
     source = f"world of seed {seed}"
     try:
         write_small(path, world.pages, world.redirects, source)
-    except (OSError, sqlite3.Error):  # no cache can be written: a file that goes with the process
+    except (OSError, sqlite3.Error):  # without a writable cache: a file that is removed when the process ends
         path = Path(_scratch().name) / path.name
         write_small(path, world.pages, world.redirects, source)
     return open_store(path)
 
 
 def file_name(sha256: str) -> str:
-    """A file name for a hash that came out of a task: hexadecimal digits alone."""
+    """Return a file name for the hash in a task, which may have hexadecimal digits only."""
     name = "".join(c for c in sha256 if c in "0123456789abcdef")
     if len(name) != 64 or name != sha256:
         raise InvalidTaskError("the hash of a page store has 64 hexadecimal digits")

@@ -1,8 +1,7 @@
-"""Bringing HotpotQA's data in: the official question files, the Wikipedia abstracts, pages of a person's own.
+"""Import HotpotQA's data: the official question files, the Wikipedia abstracts, or pages of the user's own.
 
-What a file is, its content says. Nothing is taken by a path that stands in it. Questions and pages are
-separate: a question file with paragraphs brings a small page store along, which never replaces one that came from
-elsewhere.
+The content of a file determines its kind. Paths in a file are never used. Questions and pages are separate: a question
+file with paragraphs also gives a small page store, which never replaces a store from another source.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typing import IO, Any, Self
 
 from evalharness.base.paths import write_whole
 from evalharness.envs.base import ImportProgress, ImportRefusedError
-from evalharness.paper.hotpotqa.pages import Page, PageStore, PageStoreError, sentences_of
+from evalharness.paper.hotpotqa.pages import Page, PageStore, PageStoreError, split_sentences
 from evalharness.paper.hotpotqa.store_writer import StoreWriter
 from evalharness.paper.hotpotqa.tasks import OFFICIAL_QUESTIONS, data_files
 
@@ -32,9 +31,9 @@ ACCEPTED = (
     "and a text each"
 )
 LARGEST_QUESTIONS = 500 * 2**20
-"""Bytes of a question file; the official ones have under 50 MB."""
+"""Bytes of a question file; the official files have less than 50 MB."""
 LARGEST_MEMBER = 64 * 2**20
-"""Bytes of one file in the tar of abstracts; the official ones have 0.1 MB."""
+"""Bytes of one file in the tar of abstracts; the official files have 0.1 MB."""
 LARGEST_UNPACKED = 512 * 2**20
 LARGEST_LINE = 32 * 2**20
 _MEMBERS_A_COMMIT = 20
@@ -44,18 +43,18 @@ _DAMAGE = (EOFError, OSError, tarfile.TarError, lzma.LZMAError, zlib.error, Valu
 
 
 def import_file(source: Path, data: Path, progress: ImportProgress) -> Sequence[str]:
-    """Import whatever `source` is; returns what was done. Raises ImportRefusedError."""
+    """Import `source`, and return messages about the result. Raises ImportRefusedError."""
     if not source.is_file():
         raise ImportRefusedError(f"{source} is not a file; name one of {ACCEPTED}")
     try:
         with source.open("rb") as raw:
-            start = _unpacking(raw).read(512)
+            start = _open_unpacked(raw).read(512)
     except _DAMAGE as error:
         raise ImportRefusedError(f"{source} is damaged ({error}); get it again") from error
     if start[257:262] == b"ustar":
-        return _import_pages(source, data, progress, "abstracts", _abstracts)
+        return _import_pages(source, data, progress, "abstracts", _read_abstracts)
     if start.lstrip().startswith(b"{"):
-        return _import_pages(source, data, progress, "own pages", _own_pages)
+        return _import_pages(source, data, progress, "own pages", _read_own_pages)
     if start.lstrip().startswith(b"["):
         return _import_questions(source, data, progress)
     raise ImportRefusedError(f"{source} is none of {ACCEPTED}")
@@ -74,10 +73,12 @@ def _import_questions(source: Path, data: Path, progress: ImportProgress) -> lis
         raise ImportRefusedError(
             f"{source} is no whole JSON file ({error}); was the download cut off?"
         ) from error
-    questions = [_question(row, position, source) for position, row in enumerate(rows)]
+    questions = [_read_question(row, position, source) for position, row in enumerate(rows)]
     if not questions:
         raise ImportRefusedError(f"{source} holds no question")
-    pages = _contexts(source, rows)  # before anything is written: a file that is refused replaces nothing
+    pages = _read_contexts(
+        source, rows
+    )  # before anything is written, so that a refused file replaces nothing
     target, store = data_files(data)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, "".join(json.dumps(question) + "\n" for question in questions))
@@ -95,8 +96,9 @@ def _import_questions(source: Path, data: Path, progress: ImportProgress) -> lis
     return done
 
 
-def _question(row: Any, position: int, source: Path) -> dict[str, Any]:
-    """What is kept of a question. `_id`, `level` and `supporting_facts` are missing in the simplified file."""
+def _read_question(row: Any, position: int, source: Path) -> dict[str, Any]:
+    """Return the stored fields of a question. `_id`, `level` and `supporting_facts` are missing in the simplified
+    file."""
     try:
         question, answer, kind = row["question"], row["answer"], row["type"]
         facts = row.get("supporting_facts", ())
@@ -119,8 +121,8 @@ def _question(row: Any, position: int, source: Path) -> dict[str, Any]:
     }
 
 
-def _contexts(source: Path, rows: list[Any]) -> list[Page]:
-    """The paragraphs of all questions, each title once."""
+def _read_contexts(source: Path, rows: list[Any]) -> list[Page]:
+    """Return the paragraphs of all questions, each title once."""
     pages: dict[str, Page] = {}
     for position, row in enumerate(rows):
         try:
@@ -142,11 +144,11 @@ def _contexts(source: Path, rows: list[Any]) -> list[Page]:
 def _import_contexts(
     source: Path, rows: list[Any], pages: list[Page], store: Path, progress: ImportProgress
 ) -> list[str]:
-    if (other := _origin(store)) not in (None, "paragraphs"):
+    if (other := _read_origin(store)) not in (None, "paragraphs"):
         return [f"{store} holds {other}: it is kept, and the paragraphs of this file are left out (to use "
                 "them, remove it and import again)"]  # fmt: skip
     wanted = {title for row in rows for title, _ in row.get("supporting_facts", ())}
-    done = _store(source, store, progress, "paragraphs", lambda _: [_Batch(1, pages, [], 0, None)])
+    done = _write_store(source, store, progress, "paragraphs", lambda _: [_Batch(1, pages, [], 0, None)])
     if missing := len(wanted - {page.title for page in pages}):
         done.append(
             f"{missing:,} of {len(wanted):,} supporting pages are not among the paragraphs: this is not the "
@@ -163,7 +165,7 @@ class _Batch:
     """Pages that are committed together."""
 
     done: int
-    """Parts of the source (files of the tar, lines) that are in with this batch."""
+    """Number of parts of the source (files of the tar, lines) that are stored after this batch."""
     pages: Sequence[Page]
     redirects: Sequence[tuple[str, str]]
     position: int
@@ -173,14 +175,14 @@ class _Batch:
 
 def _import_pages(source: Path, data: Path, progress: ImportProgress, kind: str, read: Any) -> list[str]:
     _, store = data_files(data)
-    return _store(source, store, progress, kind, lambda done: read(source, done))
+    return _write_store(source, store, progress, kind, lambda done: read(source, done))
 
 
-def _store(source: Path, store: Path, progress: ImportProgress, kind: str, batches: Any) -> list[str]:
-    """Write the page store, going on where an earlier import of the same file was stopped."""
+def _write_store(source: Path, store: Path, progress: ImportProgress, kind: str, batches: Any) -> list[str]:
+    """Write the page store; continue an interrupted import of the same file."""
     origin = f"{kind} of {source.name}"
     try:
-        with closing(StoreWriter(store, f"{origin}, {_identity(source)}")) as writer:
+        with closing(StoreWriter(store, f"{origin}, {_identify(source)}")) as writer:
             done = [f"going on after {writer.done:,} parts that are in already"] if writer.done else []
             for batch in batches(writer.done):
                 if batch.done <= writer.done:
@@ -209,13 +211,13 @@ def _store(source: Path, store: Path, progress: ImportProgress, kind: str, batch
     return done
 
 
-def _identity(source: Path) -> str:
-    """Tells one source from another: its size and the hash of its beginning."""
+def _identify(source: Path) -> str:
+    """Return what identifies the source: its size and the hash of its beginning."""
     with source.open("rb") as file:
         return f"{source.stat().st_size} bytes, {hashlib.sha256(file.read(2**20)).hexdigest()}"
 
 
-def _origin(store: Path) -> str | None:
+def _read_origin(store: Path) -> str | None:
     if not store.is_file():
         return None
     try:
@@ -227,8 +229,9 @@ def _origin(store: Path) -> str | None:
     return kind
 
 
-def _abstracts(source: Path, done: int) -> Iterator[_Batch]:
-    """The official tar: files of JSON lines, each packed with bzip2. What is in already is passed over unread."""
+def _read_abstracts(source: Path, done: int) -> Iterator[_Batch]:
+    """Yield batches of the official tar: files of JSON lines, each compressed with bzip2. Stored parts are skipped
+    without reading."""
     size = source.stat().st_size
     pages: list[Page] = []
     number = 0
@@ -241,7 +244,10 @@ def _abstracts(source: Path, done: int) -> Iterator[_Batch]:
             ending = bytes(buf)
             return super().frombuf(buf, encoding, errors)
 
-    with source.open("rb") as raw, tarfile.open(fileobj=_unpacking(raw), mode="r|", tarinfo=Header) as tar:
+    with (
+        source.open("rb") as raw,
+        tarfile.open(fileobj=_open_unpacked(raw), mode="r|", tarinfo=Header) as tar,
+    ):
         while (member := tar.next()) is not None:
             tar.members = []  # type: ignore[attr-defined]
             if not member.isreg():
@@ -254,11 +260,11 @@ def _abstracts(source: Path, done: int) -> Iterator[_Batch]:
             file = tar.extractfile(member)
             content = file.read() if file is not None else b""
             where = f"{source}, file {number}"
-            pages += [page for page, _ in _lines(_unpacked(content, where).splitlines(), where)]
+            pages += [page for page, _ in _read_lines(_unpack(content, where).splitlines(), where)]
             if number % _MEMBERS_A_COMMIT == 0:
                 yield _Batch(number, pages, [], raw.tell(), size)
                 pages = []
-    # tarfile takes an archive that stops between two files, or in a header, for a whole one.
+    # tarfile accepts an archive that was cut off between two files or in a header.
     if ending != bytes(tarfile.BLOCKSIZE):
         raise ImportRefusedError(f"{source} is cut off: it does not end as a tar does; get it again")
     if number == 0:
@@ -266,8 +272,8 @@ def _abstracts(source: Path, done: int) -> Iterator[_Batch]:
     yield _Batch(number, pages, [], size, size)
 
 
-def _unpacking(raw: IO[bytes]) -> IO[bytes]:
-    """What is packed in the file, or the file."""
+def _open_unpacked(raw: IO[bytes]) -> IO[bytes]:
+    """Return the decompressed file, or the file itself if it is not compressed."""
     magic = raw.read(3)
     raw.seek(0)
     if magic == b"BZh":
@@ -275,7 +281,7 @@ def _unpacking(raw: IO[bytes]) -> IO[bytes]:
     return gzip.GzipFile(fileobj=raw) if magic[:2] == b"\x1f\x8b" else raw  # type: ignore[return-value]
 
 
-def _unpacked(content: bytes, where: str) -> bytes:
+def _unpack(content: bytes, where: str) -> bytes:
     if not content.startswith(b"BZh"):
         return content
     unpacker = bz2.BZ2Decompressor()
@@ -285,11 +291,11 @@ def _unpacked(content: bytes, where: str) -> bytes:
     return text
 
 
-def _own_pages(source: Path, done: int) -> Iterator[_Batch]:
-    """JSON lines, as they are or packed with gzip or bzip2."""
+def _read_own_pages(source: Path, done: int) -> Iterator[_Batch]:
+    """Yield batches of JSON lines, plain or compressed with gzip or bzip2."""
     size = source.stat().st_size
     with source.open("rb") as raw:
-        file = _unpacking(raw)
+        file = _open_unpacked(raw)
         pages: list[Page] = []
         redirects: list[tuple[str, str]] = []
         number = 0
@@ -299,7 +305,7 @@ def _own_pages(source: Path, done: int) -> Iterator[_Batch]:
                 raise ImportRefusedError(f"{source}, line {number} is over 32 MiB")
             if number <= done:
                 continue
-            for page, also in _lines([line], f"{source}, line {number}"):
+            for page, also in _read_lines([line], f"{source}, line {number}"):
                 pages.append(page)
                 redirects += [(title, page.title) for title in also]
             if number % _LINES_A_COMMIT == 0:
@@ -308,15 +314,15 @@ def _own_pages(source: Path, done: int) -> Iterator[_Batch]:
     yield _Batch(number, pages, redirects, size, size)
 
 
-def _lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[Page, list[str]]]:
-    """(page, titles that lead to it) of each line that is not empty."""
+def _read_lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[Page, list[str]]]:
+    """Yield the page of each line that is not empty, and the titles that redirect to it."""
     for line in lines:
         if not line.strip():
             continue
         try:
             row = json.loads(line)
             title, also = row["title"], row.get("redirects", [])
-            sentences = _sentences(row["sentences"] if "sentences" in row else row["text"])
+            sentences = _read_sentences(row["sentences"] if "sentences" in row else row["text"])
             if not isinstance(title, str) or not all(isinstance(other, str) for other in also):
                 raise TypeError("a title is no text")
             if not isinstance(also, list):
@@ -328,10 +334,11 @@ def _lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[Page, list[str]
         yield Page(title, tuple(sentences)), also
 
 
-def _sentences(text: Any) -> list[str]:
-    """Sentences of a text: a list of them, a list of paragraphs, or one string, which is cut after . ! and ?"""
+def _read_sentences(text: Any) -> list[str]:
+    """Return the sentences of a list of sentences, a list of paragraphs, or one string, which is split after .
+    ! and ?"""
     if isinstance(text, str):
-        return sentences_of(text)
+        return split_sentences(text)
     if not isinstance(text, list):
         raise TypeError("the text is neither text nor a list")
     found: list[str] = []

@@ -1,8 +1,8 @@
-"""The live Wikipedia as a page store, each answer recorded so that a run can be repeated.
+"""Use the live Wikipedia as a page store, and record each answer so that a run can be repeated.
 
-An answer that is recorded is never asked for again: replays and repeats need no network. `EVALHARNESS_WIKIPEDIA` names
-another MediaWiki's `api.php`, or is `recorded`: then nothing is asked, and a page that is not recorded is a failure of
-the environment, not of the model.
+A recorded answer is never requested again: replays and repeats need no network. `EVALHARNESS_WIKIPEDIA` is the
+`api.php` of another MediaWiki, or `recorded`: then nothing is requested, and a page that is not recorded is a failure
+of the environment, not of the model.
 """
 
 from __future__ import annotations
@@ -21,14 +21,21 @@ from urllib.request import Request, urlopen
 
 from evalharness.base.reading import parse_json
 from evalharness.base.version import __version__
-from evalharness.paper.hotpotqa.pages import LONGEST_TITLE, SIMILAR, Page, PageStoreError, clean, sentences_of
+from evalharness.paper.hotpotqa.pages import (
+    LONGEST_TITLE,
+    SIMILAR,
+    Page,
+    PageStoreError,
+    clean,
+    split_sentences,
+)
 
 VARIABLE = "EVALHARNESS_WIKIPEDIA"
 WIKIPEDIA = "https://en.wikipedia.org/w/api.php"
 RECORDED_ONLY = "recorded"
 _AGENT = f"evalharness/{__version__}"
 _TIMEOUT = 8.0
-"""Seconds for one answer; a step may take twenty."""
+"""Seconds for one answer; the limit of a step is twenty."""
 _TRIES = 2
 _LARGEST = 16 << 20
 """Bytes of an answer. Wikipedia's longest articles have about one million characters."""
@@ -37,65 +44,63 @@ _SCHEMA = (
 )
 
 
-def address() -> str:
-    """Where pages are asked for; `recorded` where they are not."""
+def find_address() -> str:
+    """Return the address of the API, or `recorded`."""
     return os.environ.get(VARIABLE) or WIKIPEDIA
 
 
 class LivePages:
-    """What `PageStore` is to a reader. `record`: the file of answers, made when it is first needed; several processes
-    may write it."""
+    """The live Wikipedia in place of a `PageStore`. `record` is the file of answers, which is made when needed;
+    several processes may write it."""
 
     def __init__(self, record: Path) -> None:
         self.record = record
 
     def find(self, title: str) -> Page | None:
-        """The page of that title, redirects followed. Raises PageStoreError where nobody answers."""
+        """Return the page of the title, following redirects. Raises PageStoreError if the server does not answer."""
         title = clean(title.strip())
-        if not 0 < len(title) <= LONGEST_TITLE or "|" in title:  # `|` separates titles of one question
+        if not 0 < len(title) <= LONGEST_TITLE or "|" in title:  # `|` separates the titles in one request
             return None
         asked = {"prop": "extracts", "explaintext": "1", "redirects": "1", "titles": title}
-        pages = self._asked(asked).get("pages")
+        pages = self._ask(asked).get("pages")
         for page in pages.values() if isinstance(pages, dict) else ():
             text = page.get("extract") if isinstance(page, dict) else None
             if isinstance(text, str) and isinstance(page.get("title"), str):
                 lines = (line.strip() for line in text.split("\n"))
                 kept = [line for line in lines if line and not line.startswith("==")]
-                return Page(page["title"], tuple(s for line in kept for s in sentences_of(line)))
+                return Page(page["title"], tuple(s for line in kept for s in split_sentences(line)))
         return None
 
     def similar(self, text: str, most: int = SIMILAR) -> list[str]:
-        """Titles that Wikipedia's search finds, best first."""
+        """Return titles of Wikipedia's search, best first."""
         words = clean(text[:LONGEST_TITLE]).strip()
         if not words:
             return []
-        found = self._asked({"list": "search", "srsearch": words[:300], "srlimit": str(SIMILAR)}).get(
-            "search"
-        )
+        found = self._ask({"list": "search", "srsearch": words[:300], "srlimit": str(SIMILAR)}).get("search")
         titles = (
             (hit.get("title") for hit in found if isinstance(hit, dict)) if isinstance(found, list) else ()
         )
         return [title for title in titles if isinstance(title, str)][:most]
 
-    def _asked(self, question: Mapping[str, str]) -> dict[str, Any]:
-        """`query` of the answer, from the record where it is there."""
+    def _ask(self, question: Mapping[str, str]) -> dict[str, Any]:
+        """Return `query` of the answer, from the record if it is there."""
         query = urlencode({"action": "query", "format": "json", **question})
         try:
-            with closing(self._opened()) as record:
+            with closing(self._open_record()) as record:
                 row = record.execute("SELECT answer FROM answers WHERE query = ?", (query,)).fetchone()
                 if row is None:
                     answer = _fetch(query)
                     record.execute(
                         "INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", (query, answer, time.time())
                     )
-                    # Another process may have been first; every reader of the record sees the same answer.
+                    # If another process was first, use its answer: all readers must see the same one.
                     row = record.execute("SELECT answer FROM answers WHERE query = ?", (query,)).fetchone()
             found = parse_json(row[0]).get("query")
         except (sqlite3.Error, OSError, ValueError, TypeError, AttributeError) as error:
             raise PageStoreError(f"{self.record} cannot be read or written ({error})") from error
         return found if isinstance(found, dict) else {}
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_record(self) -> sqlite3.Connection:
         self.record.parent.mkdir(parents=True, exist_ok=True)
         connection = sqlite3.connect(self.record, timeout=_TIMEOUT, isolation_level=None)
         connection.execute(_SCHEMA)
@@ -103,8 +108,8 @@ class LivePages:
 
 
 def _fetch(query: str) -> str:
-    """Raises PageStoreError where no answer that can be used comes."""
-    where = address()
+    """Request an answer. Raises PageStoreError if there is no usable answer."""
+    where = find_address()
     if where == RECORDED_ONLY:
         raise PageStoreError(f"{VARIABLE}={RECORDED_ONLY}, and this page is not recorded: {query}")
     if urlsplit(where).scheme not in ("http", "https"):
@@ -124,6 +129,6 @@ def _fetch(query: str) -> str:
     raise PageStoreError(f"{where} did not answer ({problem})")
 
 
-def provenance(record: Path) -> dict[str, Any]:
-    """What a run's manifest says of its pages."""
-    return {"source": "live Wikipedia, answers recorded", "address": address(), "record": record.name}
+def describe_live(record: Path) -> dict[str, Any]:
+    """Return the description of the pages for a run's manifest."""
+    return {"source": "live Wikipedia, answers recorded", "address": find_address(), "record": record.name}

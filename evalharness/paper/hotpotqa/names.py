@@ -1,4 +1,4 @@
-"""Invented names: drawn from syllables, each given out once."""
+"""Invent names from syllables, each name once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOUNS = _words(
 
 
 class Names:
-    """A stream of names; no name comes twice."""
+    """A stream of different names."""
 
     def __init__(self, stream: random.Random) -> None:
         self._stream = stream

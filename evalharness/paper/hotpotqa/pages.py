@@ -1,8 +1,8 @@
-"""The page store: every page of a corpus in one SQLite file, opened read-only by each worker.
+"""The page store: all pages of a corpus in one SQLite file, which each worker opens read-only.
 
 A page is found by a key, the hash of its title in lower case, so that one index of integers serves exact titles, other
-capitals and redirects. Similar titles come from an FTS5 index by bm25. What a policy types reaches FTS5 only as words
-of letters and digits in quotes: no character of its query language is ever passed on.
+capitals and redirects. Similar titles come from an FTS5 index, ranked by bm25. A policy's text reaches FTS5 only as
+quoted words of letters and digits: no character of its query language is passed on.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from urllib.parse import quote
 
 SIMILAR = 5
 LONGEST_TITLE = 1_000
-"""Characters of a title. Wikipedia's own limit is 255 bytes; what is longer is no title."""
+"""Characters of a title. Wikipedia's own limit is 255 bytes; a longer text is no title."""
 
 _WORD = re.compile(r"[^\W_]+")
 _MOST_WORDS = 16
 _MOST_MATCHES = 3_000
-"""Titles that are ranked for one search. Words are taken from the rarest on until so many titles hold one of them: in
-a corpus of five million titles, ranking all that hold `of` would take half a second."""
+"""Number of titles that are ranked for one search. Words are used from the rarest on, until this number of titles is
+found: in a corpus of five million titles, ranking all titles with `of` would take half a second."""
 _CACHE_KIB = 16_384
-"""SQLite's page cache of one worker."""
+"""Size of SQLite's page cache in one worker."""
 
 
 class PageStoreError(Exception):
-    """The file is no page store, or is damaged."""
+    """The file is no page store, or it is damaged."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Page:
 
 
 class Pages(Protocol):
-    """What is searched: a `PageStore`, or the live Wikipedia."""
+    """A searchable corpus: a `PageStore`, or the live Wikipedia."""
 
     def find(self, title: str) -> Page | None: ...
     def similar(self, text: str) -> list[str]: ...
@@ -52,32 +52,33 @@ class Pages(Protocol):
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
 
-def sentences_of(text: str) -> list[str]:
-    """A text cut after . ! and ?"""
+def split_sentences(text: str) -> list[str]:
+    """Split a text after . ! and ?"""
     return [sentence for sentence in _SENTENCE_END.split(text.strip()) if sentence]
 
 
 def clean(text: str) -> str:
-    """`text` as SQLite takes it: half of a surrogate pair, which JSON can smuggle in, becomes a question mark."""
+    """Return `text` as SQLite accepts it: half of a surrogate pair, which JSON can contain, becomes a question
+    mark."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def key_of(title: str) -> int:
-    """A signed 64-bit integer, the same for titles that differ in capitals only."""
+def hash_title(title: str) -> int:
+    """Return a signed 64-bit integer that is equal for titles that differ in capitals only."""
     digest = hashlib.blake2b(title.casefold().encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
-def words_of(text: str) -> list[str]:
-    """Words as the index of titles holds them: no capitals, no accents, letters and digits alone."""
+def split_words(text: str) -> list[str]:
+    """Return the words as in the index of titles: letters and digits without capitals and accents."""
     plain = text.casefold()
     if not plain.isascii():
         plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
     return _WORD.findall(plain)
 
 
-def content_hash(pages: Iterable[Page], redirects: Iterable[tuple[str, str]]) -> str:
-    """SHA-256 over all pages, then all redirects (title, target), in order: the corpus, whatever file holds it."""
+def hash_corpus(pages: Iterable[Page], redirects: Iterable[tuple[str, str]]) -> str:
+    """Return the SHA-256 of the corpus: all pages, then all redirects (title, target), in order."""
     digest = hashlib.sha256()
     for page in pages:
         digest.update(json.dumps([page.title, *page.sentences]).encode() + b"\n")
@@ -87,7 +88,7 @@ def content_hash(pages: Iterable[Page], redirects: Iterable[tuple[str, str]]) ->
 
 
 class PageStore:
-    """Raises PageStoreError when `path` is no finished page store."""
+    """A finished page store. The constructor raises PageStoreError if `path` is none."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -103,7 +104,7 @@ class PageStore:
 
     @property
     def sha256(self) -> str:
-        """The hash of the corpus, as it was when the store was made."""
+        """The hash of the corpus, computed when the store was made."""
         return self.meta["sha256"]
 
     def close(self) -> None:
@@ -113,18 +114,18 @@ class PageStore:
         return int(self.meta["pages"])
 
     def find(self, title: str) -> Page | None:
-        """The page of that title: exactly, else without regard to capitals, else through a redirect."""
+        """Return the page of the title: an exact match, else one that differs in capitals, else through a redirect."""
         title = clean(title.strip())
         if not 0 < len(title) <= LONGEST_TITLE:
             return None
-        found = self._titled(title)
-        if found is None and (target := self._target(title)) is not None:
-            found = self._titled(target)
+        found = self._find_titled(title)
+        if found is None and (target := self._find_target(title)) is not None:
+            found = self._find_titled(target)
         return found
 
     def similar(self, text: str, most: int = SIMILAR) -> list[str]:
-        """Titles that share words with `text`, best first by bm25; [] when no title does."""
-        words = list(dict.fromkeys(words_of(clean(text[:LONGEST_TITLE]))))[:_MOST_WORDS]
+        """Return titles that share words with `text`, best first by bm25."""
+        words = list(dict.fromkeys(split_words(clean(text[:LONGEST_TITLE]))))[:_MOST_WORDS]
         marks = ",".join("?" * len(words))
         counts = self._rows(f"SELECT titles, term FROM terms WHERE term IN ({marks})", words)
         counts.sort()
@@ -138,29 +139,33 @@ class PageStore:
         if not chosen:
             return []
         if matches > _MOST_MATCHES:  # nothing but very common words: titles that hold them all, unranked
-            ids = self._matching([term for _, term in counts], " AND ", "rowid", most)
-            ids = ids or self._matching(chosen, " AND ", "rowid", most)  # none does: those with the rarest
+            ids = self._find_matching([term for _, term in counts], " AND ", "rowid", most)
+            ids = ids or self._find_matching(
+                chosen, " AND ", "rowid", most
+            )  # none does: those with the rarest
         else:
-            ids = self._matching(chosen, " OR ", "bm25(titles), rowid", most)
+            ids = self._find_matching(chosen, " OR ", "bm25(titles), rowid", most)
         return [self._rows("SELECT title FROM pages WHERE id = ?", (number,))[0][0] for number in ids]
 
-    def _matching(self, terms: list[str], glue: str, order: str, most: int) -> list[int]:
-        """Numbers of titles that hold the terms."""
+    def _find_matching(self, terms: list[str], glue: str, order: str, most: int) -> list[int]:
+        """Return the numbers of titles that contain the terms."""
         query = glue.join(f'"{term}"' for term in terms)
         sql = f"SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY {order} LIMIT ?"
         return [row[0] for row in self._rows(sql, (query, most))]
 
-    def _titled(self, title: str) -> Page | None:
-        rows = self._rows("SELECT title, sentences FROM pages WHERE key = ? ORDER BY title", (key_of(title),))
+    def _find_titled(self, title: str) -> Page | None:
+        rows = self._rows(
+            "SELECT title, sentences FROM pages WHERE key = ? ORDER BY title", (hash_title(title),)
+        )
         exact = [row for row in rows if row[0] == title]
         folded = title.casefold()
         for found, sentences in exact or [row for row in rows if row[0].casefold() == folded]:
             return Page(found, tuple(json.loads(sentences)))
         return None
 
-    def _target(self, title: str) -> str | None:
+    def _find_target(self, title: str) -> str | None:
         rows = self._rows(
-            "SELECT title, target FROM redirects WHERE key = ? ORDER BY title, id", (key_of(title),)
+            "SELECT title, target FROM redirects WHERE key = ? ORDER BY title, id", (hash_title(title),)
         )
         folded = title.casefold()
         same = [row for row in rows if row[0] == title] or [
@@ -176,15 +181,15 @@ class PageStore:
 
 
 def open_store(path: Path) -> PageStore:
-    """The store of that path, opened once in a process however many environments read it; anew when the file is
-    another one by now."""
+    """Return the store of the path. A process opens it once for all environments, and again if the file was
+    replaced."""
     try:
         status = path.stat()
     except OSError as error:
         raise PageStoreError(f"no page store at {path} ({error.strerror})") from None
-    return _opened(path, status.st_ino, status.st_mtime_ns)
+    return _open_once(path, status.st_ino, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=8)
-def _opened(path: Path, inode: int, changed: int) -> PageStore:
+def _open_once(path: Path, inode: int, changed: int) -> PageStore:
     return PageStore(path)

@@ -1,4 +1,4 @@
-"""HotpotQA in other words."""
+"""Perturbations of HotpotQA's action words."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Two-hop questions about a generated world, how they are worded, and how they are answered.
+"""Make two-hop questions about a generated world, with their wording and the oracle's plan.
 
-A question is made of a mention (what it starts from), relations, and nothing else. Every question needs two pages.
+A question has a mention, from which it starts, and relations. Every question needs two pages.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ HOPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "mentor": ("the person whose pupil {x} was", "person"),
     },
 }
-"""Sort -> relation -> (how a question speaks of what it leads to, the sort of that)."""
+"""Sort -> relation -> (words of a question for the related thing, sort of that thing)."""
 
 ASKED: Mapping[str, Mapping[str, str]] = {
     "person": {
@@ -59,7 +59,7 @@ ASKED: Mapping[str, Mapping[str, str]] = {
         "founder": "To whose gift does {x} go back?",
     },
 }
-"""Sort -> relation -> the question for it."""
+"""Sort -> relation -> question about it."""
 
 COMPARED: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "person": {"birth_year": ("Who was born first, {x} or {y}?", False)},
@@ -71,7 +71,7 @@ COMPARED: Mapping[str, Mapping[str, tuple[str, bool]]] = {
     "event": {"first": ("Which was held first, {x} or {y}?", False)},
     "work": {"year": ("Which was finished first, {x} or {y}?", False)},
 }
-"""Sort -> relation -> (the question, whether the larger number wins)."""
+"""Sort -> relation -> (question, whether the larger number is right)."""
 
 SAME: Mapping[str, Mapping[str, str]] = {
     "person": {
@@ -84,11 +84,11 @@ SAME: Mapping[str, Mapping[str, str]] = {
     },
     "work": {"setting": "Are {x} and {y} set in the same town?"},
 }
-"""Sort -> relation -> the question whether both have the same."""
+"""Sort -> relation -> question whether both things have the same value."""
 
 CALLED = {"person": "the {kind} {name}", "work": "the {kind} {name}", "event": "the {name}",
           "institution": "the {name}", "town": "{name}"}  # fmt: skip
-"""Sort -> how a question mentions a thing of it."""
+"""Sort -> words with which a question mentions a thing."""
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,13 @@ class Fact:
     thing: Thing
     relation: str
     name: str
-    """What the question, or the page before, calls the thing."""
+    """The thing's name in the question or on the previous page."""
 
     def plan(self) -> list[str]:
-        """A search, another where the name is shared, lookups where the sentence is not among those that a search
-        shows. The keyword is the longest run of words in the sentence that does not depend on the thing."""
+        """Return the actions that read the fact: a search, a second search if the name is ambiguous, and lookups if
+        the sentence is not among those that a search shows. The keyword is the longest part of the sentence that does
+        not depend on the thing.
+        """
         thing, at = self.thing, self.thing.shown[self.relation]
         actions = [f"search[{self.name}]"]
         if thing.title != thing.name:
@@ -122,26 +124,26 @@ class Question:
     kind: str
     """`bridge`, `comparison` or `yes/no`."""
     facts: tuple[Fact, Fact]
-    """What answers it, in the order in which it is needed."""
+    """The facts that answer the question, in the order in which they are needed."""
 
     @property
     def supporting(self) -> tuple[str, ...]:
-        """Titles of the pages that answer it."""
+        """Titles of the pages that answer the question."""
         return tuple(fact.thing.title for fact in self.facts)
 
     @cached_property
     def plan(self) -> list[str]:
-        """The oracle's: every name that it searches for stands in the question or in an answer of the page store."""
+        """The oracle's plan: every name that it searches for is in the question or in an answer of the page store."""
         return [*(action for fact in self.facts for action in fact.plan()), f"finish[{self.answer}]"]
 
 
-def called(thing: Thing, name: str | None = None) -> str:
-    """How a question mentions a thing; `name`: another name for it."""
+def mention_thing(thing: Thing, name: str | None = None) -> str:
+    """Return the words with which a question mentions a thing; `name` is another name of it."""
     return CALLED[thing.sort].format(kind=thing.kind, name=name or thing.name)
 
 
-def bare(value: str, relation: str) -> str:
-    """A fact's value as an answer: a person without the occupation, of whom pages speak by it."""
+def strip_occupation(value: str, relation: str) -> str:
+    """Return a fact's value as an answer: a person's name without the occupation, which pages add."""
     if relation in ("mentor", "founder", "maker"):
         for occupation in OCCUPATIONS:
             value = value.removeprefix(f"{occupation} ")
@@ -149,18 +151,19 @@ def bare(value: str, relation: str) -> str:
 
 
 def make_questions(world: Encyclopedia, unlike: Container[str] = ()) -> list[Question]:
-    """The questions of a world: bridges, comparisons, yes or no, mixed. None has a text of `unlike`."""
+    """Return the questions of a world: bridges, comparisons, and yes/no questions, mixed. None has a text of
+    `unlike`."""
     stream = random.Random(f"hotpotqa/open/{world.seed}/questions")
     made = [
-        *_taken(BRIDGES, _bridges(world, stream), unlike),
-        *_taken(COMPARISONS, _comparisons(world, stream), unlike),
-        *_taken(CLOSED, _closed(world, stream), unlike),
+        *_take(BRIDGES, _make_bridges(world, stream), unlike),
+        *_take(COMPARISONS, _make_comparisons(world, stream), unlike),
+        *_take(CLOSED, _make_closed(world, stream), unlike),
     ]
     stream.shuffle(made)
     return made
 
 
-def _taken(count: int, candidates: Iterator[Question | None], unlike: Container[str]) -> list[Question]:
+def _take(count: int, candidates: Iterator[Question | None], unlike: Container[str]) -> list[Question]:
     found: dict[str, Question] = {}
     for question in candidates:
         if question is not None and question.text not in unlike:
@@ -170,8 +173,8 @@ def _taken(count: int, candidates: Iterator[Question | None], unlike: Container[
     return list(found.values())
 
 
-def _bridges(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
-    """Every pair of relations in turn, so that all are asked about as often."""
+def _make_bridges(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
+    """Yield bridges for every pair of relations in turn, so that all pairs are equally frequent."""
     chains = [
         (sort, first, second)
         for sort, hops in HOPS.items()
@@ -181,10 +184,10 @@ def _bridges(world: Encyclopedia, stream: random.Random) -> Iterator[Question | 
     while True:
         stream.shuffle(chains)
         for sort, first, second in chains:
-            yield _bridge(world, stream.choice(world.things[sort]), first, second, stream)
+            yield _make_bridge(world, stream.choice(world.things[sort]), first, second, stream)
 
 
-def _bridge(
+def _make_bridge(
     world: Encyclopedia, start: Thing, first: str, second: str, stream: random.Random
 ) -> Question | None:
     if first not in start.links:
@@ -193,22 +196,22 @@ def _bridge(
     if second not in middle.facts:
         return None
     phrase, _ = HOPS[start.sort][first]
-    text = ASKED[middle.sort][second].format(x=phrase.format(x=called(start)))
-    answer = bare(middle.facts[second], second)
-    if _stands_in(answer, text) or _stands_in(middle.name, text) or start is middle:
+    text = ASKED[middle.sort][second].format(x=phrase.format(x=mention_thing(start)))
+    answer = strip_occupation(middle.facts[second], second)
+    if _contains(answer, text) or _contains(middle.name, text) or start is middle:
         return None
     facts = Fact(start, first, start.name), Fact(middle, second, middle.name)
     return Question(text, answer, "bridge", facts)
 
 
-def _stands_in(words: str, text: str) -> bool:
+def _contains(words: str, text: str) -> bool:
     return re.search(rf"\b{re.escape(normal(words))}\b", normal(text)) is not None
 
 
-def _pairs(
+def _draw_pairs(
     world: Encyclopedia, stream: random.Random, table: Mapping[str, Mapping[str, object]]
 ) -> Iterator[tuple[Thing, Thing, str]]:
-    """Two things of one sort and a relation of the table that both have, every relation in turn."""
+    """Yield two things of one sort and a relation of the table that both have, with every relation in turn."""
     relations = [(sort, relation) for sort, listed in table.items() for relation in listed]
     while True:
         stream.shuffle(relations)
@@ -218,32 +221,33 @@ def _pairs(
                 yield one, other, relation
 
 
-def _named(thing: Thing, relation: str, stream: random.Random) -> Fact:
-    """A town that older books call otherwise is named so, now and then."""
+def _make_fact(thing: Thing, relation: str, stream: random.Random) -> Fact:
+    """Return the fact. A town with a former name is sometimes mentioned by that name."""
     former = thing.facts.get("former") if thing.sort == "town" and stream.random() < 0.3 else None
     return Fact(thing, relation, former or thing.name)
 
 
-def _comparisons(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
-    """The right one is named first and second by turns."""
+def _make_comparisons(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
+    """Yield comparisons in which the right answer is mentioned first and second in turn."""
     first_wins = True
-    for one, other, relation in _pairs(world, stream, COMPARED):
+    for one, other, relation in _draw_pairs(world, stream, COMPARED):
         form, larger = COMPARED[one.sort][relation]
-        a, b = (_number(thing.facts[relation]) for thing in (one, other))
+        a, b = (_read_number(thing.facts[relation]) for thing in (one, other))
         if a == b:
             continue
         if ((a > b) == larger) != first_wins:
             one, other = other, one
         facts = Fact(one, relation, one.name), Fact(other, relation, other.name)
-        text = form.format(x=called(one), y=called(other))
+        text = form.format(x=mention_thing(one), y=mention_thing(other))
         yield Question(text, (one if first_wins else other).name, "comparison", facts)
         first_wins = not first_wins
 
 
-def _closed(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
-    """`yes` and `no` by turns. For a yes, the second is drawn among those that have the same."""
+def _make_closed(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
+    """Yield questions with the answers `yes` and `no` in turn. For a yes, the second thing is drawn from those with
+    the same value."""
     yes = True
-    for one, other, relation in _pairs(world, stream, SAME):
+    for one, other, relation in _draw_pairs(world, stream, SAME):
         if yes:
             same = [
                 thing
@@ -255,12 +259,12 @@ def _closed(world: Encyclopedia, stream: random.Random) -> Iterator[Question | N
             other = stream.choice(same)
         elif one.facts[relation] == other.facts[relation]:
             continue
-        facts = _named(one, relation, stream), _named(other, relation, stream)
-        x, y = (called(fact.thing, fact.name) for fact in facts)
+        facts = _make_fact(one, relation, stream), _make_fact(other, relation, stream)
+        x, y = (mention_thing(fact.thing, fact.name) for fact in facts)
         text = SAME[one.sort][relation].format(x=x, y=y)
         yield Question(text, "yes" if yes else "no", "yes/no", facts)
         yes = not yes
 
 
-def _number(value: str) -> int:
+def _read_number(value: str) -> int:
     return int(value.replace(",", ""))

@@ -1,4 +1,4 @@
-"""Exact match and F1 of an answer, by the rule of HotpotQA's official evaluation (Yang et al., EMNLP 2018)."""
+"""Compute exact match and F1 of an answer by the rule of HotpotQA's official evaluation (Yang et al., EMNLP 2018)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections import Counter
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _CLOSED = frozenset({"yes", "no", "noanswer"})
-"""Answers that are right or wrong as a whole: no credit for a word in common."""
+"""Answers that are only right or wrong: a common word gives no credit."""
 
 
 def normal(answer: str) -> str:
-    """Lower case, without punctuation and articles, white space squeezed."""
+    """Return the text in lower case, without punctuation, articles and repeated white space."""
     return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
 
 
@@ -22,7 +22,7 @@ def exact_match(answer: str, gold: str) -> bool:
 
 
 def f1(answer: str, gold: str) -> float:
-    """Harmonic mean of precision and recall over the words of the normal forms, 0..1."""
+    """Return the harmonic mean of precision and recall over the words of the normal forms, 0..1."""
     said, wanted = normal(answer), normal(gold)
     if said != wanted and (said in _CLOSED or wanted in _CLOSED):
         return 0.0

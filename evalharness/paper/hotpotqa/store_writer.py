@@ -1,7 +1,7 @@
-"""Making a page store: into a file beside the final one, which gets its name only when everything is in it.
+"""Write a page store into a file beside the final one, which gets its name when the store is complete.
 
-What was put in before a kill is kept: `StoreWriter.done` says how far the last commit came, and the same source goes
-on from there.
+After a kill, committed pages are kept: `StoreWriter.done` is the position of the last commit, and an import of the
+same source continues there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 from evalharness.envs.base import ImportProgress
-from evalharness.paper.hotpotqa.pages import LONGEST_TITLE, Page, clean, content_hash, key_of, words_of
+from evalharness.paper.hotpotqa.pages import LONGEST_TITLE, Page, clean, hash_corpus, hash_title, split_words
 
 SCHEMA = 1
 _TABLES = """
@@ -30,28 +30,28 @@ _BATCH = 10_000
 
 
 class StoreWriter:
-    """A page store while it is made, in `path` with `.part` behind its name.
+    """A page store while it is made, in `path` with the suffix `.part`.
 
-    `source` says what it is made from: an unfinished file of another source is thrown away.
+    `source` identifies the origin: an unfinished file of another source is removed.
     """
 
     def __init__(self, path: Path, source: str) -> None:
         self.path = path
         self.part = path.with_name(path.name + ".part")
         self.skipped = 0
-        """Pages and redirects left out: no title, or one of more than 1,000 characters."""
+        """Pages and redirects left out because their title is empty or longer than 1,000 characters."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._connection = self._continued(source) or self._fresh(source)
+        self._connection = self._open_unfinished(source) or self._open_new(source)
 
     def _open(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.part)
-        # A kill loses what was not committed and nothing else; a power failure may cost the file, which is made again.
+        # A kill loses only uncommitted pages; a power failure may damage the file, which is then made again.
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA cache_size = -65536")
         return connection
 
-    def _continued(self, source: str) -> sqlite3.Connection | None:
+    def _open_unfinished(self, source: str) -> sqlite3.Connection | None:
         if not self.part.exists():
             return None
         connection = None
@@ -66,7 +66,7 @@ class StoreWriter:
             connection.close()
         return None
 
-    def _fresh(self, source: str) -> sqlite3.Connection:
+    def _open_new(self, source: str) -> sqlite3.Connection:
         self._remove_part()
         connection = self._open()
         connection.executescript(_TABLES)
@@ -82,45 +82,45 @@ class StoreWriter:
 
     @property
     def done(self) -> int:
-        """Parts of the source that are in, as the last `commit` said."""
-        return int(self._meta("done"))
+        """Number of stored parts of the source, as of the last `commit`."""
+        return int(self._read_meta("done"))
 
     def __len__(self) -> int:
-        """Pages that are in, those of a repeated title too."""
+        """Return the number of stored pages, with repeated titles."""
         (count,) = self._connection.execute("SELECT count(*) FROM pages").fetchone()
         return int(count)
 
     def add(self, pages: Iterable[Page]) -> None:
-        """Put pages in. Of several with one title the first is kept, when `finish` is called."""
+        """Store pages. Of several pages with one title, `finish` keeps the first."""
         rows = []
         for page in pages:
             title = clean(page.title.strip())
             if 0 < len(title) <= LONGEST_TITLE:
                 sentences = [clean(sentence) for sentence in page.sentences]
-                rows.append((key_of(title), title, json.dumps(sentences, ensure_ascii=False)))
+                rows.append((hash_title(title), title, json.dumps(sentences, ensure_ascii=False)))
             else:
                 self.skipped += 1
         self._connection.executemany("INSERT INTO pages (key, title, sentences) VALUES (?, ?, ?)", rows)
 
     def add_redirects(self, redirects: Iterable[tuple[str, str]]) -> None:
-        """(title, title of the page it leads to)"""
+        """Store redirects of (title, title of the target page)."""
         cleaned = [(clean(title.strip()), clean(target.strip())) for title, target in redirects]
         good = [row for row in cleaned if all(0 < len(text) <= LONGEST_TITLE for text in row)]
         self.skipped += len(cleaned) - len(good)
         self._connection.executemany(
             "INSERT INTO redirects (key, title, target) VALUES (?, ?, ?)",
-            [(key_of(title), title, target) for title, target in good],
+            [(hash_title(title), title, target) for title, target in good],
         )
 
     def commit(self, done: int) -> None:
-        self._set("done", str(done))
+        self._write_meta("done", str(done))
         self._connection.commit()
 
     def finish(self, stage: ImportProgress = lambda what, done, of: None, **facts: str) -> str:
-        """Index everything, give the file its name, return the corpus's hash. `facts` are kept in it as well."""
+        """Index everything, give the file its final name, and return the corpus's hash. `facts` are stored, too."""
         connection = self._connection
         connection.commit()
-        for table in ("terms", "titles"):  # of an earlier call that was killed
+        for table in ("terms", "titles"):  # tables of an earlier call that was killed
             connection.execute(f"DROP TABLE IF EXISTS {table}")
         connection.executescript("DROP INDEX IF EXISTS pages_by_key; DROP INDEX IF EXISTS redirects_by_key;")
         stage("indexing titles", 0, None)
@@ -128,9 +128,9 @@ class StoreWriter:
         self._drop_repeated()
         (count,) = connection.execute("SELECT count(*) FROM pages").fetchone()
         self._index_words(stage, count)
-        sha256 = content_hash(self._pages(stage, count), self._redirects())
+        sha256 = hash_corpus(self._read_pages(stage, count), self._read_redirects())
         for key, value in {**facts, "pages": str(count), "sha256": sha256}.items():
-            self._set(key, value)
+            self._write_meta(key, value)
         connection.execute("DELETE FROM meta WHERE key = 'done'")
         connection.commit()
         connection.execute("PRAGMA journal_mode = DELETE")
@@ -141,7 +141,7 @@ class StoreWriter:
         return sha256
 
     def close(self) -> None:
-        """Stop, keeping what was committed for another time; to be called whatever happens."""
+        """Close the file and keep committed pages for a later continuation. Call it in any case."""
         self._connection.close()
 
     def discard(self) -> None:
@@ -164,7 +164,7 @@ class StoreWriter:
         ).fetchall():
             connection.executemany(
                 "INSERT INTO titles (rowid, words) VALUES (?, ?)",
-                [(number, " ".join(words_of(title))) for number, title in rows],
+                [(number, " ".join(split_words(title))) for number, title in rows],
             )
             last, done = rows[-1][0], done + len(rows)
             stage("indexing words", done, count)
@@ -176,26 +176,26 @@ class StoreWriter:
         connection.execute("INSERT INTO terms SELECT term, doc FROM temp.vocabulary ORDER BY term")
         connection.execute("DROP TABLE temp.vocabulary")
 
-    def _pages(self, stage: ImportProgress, count: int) -> Iterator[Page]:
+    def _read_pages(self, stage: ImportProgress, count: int) -> Iterator[Page]:
         rows = self._connection.execute("SELECT title, sentences FROM pages ORDER BY id")
         for done, (title, sentences) in enumerate(rows, 1):
             if done % _BATCH == 0:
                 stage("hashing", done, count)
             yield Page(title, tuple(json.loads(sentences)))
 
-    def _redirects(self) -> Iterator[tuple[str, str]]:
+    def _read_redirects(self) -> Iterator[tuple[str, str]]:
         yield from self._connection.execute("SELECT title, target FROM redirects ORDER BY id")
 
-    def _meta(self, key: str) -> str:
+    def _read_meta(self, key: str) -> str:
         (value,) = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(value)
 
-    def _set(self, key: str, value: str) -> None:
+    def _write_meta(self, key: str, value: str) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 def write_small(path: Path, pages: Iterable[Page], redirects: Iterable[tuple[str, str]], source: str) -> str:
-    """A store that is made in one go: by several processes at once, should it be so, each in a file of its own."""
+    """Write a store at once. Several processes may do so at the same time, each in its own file."""
     own = path.with_name(f"{path.name}.{os.getpid()}")
     with closing(StoreWriter(own, source)) as writer:
         writer.add(pages)

@@ -1,7 +1,7 @@
-"""A generated world for the open suite: invented towns, people, institutions, events and works, a page each.
+"""Generate a world for the open suite: invented towns, people, institutions, events and works, with a page for each.
 
-Everything follows from the seed alone. A page states its facts in sentences of fixed forms, in an order of its own; the
-forms are data here, so that the questions, the oracle and the pages cannot disagree.
+Everything follows from the seed. A page states its facts in sentences of fixed forms, in an order of its own. The
+forms are data here, so that questions, oracle and pages agree.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from evalharness.paper.hotpotqa.names import Names
-from evalharness.paper.hotpotqa.pages import Page, content_hash
+from evalharness.paper.hotpotqa.pages import Page, hash_corpus
 
 TOWNS, PEOPLE, INSTITUTIONS, EVENTS, WORKS = 320, 1500, 240, 260, 980
 NAMESAKES = 0.14
-"""Share of people, and of works, that have the name of another one of another occupation or kind."""
+"""Share of people, and of works, with the name of another one that has another occupation or kind."""
 MOST_NAMESAKES = 3
-"""Of one name: a search for it names up to five similar titles, and all of them have to be among those."""
+"""The most things with one name: a search for the name lists up to five similar titles, which must include all of
+them."""
 
 MAKERS = {
     "novel": ("novelist", "written by"),
@@ -27,7 +28,7 @@ MAKERS = {
     "opera": ("composer", "composed by"),
     "painting": ("painter", "painted by"),
 }
-"""Kind of work -> its maker's occupation, and how the page names the maker."""
+"""Kind of work -> its maker's occupation, and the words with which the page names the maker."""
 OCCUPATIONS = (
     *(occupation for occupation, _ in MAKERS.values()),
     "botanist",
@@ -68,7 +69,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "setting": "The {kind} shows the life of a family in {value}.",
     },
 }
-"""Sort of thing -> relation -> the sentence that states it. The first relation of a sort opens its page."""
+"""Sort of thing -> relation -> the sentence that states it. A page begins with the first relation of its sort."""
 
 _FILLERS = {
     "town": (
@@ -103,13 +104,14 @@ _PRODUCTS = (
 
 @dataclass
 class Thing:
-    """One page's subject. `facts`: relation -> value as the page words it; `links`: relation -> title of that page."""
+    """The subject of one page. `facts`: relation -> value in the page's words; `links`: relation -> title of the
+    linked page."""
 
     sort: str
     name: str
-    """As texts call it; several things can share one."""
+    """The name in texts; several things can share it."""
     kind: str
-    """Occupation, kind of work, ...: tells namesakes apart."""
+    """Occupation, kind of work, ...; it distinguishes things of the same name."""
     title: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
@@ -119,7 +121,8 @@ class Thing:
 
     @property
     def mention(self) -> str:
-        """How another page speaks of it: `novelist Quest Morner`, `novel The Iron Gate`, `Morndale`."""
+        """The words with which another page mentions the thing: `novelist Quest Morner`, `novel The Iron Gate`,
+        `Morndale`."""
         return f"{self.kind} {self.name}" if self.sort in ("person", "work") else self.name
 
 
@@ -127,7 +130,7 @@ class Thing:
 class Encyclopedia:
     seed: int
     things: Mapping[str, tuple[Thing, ...]]
-    """Sort -> its things."""
+    """Sort -> things."""
     redirects: tuple[tuple[str, str], ...]
 
     @cached_property
@@ -140,32 +143,32 @@ class Encyclopedia:
 
     @cached_property
     def sha256(self) -> str:
-        """The hash of the page store that this world makes."""
-        return content_hash(self.pages, self.redirects)
+        """The hash of this world's page store."""
+        return hash_corpus(self.pages, self.redirects)
 
 
 @lru_cache(maxsize=4)
 def make_encyclopedia(seed: int) -> Encyclopedia:
-    """The world of a suite seed: about 3,300 pages, in a fraction of a second."""
+    """Return the world of a suite seed: about 3,300 pages, in a fraction of a second."""
     stream = random.Random(f"hotpotqa/open/{seed}/world")
     names = Names(stream)
-    towns = _towns(stream, names)
-    people = _people(stream, names, towns)
-    institutions = _founded(stream, names, towns, people, "institution")
-    _schooling(stream, people, institutions)
-    events = _founded(stream, names, towns, people, "event")
-    works = _works(stream, names, towns, people)
+    towns = _make_towns(stream, names)
+    people = _make_people(stream, names, towns)
+    institutions = _make_founded(stream, names, towns, people, "institution")
+    _add_schools(stream, people, institutions)
+    events = _make_founded(stream, names, towns, people, "event")
+    works = _make_works(stream, names, towns, people)
     things = {
         "town": towns, "person": people, "institution": institutions, "event": events, "work": works
     }  # fmt: skip
     for listed in things.values():
         for thing in listed:
-            _write(stream, thing)
+            _write_page(stream, thing)
     redirects = [(town.facts["former"], town.title) for town in towns if "former" in town.facts]
     return Encyclopedia(seed, {sort: tuple(listed) for sort, listed in things.items()}, tuple(redirects))
 
 
-def _towns(stream: random.Random, names: Names) -> list[Thing]:
+def _make_towns(stream: random.Random, names: Names) -> list[Thing]:
     rivers = [names.river() for _ in range(48)]
     provinces = [names.town().removesuffix("e") + "ia" for _ in range(24)]
     towns: list[Thing] = []
@@ -188,7 +191,7 @@ def _towns(stream: random.Random, names: Names) -> list[Thing]:
     return towns
 
 
-def _people(stream: random.Random, names: Names, towns: list[Thing]) -> list[Thing]:
+def _make_people(stream: random.Random, names: Names, towns: list[Thing]) -> list[Thing]:
     given = [names.given() for _ in range(90)]
     surnames = [names.surname() for _ in range(420)]
     people: list[Thing] = []
@@ -222,10 +225,10 @@ _FOUNDED = {
     "institution": (INSTITUTIONS, ("university", "academy", "conservatory"), "founded", (1300, 1900)),
     "event": (EVENTS, ("festival", "regatta", "fair", "tournament"), "first", (1500, 1960)),
 }
-"""Sort -> how many, of which kinds, and the relation that says since when, between which years."""
+"""Sort -> number of things, their kinds, the relation of the founding year, and its range."""
 
 
-def _founded(
+def _make_founded(
     stream: random.Random, names: Names, towns: list[Thing], people: list[Thing], sort: str
 ) -> list[Thing]:
     count, kinds, since, years = _FOUNDED[sort]
@@ -233,7 +236,7 @@ def _founded(
     for _ in range(count):
         kind = stream.choice(kinds)
         town, founder = stream.choice(towns), stream.choice(people)
-        # Not named after its town, or the name alone would answer where it is.
+        # The name does not contain the town, because it would then answer the question.
         name = f"{names.surname()} {kind.capitalize()}"
         facts = {since: str(stream.randint(*years)), "town": town.name, "founder": founder.mention}
         links = {"town": town.title, "founder": founder.title}
@@ -241,13 +244,13 @@ def _founded(
     return made
 
 
-def _schooling(stream: random.Random, people: list[Thing], institutions: list[Thing]) -> None:
+def _add_schools(stream: random.Random, people: list[Thing], institutions: list[Thing]) -> None:
     for person in people:
         school = stream.choice(institutions)
         person.facts["school"], person.links["school"] = school.name, school.title
 
 
-def _works(stream: random.Random, names: Names, towns: list[Thing], people: list[Thing]) -> list[Thing]:
+def _make_works(stream: random.Random, names: Names, towns: list[Thing], people: list[Thing]) -> list[Thing]:
     makers = {occupation: [p for p in people if p.kind == occupation] for occupation, _ in MAKERS.values()}
     works: list[Thing] = []
     taken: defaultdict[str, set[str]] = defaultdict(set)
@@ -270,7 +273,7 @@ def _works(stream: random.Random, names: Names, towns: list[Thing], people: list
 
 
 def _entitle(things: list[Thing]) -> None:
-    """Namesakes carry what they are in their titles; nobody has the bare name then."""
+    """Add the kind to the title of things that share a name."""
     count: dict[str, int] = {}
     for thing in things:
         count[thing.name] = count.get(thing.name, 0) + 1
@@ -278,8 +281,8 @@ def _entitle(things: list[Thing]) -> None:
         thing.title = thing.name if count[thing.name] == 1 else f"{thing.name} ({thing.kind})"
 
 
-def _write(stream: random.Random, thing: Thing) -> None:
-    """The page: the opening sentence first, other facts and fillers in any order."""
+def _write_page(stream: random.Random, thing: Thing) -> None:
+    """Write the page: the opening sentence first, then other facts and fillers in random order."""
     forms = SENTENCES[thing.sort]
     article = "an" if thing.kind[0] in "aeio" else "a"  # but `a university`
     words = {"name": thing.name, "short": thing.name.split()[-1], "kind": thing.kind, "article": article}
@@ -296,7 +299,7 @@ def _write(stream: random.Random, thing: Thing) -> None:
 
 
 def sentence_form(thing: Thing, relation: str) -> str:
-    """The sentence that states a fact; of people and works with what they are, which distinguishes them."""
+    """Return the form of the sentence that states a fact, with the kind of people and works filled in."""
     form = SENTENCES[thing.sort][relation]
     if thing.sort in ("person", "work"):
         form = form.replace("{kind}", thing.kind).replace("{made}", MAKERS.get(thing.kind, ("", "{made}"))[1])

@@ -14,7 +14,7 @@ from evalharness.envs.base import InvalidTaskError, Task
 from evalharness.paper.hotpotqa.actions import INVALID, parse
 from evalharness.paper.hotpotqa.adapter import HotpotQAEnv
 from evalharness.paper.hotpotqa.generator import generate
-from evalharness.paper.hotpotqa.pages import Page, PageStore, PageStoreError, words_of
+from evalharness.paper.hotpotqa.pages import Page, PageStore, PageStoreError, split_words
 from evalharness.paper.hotpotqa.score import exact_match, f1
 from evalharness.paper.hotpotqa.store_writer import write_small
 from evalharness.protocol.perturb import PlayedSurface
@@ -232,9 +232,9 @@ def test_query_syntax_in_a_search_stays_text(store: PageStore, text: str) -> Non
     store.find(text)
     found = store.similar(text)
     assert len(found) <= 5
-    assert found == store.similar(" ".join(words_of(text.encode("utf-8", "replace").decode())))
+    assert found == store.similar(" ".join(split_words(text.encode("utf-8", "replace").decode())))
     for title in found:
-        assert set(words_of(title)) & set(words_of(text))
+        assert set(split_words(title)) & set(split_words(text))
 
 
 @pytest.mark.parametrize("title", [page.title for page in PAGES])

@@ -127,8 +127,8 @@ def test_an_import_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.
         if len(unpacked) > 50:
             raise KeyboardInterrupt
 
-    counted = importer._unpacked
-    monkeypatch.setattr(importer, "_unpacked", lambda *told: unpacked.append(1) or counted(*told))
+    counted = importer._unpack
+    monkeypatch.setattr(importer, "_unpack", lambda *told: unpacked.append(1) or counted(*told))
     with pytest.raises(KeyboardInterrupt):
         import_file(source, data, stop)
     assert not data_files(data)[1].exists()

@@ -14,7 +14,7 @@ import pytest
 from evalharness.envs import specs
 from evalharness.envs.base import InvalidTaskError, Task
 from evalharness.paper.hotpotqa.actions import SHOWN_SENTENCES, parse
-from evalharness.paper.hotpotqa.generator import generate, questions_of
+from evalharness.paper.hotpotqa.generator import generate, make_suite_questions
 from evalharness.paper.hotpotqa.questions import BRIDGES, CLOSED, COMPARISONS, Question, make_questions
 from evalharness.paper.hotpotqa.score import exact_match, normal
 from evalharness.paper.hotpotqa.world import make_encyclopedia
@@ -75,7 +75,7 @@ def test_the_oracle_answers_every_question_by_reading_alone(seed: int, clean_hom
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_answer_does_not_stand_in_the_question(seed: int) -> None:
     """Of a comparison it has to be one of the two that are named, each as often; yes is as often right as no."""
-    tasks, questions = suite(seed), questions_of(seed)
+    tasks, questions = suite(seed), make_suite_questions(seed)
     kinds = Counter(task.kind for task in tasks)
     assert kinds == {"bridge": BRIDGES, "comparison": COMPARISONS, "yes/no": CLOSED}
     assert len({task.goal for task in tasks}) == len(tasks)
@@ -96,12 +96,12 @@ def test_the_answer_does_not_stand_in_the_question(seed: int) -> None:
 def test_a_guesser_who_knows_the_commonest_answers_is_right_on_less_than_one_in_four() -> None:
     """Guessing one of two alternatives, and for a bridge the answer that is most common among questions so worded."""
     wordings: dict[str, Counter[str]] = {}
-    for question in questions_of(0):
+    for question in make_suite_questions(0):
         if question.kind == "bridge":
             asked = question.facts[1]
             wordings.setdefault(asked.relation + asked.thing.sort, Counter())[question.answer] += 1
     bridges = sum(found.most_common(1)[0][1] for found in wordings.values())
-    pairs = sum(exact_match(guesses(q)[0], q.answer) for q in questions_of(0) if q.kind != "bridge")
+    pairs = sum(exact_match(guesses(q)[0], q.answer) for q in make_suite_questions(0) if q.kind != "bridge")
     assert (pairs, bridges) == (45, 22)
 
 
