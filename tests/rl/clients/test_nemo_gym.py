@@ -28,11 +28,7 @@ PROGRAM = Path(__file__).with_name("nemo_gym_rollouts.py")
 
 @pytest.mark.slow
 async def test_its_gymnasium_agent_gets_our_prompt_and_reward(tmp_path: Path) -> None:
-    python = throwaway.make(
-        tmp_path / "venv",
-        ["nemo-gym==0.4.0", "websockets", "pyyaml"],
-        python=throwaway.python_of_at_least(12),
-    )
+    python = throwaway.nemo_gym(tmp_path / "venv", "websockets", "pyyaml")
     page = (PAGES / "nemo-gym.md").read_text()
     (config,) = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     around = surroundings(tmp_path)
@@ -43,15 +39,15 @@ async def test_its_gymnasium_agent_gets_our_prompt_and_reward(tmp_path: Path) ->
             assert await asyncio.to_thread(carry_out, python, lines_written, tmp_path) == []
             rows = (tmp_path / "train.jsonl").read_text().splitlines()
             assert len(rows) == 20
-            (tmp_path / "some.jsonl").write_text("\n".join(rows[:4]))
-            arguments = ["evalharness.yaml", "some.jsonl", model.url]
+            (tmp_path / "some.jsonl").write_text("\n".join(rows[:8]))
+            arguments = ["evalharness.yaml", "some.jsonl", "rollouts.jsonl", model.url]
             code = f"import sys\nsys.argv[1:] = {arguments!r}\n" + PROGRAM.read_text().replace(
                 "from __future__ import annotations\n", ""
             )
             said = await asyncio.to_thread(carry_out, python, code, tmp_path)
-    *answers, opened, closed = said
-    played = [json.loads(answer) for answer in answers if answer.startswith("{")]
-    assert [each["info"]["task_id"] for each in played] == [f"compass/open-0/00{n}" for n in range(4)]
+    played = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]
+    played.sort(key=lambda each: each["info"]["task_id"])
+    assert [each["info"]["task_id"] for each in played] == [f"compass/open-0/00{n}" for n in range(8)]
     assert [each["reward"] for each in played] == [float(each["info"]["success"]) for each in played]
     assert {each["reward"] for each in played} == {0.0, 1.0}
     assert [each["terminated"] for each in played] == [each["info"]["success"] for each in played]
@@ -61,4 +57,4 @@ async def test_its_gymnasium_agent_gets_our_prompt_and_reward(tmp_path: Path) ->
     assert [message["role"] for message in asked] == ["system", "user", "assistant", "user"]
     assert asked[0]["content"] == "You are a navigator."
     assert "Observation: You face west." in str(asked[3]["content"])
-    assert (opened, closed) == ("{'supports_explicit_close': True} 1", "0")
+    assert tuple(said[-2:]) == ("{'supports_explicit_close': True} 1", "0")
