@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.best_of_n import require_greedy
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.resume import prepare_or_stored
-    from evalharness.runs.study import BEST_OF_N, study_folder
+    from evalharness.runs.study import study_folder
+    from evalharness.runs.study_file import BEST_OF_N
 
     runs = _runs(args)
     folder = study_folder(runs[_SAMPLES], BEST_OF_N)

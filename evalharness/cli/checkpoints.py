@@ -68,8 +68,9 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.cli.options import config_of
     from evalharness.records.files import STUDY
     from evalharness.records.store import held_folder
-    from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
+    from evalharness.runs.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
     from evalharness.runs.study import study_folder
+    from evalharness.runs.study_file import CHECKPOINTS
     from evalharness.runs.study_results import training_result
 
     if args.watch is not None and args.watch < 0:
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if config.policy.is_endpoint or config.policy.is_scripted:
         raise UserError(f"{args.folder} is no folder of checkpoints")
     seed = select_seed(args.select_on, config.selection)
-    folder = study_folder(config, KIND)
+    folder = study_folder(config, CHECKPOINTS)
     out = results_console(args)
     known: set[str] = set()
     began, status = time.monotonic(), 0
@@ -99,11 +100,11 @@ def run(args: argparse.Namespace) -> int:
             runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
             if args.dry_run:
                 return dry_run_study(out, folder, runs, args)
-            played = play_study(KIND, folder, runs, args, began=began)
+            played = play_study(CHECKPOINTS, folder, runs, args, began=began)
             status = max(status, played.exit_status)
             known |= {checkpoint.name for checkpoint in new}
             training = training_result(folder, args.by, choose_elsewhere=bool(args.select_on))
-            show_training(args, folder / KIND, training)
+            show_training(args, folder / CHECKPOINTS, training)
             if played.stopped or not watching:
                 return max(status, end_study(out, folder, played))
             note(f"waiting for new checkpoints in {source}; Ctrl-C ends the watch")

@@ -89,20 +89,21 @@ def run(args: argparse.Namespace) -> int:
 
 def _sweeps(given: Sequence[str]) -> list[tuple[Path, Mapping[str, ScoredRun]]] | None:
     """The runs of each; None unless several are given and all are sweeps over perturbations."""
-    from evalharness.runs.study import read_study
-    from evalharness.runs.study_results import load_played_runs
+    from evalharness.runs.study_file import read_study
 
     folders = [Path(one) for one in given]
     if len(folders) < 2 or any(
         (study := read_study(folder)) is None or study[0] != "sweep" for folder in folders
     ):
         return None
+    from evalharness.runs.study_results import load_played_runs
+
     return [(folder, load_played_runs(folder)) for folder in folders]
 
 
 def _runs_of(given: str) -> list[str]:
     """What `load_joined` takes for a run, repeats joined with commas, or a study."""
-    from evalharness.runs.study import read_study, run_folders
+    from evalharness.runs.study_file import read_study, run_folders
 
     folder = Path(given)
     study = None if "," in given and not folder.exists() else read_study(folder)

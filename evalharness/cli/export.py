@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.records.store import read_manifest
-    from evalharness.runs.study import some_run_folders
+    from evalharness.runs.study_file import some_run_folders
 
     runs = some_run_folders([args.folder])
     manifests = {run: read_manifest(run) for run in runs}

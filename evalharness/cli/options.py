@@ -139,7 +139,7 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
 def _stored_name(folder: Path | None) -> str | None:
     """What the model of the run or study in `folder` was served by; None where that is not one name."""
     from evalharness.records.store import MANIFEST, read_manifest
-    from evalharness.runs.study import run_folders
+    from evalharness.runs.study_file import run_folders
 
     runs = [] if folder is None else [run for run in run_folders([folder]) if (run / MANIFEST).exists()]
     names = {read_manifest(run).identity.model.get("name") for run in runs}

@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.records.data_set import open_as_runs
     from evalharness.results.viewer.bundle import load_bundle
     from evalharness.results.viewer.page import write_page
-    from evalharness.runs.study import some_run_folders
+    from evalharness.runs.study_file import some_run_folders
 
     broken: list[str] = []
     with open_as_runs(some_run_folders(args.runs), broken) as folders:
@@ -63,7 +63,7 @@ def _print_short(args: argparse.Namespace) -> int:
     from evalharness.results.report.table import summary_as_markdown
     from evalharness.results.scored_run import load_scored_run
     from evalharness.results.summary import summarize
-    from evalharness.runs.study import some_run_folders
+    from evalharness.runs.study_file import some_run_folders
 
     folders = some_run_folders(args.runs)
     runs = [load_scored_run(folder) for folder in folders]

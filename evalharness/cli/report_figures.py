@@ -34,7 +34,7 @@ def draw_figures(args: argparse.Namespace) -> int:
     from evalharness.results.report import looks, plots
     from evalharness.results.run_labels import labels_of
     from evalharness.results.scored_run import load_scored_run
-    from evalharness.runs.study import some_run_folders
+    from evalharness.runs.study_file import some_run_folders
 
     looks.style()  # before the work, not after it: raises where matplotlib is missing
     runs = [load_scored_run(folder) for folder in some_run_folders(args.runs)]

@@ -93,7 +93,7 @@ def _show_run(args: argparse.Namespace) -> int:
 def _study(args: argparse.Namespace, console: Console) -> int:
     """A sweep's, a Best-of-N's, ... own table, from its stored runs."""
     from evalharness.base.terminal import line
-    from evalharness.runs.study import run_folders, some_run_folders
+    from evalharness.runs.study_file import run_folders, some_run_folders
     from evalharness.runs.study_results import print_study
 
     if args.task is not None:

@@ -27,7 +27,7 @@ def show_behaviour(args: argparse.Namespace, folders: Sequence[Path]) -> int:
 
     from evalharness.results.behaviour.rows import SCHEMA, behaviour_rows, difference_rows, load_behaviour
     from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
-    from evalharness.runs.study import some_run_folders
+    from evalharness.runs.study_file import some_run_folders
 
     runs = [load_behaviour(folder) for folder in some_run_folders(folders)]
     families = list(dict.fromkeys(family for each in runs for family in each.tasks))

@@ -13,7 +13,7 @@ from evalharness.paper.exhibit import Given, make_entries
 from evalharness.paper.judged import is_mtbench_folder
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST
-from evalharness.runs.study import SELECT, read_study
+from evalharness.runs.study_file import SELECT, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
 """Studies of one model, whose runs form one entry. In other studies every run is its own entry."""

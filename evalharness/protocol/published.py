@@ -24,7 +24,7 @@ GROUP = "evalharness.protocols"
 
 
 class _FileModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Sampling(_FileModel):

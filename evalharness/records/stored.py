@@ -36,7 +36,6 @@ class Stored(BaseModel):
         strict=True,
         allow_inf_nan=False,
         protected_namespaces=(),
-        use_attribute_docstrings=True,
     )
 
     @classmethod

@@ -80,9 +80,10 @@ class Comparison:
 
     def kind_rows(self) -> list[dict[str, Any]]:
         """A flat row for each kind of task and measure, with the keys of `rows`."""
+        keys = dict.fromkeys(self.rows()[0])
         return [
             {
-                **dict.fromkeys(self.rows()[0]),
+                **keys,
                 "baseline_run": str(self.baseline.folder),
                 "compared_run": str(self.run.folder),
                 "family": family,

@@ -24,7 +24,7 @@ from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.summary import earlier_timing, summarize
 from evalharness.results.trainings import join_runs
 from evalharness.runs.evaluation import evaluate, unwatched
-from evalharness.runs.study import read_study, some_run_folders
+from evalharness.runs.study_file import read_study, some_run_folders
 
 if TYPE_CHECKING:
     import pandas as pd

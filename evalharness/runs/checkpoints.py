@@ -13,9 +13,8 @@ from evalharness.base.errors import UserError, system_errors
 from evalharness.config import RunConfig, SelectionConfig
 from evalharness.models.serving.checkpoint import CheckpointError, check_checkpoint
 from evalharness.models.serving.lora import check_adapter, is_adapter
-from evalharness.runs.study import SELECT
+from evalharness.runs.study_file import SELECT
 
-KIND = "checkpoints"
 _NAME = re.compile(r"(checkpoint|step|epoch|episode)[-_](\d{1,18})")
 _LOOK_EVERY = 20.0
 

@@ -16,7 +16,7 @@ from evalharness.records.summary import Scores, Summary
 from evalharness.results.score import ESTIMATED, HELD_OUT, POOLED
 from evalharness.results.summary import made_from, summarize
 from evalharness.runs.folders import below
-from evalharness.runs.study import read_study
+from evalharness.runs.study_file import read_study
 
 State = Literal["complete", "running", "part", "damaged"]
 _MEASURES = ("success", "progress")

@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,25 +16,18 @@ from functools import partial
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import read_json
 from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.models.resolve import prepare
 from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.files import STUDY
-from evalharness.records.manifest import Manifest
-from evalharness.records.store import MANIFEST, read_manifest, require_own_folder, write_atomically
-from evalharness.results.curves import UNPERTURBED
+from evalharness.records.store import MANIFEST, require_own_folder
 from evalharness.runs.evaluation import RunOutcome, Watch, evaluate, unwatched
+from evalharness.runs.study_file import add_runs, read_study
 
 Runs = Mapping[str, RunConfig]
 """Name -> run, in playing order."""
-SCHEMA = 1
-BEST_OF_N = "bon"
-"""Kind of a study with one greedy run and one of several samples."""
-SELECT = ".select"
-"""Suffix for the name of a run that only selects the best run of a study; it is no result itself."""
 
 
 @dataclass(frozen=True)
@@ -133,66 +125,3 @@ def play(
             if outcomes[name].stopped:
                 break
     return StudyOutcome(outcomes, tuple(name for name in runs if name not in outcomes))
-
-
-def add_runs(kind: str, folder: Path, runs: Mapping[str, str], left: Sequence[str]) -> None:
-    """Add runs to `study.json`. `left`: names of those not yet begun."""
-    known = read_study(folder)
-    listed = {**(known[1] if known else {}), **runs}
-    text = json.dumps({"schema": SCHEMA, "kind": kind, "runs": listed, "left": list(left)}, indent=2) + "\n"
-    write_atomically(folder / STUDY, text)
-
-
-_NAMES: Mapping[str, Callable[[Manifest], str]] = {
-    "sweep": lambda manifest: manifest.config.perturb or UNPERTURBED,
-    "seeds": lambda manifest: f"seed-{manifest.options.get('seed')}",
-    "checkpoints": lambda manifest: manifest.model_name.rpartition("/")[2],
-}
-"""Kind of study -> function that returns a run's name from its manifest."""
-
-
-def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
-    """Return (kind, name -> folder of its runs), or None if `folder` holds no study. Raises UserError on damage, and
-    if a run's manifest contradicts its name."""
-    path = folder / STUDY
-    if not path.exists():
-        return None
-    try:
-        value = read_json(path)
-        kind, runs = str(value["kind"]), {str(name): str(where) for name, where in value["runs"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise UserError(
-            f"{path} is not readable ({error}); remove it and run the study's command again"
-        ) from None
-    for name, where in runs.items() if kind in _NAMES else ():
-        try:
-            own = _NAMES[kind](read_manifest(folder / where))
-        except UserError:  # the reader of the run reports it
-            continue
-        if own != name.removesuffix(SELECT):
-            raise UserError(
-                f"{folder / where} holds the run {own!r}, as its manifest says, and {path} calls it {name!r}; give the "
-                "folders their names back, or name the runs one by one"
-            )
-    return kind, runs
-
-
-def run_folders(folders: Sequence[Path]) -> list[Path]:
-    """Replace each study among `folders` by the folders of its runs, without those that only select."""
-    expanded: list[Path] = []
-    for folder in folders:
-        study = read_study(folder)
-        expanded += (
-            [folder]
-            if study is None
-            else [folder / path for name, path in study[1].items() if not name.endswith(SELECT)]
-        )
-    return expanded
-
-
-def some_run_folders(folders: Sequence[Path]) -> list[Path]:
-    """Return `run_folders`. Raises UserError if there are none."""
-    expanded = run_folders(folders)
-    if not expanded:
-        raise UserError(f"no run in {', '.join(map(str, folders))}")
-    return expanded

@@ -15,7 +15,7 @@ from evalharness.cli import main
 from evalharness.records.store import MANIFEST, RunStore, held_folder
 from evalharness.records.summary import Timing
 from evalharness.results.summary import write_summary
-from evalharness.runs.study import add_runs
+from evalharness.runs.study_file import add_runs
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.5)
 SIZES = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}

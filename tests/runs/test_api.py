@@ -17,7 +17,7 @@ from made_runs import make_run
 import evalharness
 from evalharness.cli import main
 from evalharness.runs.api import Study
-from evalharness.runs.study import add_runs
+from evalharness.runs.study_file import add_runs
 
 PAGE = Path(__file__).parents[2] / "docs" / "python-api.md"
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)

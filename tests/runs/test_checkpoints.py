@@ -27,7 +27,7 @@ from evalharness.results.report.checkpoints import winner_lines
 from evalharness.results.score import pooled_score
 from evalharness.results.scored_run import load_scored_run
 from evalharness.runs.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
-from evalharness.runs.study import run_folders
+from evalharness.runs.study_file import run_folders
 
 SKILLS = ("", "north", "north east south west", "north east")
 QUICK = ("--suite", "open", "--tasks", "compass", "--max-turns", 3, "--concurrency", 4)
