@@ -99,7 +99,7 @@ def closes_reasoning(reply: str) -> bool:
 
 def unknown_marks(reply: str) -> list[str]:
     """Return marks that are neither of reasoning nor of answers, and contain an action that is therefore not played."""
-    return [mark for mark, _, _ in _unknown(split_known(reply)[1])]
+    return [mark for mark, _, _ in _unknown(split_known(reply)[1])] if _MARK_BEGINS.search(reply) else []
 
 
 def _unknown(text: str) -> Iterator[tuple[str, int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,15 +41,12 @@ def bootstrap_ratios(
     count - ratio x base (the delta method; Davison & Hinkley 1997, section 2.7). Resamples in which a figure's base is
     0 are left out; nan if none is left.
     """
-    generator = np.random.default_rng(_SEED)
     figures = strata[0].shape[1]
     runs = [strata] if other is None else [strata, other]
     sums = [np.zeros((_RESAMPLES, figures, 2)) for _ in runs]
-    for i, stratum in enumerate(strata):
-        n = len(stratum)
-        draws = generator.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64)
+    for i, draws in enumerate(_draws(*map(len, strata))):
         for total, run in zip(sums, runs, strict=True):
-            total += (draws @ run[i].reshape(n, -1)).reshape(_RESAMPLES, figures, 2)
+            total += (draws @ run[i].reshape(len(run[i]), -1)).reshape(_RESAMPLES, figures, 2)
     drawn = _divide(sums[0]) if other is None else _divide(sums[1]) - _divide(sums[0])
     residuals = [sum(signed) for signed in zip(*_residuals(runs), strict=True)]
     low, high = np.full(figures, np.nan), np.full(figures, np.nan)
@@ -60,6 +58,13 @@ def bootstrap_ratios(
             tail = expanded_tail(parts, [len(part) for part in parts], (1 - _CONFIDENCE) / 2)
             low[figure], high[figure] = np.quantile(values, [tail, 1 - tail])
     return low, high
+
+
+@lru_cache(maxsize=8)  # one draw serves all figures and both runs
+def _draws(*sizes: int) -> list[NDArray[np.float64]]:
+    """For each stratum of so many tasks: how often a resample (row) holds each task (column)."""
+    generator = np.random.default_rng(_SEED)
+    return [generator.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64) for n in sizes]
 
 
 def _residuals(runs: Sequence[Sequence[Counts]]) -> list[list[NDArray[np.float64]]]:
@@ -94,16 +99,13 @@ def mean_length_interval(strata: Sequence[Counts], longest: float) -> Interval:
 
 
 def _studentized(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interval:
-    generator = np.random.default_rng(_SEED)
     total = np.zeros((_RESAMPLES, 2))
     moments = []
-    for stratum in strata:
-        n = len(stratum)
-        draws = generator.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64)
+    for stratum, draws in zip(strata, _draws(*map(len, strata)), strict=True):
         total += draws @ stratum
         length, count = stratum.T
         products = np.stack([length, count, length * length, length * count, count * count], axis=1)
-        moments.append((n, draws @ products, products.sum(axis=0)))
+        moments.append((len(stratum), draws @ products, products.sum(axis=0)))
     drawn = total[total[:, 1] > 0]
     logs = np.log(drawn[:, 0] / drawn[:, 1])
     errors = _log_error(drawn, [(n, each[total[:, 1] > 0]) for n, each, _ in moments])
