@@ -36,6 +36,7 @@ class Stored(BaseModel):
         strict=True,
         allow_inf_nan=False,
         protected_namespaces=(),
+        use_attribute_docstrings=True,
     )
 
     @classmethod
