@@ -1,4 +1,4 @@
-"""How far two raters agree on right and wrong. Pure; formulas and sources are in `evalharness.stats`."""
+"""Compute how often two raters agree on right and wrong turns. `evalharness.stats` has the formulas and sources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read a verdict from a judge's reply, or the reason why there is none. Reading is strict: nothing is guessed. Pure."""
+"""Read a verdict from a judge's reply, or the reason why there is none. Reading is strict: nothing is guessed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Draw at random, from a seed, the turns that will be judged, in equal numbers from each family. Pure except for
-reading the run."""
+"""Draw turns to judge at random by seed, in equal numbers from each family."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ class DrawnTurn:
 
 @dataclass(frozen=True)
 class JudgedRun:
-    """A run as raters see it."""
+    """A run with all its turns, for raters."""
 
     folder: Path
     manifest: Manifest
@@ -83,7 +82,7 @@ class JudgedRun:
         return digest({**identity, "config": config})
 
     def draw_turns(self, count: int | None, seed: int) -> list[DrawnTurn]:
-        """Raises UserError if the run has no turns."""
+        """Draw turns. Raises UserError if the run has no turns."""
         by_family: dict[str, list[TurnKey]] = {}
         for key, turn in self.turns.items():
             by_family.setdefault(turn.family, []).append(key)
@@ -118,7 +117,7 @@ class JudgedRun:
         )
 
     def require(self, verdicts: Mapping[TurnKey, Verdict], source: str) -> None:
-        """Raises UserError naming the first of the `strangers`."""
+        """Raise UserError that names the first of the `strangers`, if there are any."""
         if strangers := self.strangers(verdicts):
             has = "another" if strangers[0] in self.turns else "no"
             more = f" (and {len(strangers) - 1} more)" if len(strangers) > 1 else ""
@@ -128,7 +127,7 @@ class JudgedRun:
 
 
 def load_turns(folder: Path) -> JudgedRun:
-    """Raises UserError if `folder` holds no run."""
+    """Load the run of a folder. Raises UserError if the folder has no run."""
     manifest = read_manifest(folder)
     turns: Sequence[DrawnTurn] = [
         DrawnTurn(episode, number)

@@ -1,4 +1,4 @@
-"""Judge prompts in FastChat's layout (`judge_prompts.jsonl`), which the user brings: none are part of this project.
+"""Judge prompts in FastChat's layout (`judge_prompts.jsonl`). The user brings the file: this project has none.
 
 Four of its lines are used, as FastChat uses them: `single-v1` and `single-math-v1` (with a reference answer) for a
 first answer, and both with `-multi-turn` for a second. The grade is the number in `[[ ]]`.
@@ -47,7 +47,7 @@ class FastChatPrompts:
     """The reply is prose with a grade in brackets."""
 
     def messages(self, question: TwoTurnQuestion, turn: int, answers: tuple[str, ...]) -> list[Message]:
-        """`answers`: those up to turn `turn` (from 1); the last one is graded."""
+        """Return the request. `answers` has the answers up to turn `turn` (from 1); the last one is graded."""
         with_reference = question.category in WITH_REFERENCE
         template = self.templates[_NAMES[turn, with_reference]]
         slots = {"question": question.turns[0], "answer": answers[0]}
@@ -66,7 +66,7 @@ class FastChatPrompts:
             return Grade(None, str(error))
 
     def require_references(self, questions: tuple[TwoTurnQuestion, ...]) -> None:
-        """Raises UserError before any question is asked."""
+        """Raise UserError before any question is asked, if a reference answer is missing."""
         for question in questions:
             if question.category in WITH_REFERENCE and None in question.references:
                 raise UserError(
@@ -86,7 +86,7 @@ def _grade(text: str) -> Grade:
 
 
 def load_fastchat_prompts(path: Path) -> FastChatPrompts:
-    """Raises UserError naming the wrong line or the missing prompt."""
+    """Read the prompts. Raises UserError that names the wrong line or the missing prompt."""
     raw = raw_of(path, "--judge-prompts")
     templates: dict[str, _Template] = {}
     for number, value in objects_of(raw, path.name):

@@ -1,4 +1,4 @@
-"""The request to grade an answer, and the reading of the judge's reply. Pure except for reading the prompt file."""
+"""The request to grade an answer, and the reading of the judge's reply."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class GradePromptFile(StrictFile):
 @dataclass(frozen=True)
 class Grade:
     rating: float | None
-    """None: no grade could be read, which is counted and never guessed."""
+    """The grade; None if it could not be read. Such answers are counted, and no grade is guessed."""
     note: str
     """The judge's sentence, or the reason why no grade could be read."""
 
@@ -51,7 +51,7 @@ class GradePrompt:
     response_format: Mapping[str, Any] | None = field(default_factory=lambda: GRADE_FORMAT)
 
     def read(self, answer: Answer) -> Grade:
-        """Read strictly: a whole number from 1 to 10 in the only object that has a rating."""
+        """Read a whole number from 1 to 10 in the only object that has a rating."""
         try:
             value = read(answer, lambda text: read_object(text, "rating"))
         except UnusableReplyError as error:
@@ -64,7 +64,7 @@ class GradePrompt:
         return Grade(rating, sentence(value.get("reason")))
 
     def messages(self, question: TwoTurnQuestion, turn: int, answers: tuple[str, ...]) -> list[Message]:
-        """`answers`: those up to turn `turn` (from 1); the last one is graded."""
+        """Return the request. `answers` has the answers up to turn `turn` (from 1); the last one is graded."""
         reference = question.references[turn - 1]
         lines = []
         for number in range(1, turn + 1):
@@ -86,5 +86,5 @@ class GradePrompt:
 
 
 def load_grade_prompt(folder: Path | None = None) -> GradePrompt:
-    """Raises UserError."""
+    """Read the prompt file. Raises UserError."""
     return GradePrompt(*read_prompt(GradePromptFile, "grade.yaml", folder))

@@ -42,7 +42,7 @@ MAKE = "evalharness judge RUN --judge MODEL"
 
 
 class JudgementFolder(AnswerFolder):
-    """After `resume`, `done` holds the turns that were judged."""
+    """The store of a folder of judgements. After `resume`, `done` has the judged turns."""
 
     lines = (JUDGEMENTS, ERRORS)
 
@@ -129,9 +129,9 @@ class Judging:
     output: Path | None = None
     prompts: Path | None = None
     plain: bool = False
-    """Do not ask the server for structured output."""
+    """Whether to ask the server without structured output."""
     attempts: int = ATTEMPTS
-    """Tries of a question if the infrastructure fails."""
+    """Number of attempts at a question after infrastructure failures."""
 
 
 def judge_run(what: Judging, *, watch: Watch = nullcontext) -> AskingResult:

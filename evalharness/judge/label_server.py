@@ -1,4 +1,5 @@
-"""`evalharness judge label`: serves the page and stores each decision. The judges' verdicts are shown after it."""
+"""Serve the page of `evalharness judge label` and store each decision. The judges' verdicts are shown after the
+decision."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def read_asset(name: str) -> str:
 
 
 def label_page(run: str, rater: str) -> str:
-    """The whole document; its data comes from the same server."""
+    """Return the whole document; its data comes from the same server."""
     script = (
         f"(() => {{\n'use strict';\n{asset('viewer/assets/1-text.js')}\n{read_asset('label.js')}\n}})();\n"
     )
@@ -69,8 +70,8 @@ def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
 
 
 async def _guard(request: web.Request, handler: Handler, token: str) -> web.StreamResponse:
-    """Answer only requests to the printed address with its token: neither a foreign page whose name was pointed here
-    nor another account of this machine gets anything."""
+    """Answer only requests to the printed address with its token. Pages of other origins and other accounts of this
+    machine get nothing."""
     if request.path == "/favicon.ico":
         return web.Response(status=204)
     if not is_one_of(request.path.split("/")[1], [token]):
@@ -90,7 +91,8 @@ async def _guard(request: web.Request, handler: Handler, token: str) -> web.Stre
 def application(
     store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater], token: str
 ) -> web.Application:
-    """`store` is open. `judges` judged the same run. All paths are below /TOKEN/."""
+    """Return the web application, with all paths below /TOKEN/. `store` must be open; `judges` must have judged the
+    same run."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:

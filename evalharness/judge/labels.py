@@ -1,6 +1,7 @@
-"""A person's labels of a run: `RUN/labels/RATER/labels.jsonl`, one line per decision, synced before the page goes on.
+"""A person's labels of a run: `RUN/labels/RATER/labels.jsonl`, one line for each decision, synced before the page
+continues.
 
-As CSV, for a spreadsheet or another tool: exported with the texts of the turns, imported with the decisions.
+A CSV file for a spreadsheet or another tool is exported with the texts of the turns, and imported with the decisions.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ MAKE = "evalharness judge label RUN --rater NAME"
 
 
 def label_folder(run: Path, rater: str) -> Path:
-    """Raises UserError for a name that is not valid for a folder."""
+    """Return the folder of a person's labels. Raises UserError if the name is not valid for a folder."""
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,59}", rater):
         raise UserError(f"--rater {rater!r}: a name of letters, digits, dots, dashes; it becomes a folder")
     return own_place(run, FOLDER, rater)
 
 
 class LabelFolder(RecordFolder):
-    """The only writer; `labels` holds the decisions. A later line of the same turn replaces the earlier one; a line
-    without a verdict removes it."""
+    """The store of a person's labels, whose decisions are in `labels`. A later line of the same turn replaces the
+    earlier one; a line without a verdict removes it."""
 
     lines = (LABELS,)
 
@@ -50,9 +51,8 @@ class LabelFolder(RecordFolder):
         self.labels: dict[TurnKey, Verdict] = {}
 
     def open(self, drawn: Mapping[str, int | bool | None]) -> None:
-        """Continue, or begin. `drawn`: how the turns were drawn.
-
-        Raises UserError if the folder holds labels of another run."""
+        """Continue or begin. `drawn` says how the turns were drawn. Raises UserError if the folder has labels of
+        another run."""
         identity = {"kind": KIND, "run_digest": self.run.digest, "rater": self.rater}
         manifest = make_manifest(identity, self.rater, drawn=dict(drawn))
         self.resume(manifest)
@@ -63,7 +63,7 @@ class LabelFolder(RecordFolder):
         self.labels = _read(self.folder)
 
     def add(self, key: TurnKey, verdict: Verdict) -> None:
-        """Raises UserError for a turn that the run does not have, StoreError if the disk refuses."""
+        """Store a label. Raises UserError for a turn that the run does not have, StoreError if the disk refuses."""
         self.run.require({key: verdict}, "label")
         verdict = replace(verdict, turn_sha256=self.run.turns[key].sha256)
         task_id, sample, turn = key
@@ -100,19 +100,19 @@ def read_labels(folder: Path) -> Rater:
 
 
 _DECIDED = ("task_id", "sample", "turn", "label", "kind", "note")
-"""Columns that are read back; the others are for people."""
+"""Columns that are imported; the other columns are for people."""
 _SHA256 = "turn_sha256"
 """Column that identifies the labelled turn; without it the turn's name is enough."""
 _CONTEXT = ("goal", "before", "thought", "action", "observation")
 _LARGEST = 100 << 20
 """Bytes of a table."""
 _LONGEST_CELL = 30_000
-"""Spreadsheets hold 32,767 characters."""
+"""Characters of a cell; spreadsheets allow 32,767."""
 
 
 def guard_cell(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would take for a formula. Text that already begins with one
-    gets another, so `unguard_cell` restores it."""
+    """Put an apostrophe before text that a spreadsheet would read as a formula, and before text that begins with an
+    apostrophe. `unguard_cell` restores the text."""
     return f"'{text}" if text.startswith("'") else no_formula(text)
 
 
@@ -121,7 +121,7 @@ def unguard_cell(cell: str) -> str:
 
 
 def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) -> str:
-    """Return all drawn turns, decided or not, in the order of the draw."""
+    """Return all drawn turns as CSV, with or without a decision, in the order of the draw."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([*_DECIDED, *_CONTEXT, _SHA256])

@@ -49,7 +49,7 @@ AnyPrompt = GradePrompt | FastChatPrompts
 
 
 class MtbenchFolder(AnswerFolder):
-    """After `resume`, holds the existing answers and grades."""
+    """The store of a folder. After `resume`, it has the stored answers and grades."""
 
     lines = (ANSWERS, GRADES, ERRORS)
 
@@ -116,7 +116,7 @@ class Mtbench:
     """FastChat's file, which replaces our prompt."""
     plain: bool = False
     attempts: int = ATTEMPTS
-    """Tries of a question if the infrastructure fails."""
+    """Number of attempts at a question after infrastructure failures."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def run_mtbench(what: Mtbench, *, watch: Watch = nullcontext) -> Graded:
 
 
 def _prompt(what: Mtbench) -> AnyPrompt:
-    """Raises UserError."""
+    """Return our prompt, or FastChat's. Raises UserError."""
     if what.judge_prompts is None:
         return load_grade_prompt(what.prompts)
     if what.prompts is not None:

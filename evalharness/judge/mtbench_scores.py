@@ -1,4 +1,4 @@
-"""Scores from grades: of each turn, each category, and all, with intervals over questions. Pure."""
+"""Compute scores from grades: of each turn, each category, and all answers, with intervals over questions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ class Score:
     left_out: int
     mean: float | None
     interval: Interval | None
-    """Over questions: the two grades of a question are not independent. None with fewer than two questions."""
+    """Interval over questions, because the two grades of a question are not independent; None with fewer than three
+    questions."""
 
 
 def _score(name: str, questions: Sequence[Sequence[float | None]]) -> Score:

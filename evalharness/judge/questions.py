@@ -62,7 +62,7 @@ def objects_of(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def raw_of(path: Path, option: str) -> bytes:
-    """Raises UserError."""
+    """Read a file. Raises UserError."""
     with system_errors(f"cannot read {option} {path}"):
         return read_bytes(path, _LARGEST)
 

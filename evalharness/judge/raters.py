@@ -1,4 +1,4 @@
-"""Raters: a judge's folder, a person's folder, a CSV of labels, the simulator, a data set's marks."""
+"""Raters: a judge's folder, a person's folder, a CSV file of labels, the simulator, and a data set's marks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from evalharness.records.store import MANIFEST
 
 SIMULATOR = "simulator"
 MARKS = "marks"
-"""Rater of a data set: the errors marked by its game master or by the program that made it."""
+"""The rater of a data set: the errors that its Dungeon Master or the program that made it marked."""
 
 
 def simulator_of(run: JudgedRun) -> Rater:
@@ -38,7 +38,7 @@ def simulator_of(run: JudgedRun) -> Rater:
 
 
 def is_data(run: JudgedRun) -> bool:
-    """Return whether the run stands for a data set."""
+    """Return whether the run is a data set."""
     return run.manifest.identity.model.get("kind") == TRAINING_DATA
 
 
@@ -87,7 +87,8 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
 
 
 def _require_one_run(raters: Sequence[Rater]) -> None:
-    """Raises UserError if two raters saw different turns under the same name: their run is not given."""
+    """Raise UserError if two raters saw different turns under the same name, which can happen without the run's
+    folder."""
     first: dict[TurnKey, str] = {}
     for rater in raters:
         for key, verdict in rater.verdicts.items():

@@ -1,4 +1,4 @@
-"""Judgements and agreement for a terminal, 80 columns wide."""
+"""Tables of judgements and agreement for a terminal, 80 columns wide."""
 
 from __future__ import annotations
 

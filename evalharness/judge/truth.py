@@ -1,4 +1,4 @@
-"""The simulator as a rater: a rule decides whether a turn was wrong (docs/judges.md). Pure."""
+"""The simulator as a rater: a rule decides whether a turn was wrong (docs/judges.md)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ RULES = {
 def truth(episode: Episode) -> list[Verdict]:
     """Return a verdict for each turn of `episode`, in order.
 
-    The last observation and the progress stand for the state: a record holds no more of it. Going to a new place and
-    back is exploration, not an error, so `undone` requires that the turn showed nothing new.
+    The last observation and the progress represent the state, because the record has no more of it. Going to a new
+    place and back is exploration, not an error: `undone` requires that the turn showed nothing new.
     """
     seen = [episode.first_observation, *(turn.observation for turn in episode.turns)]
     progress = [0.0, *(turn.progress for turn in episode.turns)]

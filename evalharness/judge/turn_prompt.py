@@ -1,6 +1,6 @@
 """The request to judge a turn: `prompts/judge/turn.yaml` as messages.
 
-Foreign text is quoted in a way that it cannot end its own quotation.
+Texts of the episode are quoted so that they cannot end their own quotation.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class StrictFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     version: int
-    """Raised whenever the text changes, for people; the hash is for machines."""
+    """Number of the text's version, for people; the hash is for machines."""
     system: str
 
 
@@ -62,7 +62,8 @@ class TurnPrompt:
     """Name, version and SHA-256 of the file."""
 
     def messages(self, drawn: DrawnTurn) -> list[Message]:
-        """Texts that are the same for all turns come first, for the server's prefix cache; then the turn, quoted."""
+        """Return the request. Texts that are the same for all turns come first, for the server's prefix cache; the
+        quoted turn follows."""
         kinds = "\n".join(f"- {name}: {self.file.kinds[name]}" for name in KINDS)
         fixed = [self.file.instruction.strip(), kinds, self.file.format.strip()]
         return [
@@ -95,7 +96,7 @@ def _turn_lines(turn: Turn, longest: int) -> list[str]:
 
 
 def load_turn_prompt(folder: Path | None = None) -> TurnPrompt:
-    """Raises UserError."""
+    """Read the prompt file. Raises UserError."""
     file, facts = read_prompt(TurnPromptFile, "turn.yaml", folder)
     if sorted(file.kinds) != sorted(KINDS):
         raise UserError(f"prompt file turn.yaml has to describe these kinds of error: {', '.join(KINDS)}")

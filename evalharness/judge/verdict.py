@@ -1,4 +1,4 @@
-"""A rater's verdict on a turn: by a model, a person, or the simulator's rule. Pure."""
+"""A rater's verdict on a turn; the rater is a model, a person, or the simulator's rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Verdict:
     """A rater's verdict on one turn."""
 
     wrong: bool | None
-    """None: no verdict could be read, which is counted and never taken as right or wrong."""
+    """Whether the turn is wrong; None if no verdict could be read. None is counted and never treated as right or
+    wrong."""
     kind: str | None = None
     """One of `KINDS` if the turn is wrong and the rater named it; for the simulator, the part of the rule."""
     note: str = ""

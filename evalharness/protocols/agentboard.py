@@ -21,9 +21,9 @@ _HELP = "You should use the following commands for help when your action cannot 
 
 class AgentBoardOptions(AgentOptions):
     memory: int = Field(default=100, ge=1, le=10_000)
-    """how many of the last entries are shown; an observation is one, an action is one"""
+    """number of the last entries in the prompt; an observation is one entry, an action another"""
     stop: bool = True
-    """end a reply at its first line's end, as for models of OpenAI; their vLLM models had no stop sequence"""
+    """stop a reply at its first line break, as for OpenAI's models; their vLLM models had no stop sequence"""
 
 
 class AgentBoardAgent(Agent):
@@ -71,8 +71,8 @@ class AgentBoardAgent(Agent):
 
 
 def read_action(reply: str) -> str:
-    """Return the action as the original reads it: the text after a colon in the first line that mentions an action,
-    else the reply. Of that text the first line counts, without outer white space, quotes and slashes."""
+    """Return the action as the original reads it: the text after a colon in the first line that mentions an action, or
+    else the reply. Only the first line of that text counts, without outer white space, quotes and slashes."""
     action = reply
     if "action" in reply.lower():
         lines = reply.split("\n")

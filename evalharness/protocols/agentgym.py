@@ -1,4 +1,5 @@
-"""`agentgym`: AgentGym's formats, a chat that only grows, opened by an instruction and the model's "OK".
+"""`agentgym`: AgentGym's formats, in a chat that grows with each turn and begins with an instruction and the model's
+"OK".
 
 Source: agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a
 reply). `python -m tests.conform --protocol` compares every character.
@@ -19,7 +20,7 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
 
 _WITHOUT_BLANK, _ARGUMENT_ALONE = "wait", "choose"
-"""Functions that join their words and argument in another way."""
+"""Functions whose words and argument are joined in another way."""
 _COMMENT = re.compile(r"#.*")
 _LONGEST = 10_000
 """Characters of Python that are parsed: Python's own parser may fail on deep nesting."""
@@ -113,7 +114,7 @@ _OK = "OK. I will do that."
 
 class AgentGymOptions(AgentOptions):
     format: Literal["react", "json", "code"] = "react"
-    """what a reply looks like: a thought and an action, a function call as JSON, or one as a line of Python"""
+    """form of a reply: a thought and an action, a function call as JSON, or one as a line of Python"""
     reading: Literal["last", "line"] = "last"
     """last: the action is all that follows the last `Action:`; line: one line, a second action is refused, and other
     characters than letters, digits, commas and spaces are left out (its BabyAI)"""
@@ -128,8 +129,8 @@ class AgentGymAgent(Agent):
     name: ClassVar[str] = "agentgym"
     Options: ClassVar[type[AgentOptions]] = AgentGymOptions
     options: AgentGymOptions
-    # It does append, but its first message lists the actions of its game. The report could not show that message as
-    # one that every episode of a kind begins with.
+    # The agent does append, but its first message lists the actions of the game, so episodes of a kind begin with
+    # different messages. The report could not show the message.
     appends: ClassVar[bool] = False
 
     def wants_valid_actions(self) -> bool:

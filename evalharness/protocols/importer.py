@@ -1,5 +1,5 @@
-"""Read the prompt texts of another group's protocol from a checkout of their code; the protocol's file says where each
-text is. Files of the checkout are parsed as data: none of them is run or imported."""
+"""Import the prompt texts of another group's protocol from a checkout of their code. The protocol's file says where
+each text is. Files of the checkout are parsed as data; none is run or imported."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _LARGEST = 1 << 20
 _LONGEST = 100_000
 """Characters of one text."""
 _LISTING = "format_function_call_prompt"
-"""AgentGym's function that turns a list of functions into text."""
+"""Name of AgentGym's function that writes a list of functions as text."""
 
 
 class _Read(BaseModel):
@@ -43,20 +43,20 @@ class _Read(BaseModel):
 
 
 class TextSource(_Read):
-    """The place of a text in a checkout, given in one of the ways below."""
+    """The place of a text in a checkout, in one of the ways below."""
 
     file: str
     constant: str | None = None
-    """Name of the constant that holds it."""
+    """Name of the constant with the text."""
     opening: int | None = None
     """Index of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
     entry: str = "REACT"
     worded_by: str | None = None
-    """The file with `format_function_call_prompt`, which an opening calls with the list of its functions."""
+    """File with `format_function_call_prompt`, which an opening calls with the list of its functions."""
     functions: bool = False
-    """Read, instead of a text, all functions that a model may call, each with its words."""
+    """Whether to read all functions that a model may call, each with its words, instead of a text."""
     optional: bool = False
-    """Leave the text out if its file is missing."""
+    """Whether to leave the text out if its file is missing."""
     containing: str | None = None
     """Words of a text that is assigned to no name."""
     slots: list[str] = []
@@ -71,18 +71,18 @@ class FamilyImport(_Read):
     json_: str | None = Field(default=None, alias="json")
     """A JSON file whose prompts (`system_msg`, `instruction`, `examples`, possibly by kind) are taken whole."""
     facts: dict[str, str | bool] = {}
-    """What the agent must know besides the texts."""
+    """Further facts for the agent."""
 
 
 class Imports(_Read):
-    """The places that `data protocols import` reads."""
+    """The places of texts that `data protocols import` reads."""
 
     repository: str
     families: dict[str, FamilyImport]
 
 
 class _NotThereError(ValueError):
-    """A file of the checkout does not contain the expected text."""
+    """A file of the checkout lacks the expected text."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def folder() -> Path:
 
 
 def importable() -> dict[str, Imports]:
-    """Return the wing's protocols whose texts must be imported -> the places of the texts."""
+    """Return protocol -> places of its texts, for the wing's protocols whose texts must be imported."""
     stated = {file.stem: load_protocol(file.stem).imports for file in folder().glob("*.yaml")}
     return {name: Imports.model_validate(imports) for name, imports in stated.items() if imports is not None}
 

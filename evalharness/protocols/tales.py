@@ -32,22 +32,23 @@ _OWN = {
     "question": "// Think step by step: what should be done next?\n",
     "prompt": "// Now give the command, in one line.\n> ",
 }
-"""Our wording of its four texts."""
+"""Our wording of the protocol's four texts."""
 
 
 class TalesOptions(AgentOptions):
     think: bool = False
-    """its `react`: a further call before each action, whose answer is not kept"""
+    """the protocol's `react`: one more call before each action, whose reply is not kept"""
     conversation: bool = True
     """false: all turns are merged into one user message"""
     context_limit: int | None = Field(default=None, ge=1)
-    """only the last so many steps; a line takes the place of the oldest observation kept"""
+    """number of the last steps in the prompt; a line replaces the oldest observation"""
     think_tokens: int = Field(default=1024, ge=1)
-    """of the further call"""
+    """maximum number of tokens of the further call"""
 
 
 class TalesAgent(Agent):
-    """System text, then a chat of observations and commands. A reply of several lines only costs a step."""
+    """A system text, then a chat of observations and commands. A reply of several lines costs a step without an
+    action."""
 
     name: ClassVar[str] = "tales"
     Options: ClassVar[type[AgentOptions]] = TalesOptions
@@ -75,7 +76,7 @@ class TalesAgent(Agent):
         return Request(self._messages(answered, f"{self._thought}\n"), purpose=ACT)
 
     def _messages(self, now: Sequence[str | None], thought: str = "") -> list[Message]:
-        """`now`: the user's parts of this step; None marks the place of the thought."""
+        """Return the messages. `now` has the user's parts of this step; None marks the place of the thought."""
         parts = [("system", self._texts["system"])]
         limit = self._limit or len(self._past) + 1
         for number, (seen, did) in enumerate(self._past[-limit:]):
@@ -115,7 +116,7 @@ class TalesAgent(Agent):
         return _ONE_ACTION
 
     def shorten(self) -> int:
-        """Drop half of the steps, as its `--context-limit` would."""
+        """Drop half of the steps, as the protocol's `--context-limit` would."""
         kept = min(self._limit or len(self._past), len(self._past))
         if kept < 2:
             raise ContextFullError

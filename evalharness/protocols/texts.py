@@ -1,7 +1,7 @@
 """Prompt texts of other groups' protocols that the user has imported into the data folder.
 
-`DATA/protocols/NAME/texts.json` holds them by family, with hashes of the source files, beside the licence. `importer`
-writes it.
+`DATA/protocols/NAME/texts.json` has them by family, with hashes of the source files and the licence beside it.
+`importer` writes it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _LARGEST = 4 << 20
 
 
 def texts_folder(protocol: str) -> Path:
-    """Raises UserError if `protocol`, which may come from another person's record, is not valid as a folder's name."""
+    """Return the protocol's folder. Raises UserError if `protocol`, which may come from another person's record, is
+    not valid as a folder's name."""
     if not re.fullmatch(NAME, protocol):
         raise UserError(f"--protocol: {protocol!a} is no name of a protocol's texts")
     return data_folder() / "protocols" / protocol
@@ -43,7 +44,8 @@ def how_to_import(protocol: str) -> str:
 
 
 def all_imported(protocol: str) -> Mapping[str, Any] | None:
-    """Return the whole file; None if nothing was imported. Raises UserError if the file was changed since."""
+    """Return the whole file; None if nothing was imported. Raises UserError if the file was changed after the
+    import."""
     path = texts_folder(protocol) / FILE
     try:
         kept = read_json(path, _LARGEST)
@@ -59,7 +61,7 @@ def all_imported(protocol: str) -> Mapping[str, Any] | None:
 
 
 def imported_texts(protocol: str, family: str) -> ImportedTexts:
-    """Raises UserError with the command that imports them."""
+    """Return a family's texts. Raises UserError with the command that imports them."""
     kept = all_imported(protocol)
     if kept is None:
         raise UserError(f"--protocol {protocol}: its prompt texts are not here; {how_to_import(protocol)}")

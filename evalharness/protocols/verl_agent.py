@@ -36,13 +36,14 @@ LATER = (
 
 class VerlAgentOptions(AgentOptions):
     history: int = Field(default=2, ge=0, le=1000)
-    """how many of the last observations, each with the action that was read, are shown before the present one"""
+    """number of the last observations, each with its action, before the present one"""
 
 
 class VerlAgent(Agent):
-    """One user message per step: the last observations and actions, the present observation, all admissible actions. A
-    reply without tags is carried out too: its last 30 characters. So is a reply that this protocol calls invalid
-    (`protocol_invalid`)."""
+    """An agent with one user message for each step: the last observations and actions, the present observation, all
+    admissible actions. For a reply without tags, its last 30 characters are the action. A reply that this protocol
+    calls invalid is carried out, too (`protocol_invalid`).
+    """
 
     name: ClassVar[str] = "verl-agent"
     Options: ClassVar[type[AgentOptions]] = VerlAgentOptions

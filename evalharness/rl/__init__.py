@@ -1,1 +1,2 @@
-"""Wing: other people's programs play our environments. Trainers' `clients` ask the `server`; `outside` runs agents."""
+"""Wing: other people's programs play our environments. Trainers use `clients` of the `server`; `outside` runs
+agents."""

@@ -1,4 +1,4 @@
-"""Messages and errors on their way: JSON over HTTP, within limits."""
+"""Limits and errors of JSON messages over HTTP and WebSockets."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from evalharness.base.errors import EvalharnessError
 from evalharness.door.door import Door
 
 MOST_BYTES = 2 << 20
-"""Of one message: replies are text, and the longest one that is taken fits in any script. Beyond that a connection is
-closed with code 1009, a request refused with 413."""
+"""Bytes of one message, enough for the longest reply in any script. A longer message closes the connection with code
+1009; a longer request is refused with status 413."""
 _MOST_KEYS = 256
-"""Of one object. Each unknown key is an error to collect: 90,000 of them took a second, in which nobody is answered."""
+"""Keys of one object. Each unknown key is an error to collect: 90,000 took a second, in which no client got an
+answer."""
 _MOST_TEXT = 1000
-"""Characters of a refusal, which may name what was sent."""
+"""Characters of an error message, which may quote the client's message."""
 _LOG = logging.getLogger("evalharness")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Refuse = Callable[[Exception], "RefusedError | None"]
-"""What one server alone knows of its own errors."""
+"""Converts errors that only one server knows."""
 
 
 class RefusedError(Exception):
-    """An error as the client gets it: one of OpenEnv's codes, what is wrong, and the status over HTTP."""
+    """An error for the client: one of OpenEnv's codes, a text, and the HTTP status."""
 
     def __init__(self, code: str, text: str, status: int) -> None:
         super().__init__(text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}...")
@@ -37,7 +38,7 @@ class RefusedError(Exception):
 
     @property
     def message(self) -> dict[str, Any]:
-        """Over a WebSocket."""
+        """The error as a WebSocket message."""
         return {"type": "error", "data": {"message": str(self), "code": self.code}}
 
     @property
@@ -52,7 +53,7 @@ def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
         case RefusedError():
             return error
         case ValidationError():
-            # Not pydantic's own text: that repeats the input, which can be a megabyte.
+            # Pydantic's own text repeats the input, which can be a megabyte.
             wrong = [
                 f"{'.'.join(map(str, e['loc']))[:80] or 'message'}: {e['msg'][:200]}"
                 for e in error.errors(include_url=False, include_input=False)[:5]
@@ -67,7 +68,7 @@ def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
 
 
 def parsed(raw: str | bytes) -> dict[str, Any]:
-    """Raises RefusedError for what is no JSON object, and for objects that no message of the protocol has."""
+    """Parse a message. Raises RefusedError if it is no JSON object or has too many keys."""
     try:
         value = json.loads(raw, object_pairs_hook=_small)
     except (ValueError, RecursionError) as error:
@@ -84,16 +85,16 @@ def _small(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 async def body(request: web.Request, model: type[BaseModel]) -> Any:
-    """Raises RefusedError, ValidationError."""
+    """Read and validate a request's body. Raises RefusedError, ValidationError."""
     try:
         raw = await request.read()
-    except (ClientError, OSError):  # not worth a line of the log: a stranger could fill it
+    except (ClientError, OSError):  # not logged, because a stranger could fill the log
         raise RefusedError("INVALID_JSON", "the request ended before its end", 400) from None
     return model.model_validate(parsed(raw) if raw else {})
 
 
 def guarded(door: Door, own: Refuse = lambda error: None) -> Any:
-    """A middleware: strangers are turned away, and every error becomes an answer."""
+    """Return a middleware that refuses strangers and turns every error into an answer."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:

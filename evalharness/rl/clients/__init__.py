@@ -1,5 +1,5 @@
 """Clients of `evalharness env serve` for trainers: sessions, and adapters for TRL, verifiers, SkyRL and others.
 
-Installed beside a trainer without the harness's own dependencies: `pip install --no-deps evalharness`, and
-`websockets`. Each module imports only the trainer that it is for.
+They can be installed beside a trainer without the harness's own dependencies: `pip install --no-deps evalharness`, and
+`websockets`. Each module imports only its own trainer.
 """

@@ -33,7 +33,7 @@ class WorldEnvironment(Environment[TextAction, TextObservation, State]):  # type
         super().__init__()
         self._url, self._token = url, token
         self._session: Session | None = None
-        """Opened by the first reset: a client that only lists the tasks takes no session."""
+        """The first reset opens it: a client that only lists the tasks needs no session."""
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **which: Any) -> TextObservation:
         if self._session is None:

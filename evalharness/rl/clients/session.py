@@ -71,7 +71,7 @@ class AsyncSession:
     def __init__(
         self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
     ) -> None:
-        """`patience_s`: how long to retry while all sessions of the server are taken. `timeout_s`: seconds to wait for
+        """`patience_s`: seconds to retry while all sessions of the server are taken. `timeout_s`: seconds to wait for
         an answer, for every 64 episodes in the request."""
         self._url, self._token = url, token
         self._patience_s, self._timeout_s = patience_s, timeout_s
@@ -129,7 +129,7 @@ class AsyncSession:
         except ConnectionClosed as error:
             raise _connection_error(error) from None
         except TimeoutError:
-            await self._socket.close()  # a late answer would be taken for that to the next request
+            await self._socket.close()  # a late answer would be read as the next one
             raise SessionError(_LATE) from None
         except asyncio.CancelledError:
             await self._socket.close()

@@ -1,4 +1,5 @@
-"""`external`: another program acts (`serve`). What it is shown is the message, and its reply is the action."""
+"""The agent `external`: another program acts (`serve`). It gets an observation as a message, and its reply is the
+action."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from evalharness.protocol.react import FormatError, ParsedReply
 
 class ExternalOptions(AgentOptions):
     name: str = Field(default="unnamed", pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$")
-    """what tables call the agent: external:NAME"""
+    """the agent's name in tables: external:NAME"""
     valid_actions: bool = False
-    """show it the list of valid actions with every observation"""
+    """send the list of valid actions with every observation"""
 
 
 class ExternalAgent(Agent):
-    """Every request is one message: all that the program is shown at that turn, as JSON."""
+    """Every request is one message with all that the program sees at that turn, as JSON."""
 
     name: ClassVar[str] = "external"
     Options: ClassVar[type[AgentOptions]] = ExternalOptions

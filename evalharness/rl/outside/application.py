@@ -1,4 +1,4 @@
-"""The HTTP interface of agents from outside: `/reset`, `/step`, `/close`. The token says whose episode is meant."""
+"""The HTTP interface of agents from outside: `/reset`, `/step`, `/close`. The token identifies the episode."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""What an agent from outside sends and gets, as JSON over HTTP."""
+"""The JSON messages between the harness and an agent from outside, over HTTP."""
 
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
 MOST_ACTION = 20_000
-"""Characters of an action; the longest that a simulator understands has some hundred."""
+"""Characters of an action; the longest action that a simulator understands has some hundred."""
 MOST_THOUGHT = 100_000
-"""Maximum characters of the thought that the agent may send with an action."""
+"""Characters of the thought that the agent may send with an action."""
 
 
 class _Message(BaseModel):
@@ -15,7 +15,7 @@ class _Message(BaseModel):
 
 
 class Usage(_Message):
-    """What the agent says that it used since its last action. Nothing of it can be checked."""
+    """What the agent reports to have used since its last action. The harness cannot check it."""
 
     model: str | None = Field(default=None, max_length=200)
     prompt_tokens: int | None = Field(default=None, ge=0, le=2**40)
@@ -48,7 +48,7 @@ class Observation(_Message):
 
 
 class Request(_Message):
-    """Of `/reset` and `/close`: nothing. Which episode is meant, the token says."""
+    """The message of `/reset` and `/close`, which has no fields: the token identifies the episode."""
 
 
 class StepRequest(_Message):

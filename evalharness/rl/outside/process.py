@@ -1,4 +1,5 @@
-"""`--agent-command`: one process an episode, ended with all that it started; its output is kept within limits."""
+"""Run the program of `--agent-command`: one process for each episode, ended with its child processes; its output is
+limited."""
 
 from __future__ import annotations
 
@@ -17,19 +18,19 @@ from evalharness.base.text import printable
 from evalharness.models.serving.supervisor import SupervisedProcess
 
 URL, TOKEN = "EVALHARNESS_AGENT_URL", "EVALHARNESS_AGENT_TOKEN"
-"""Variables with the server's address and what opens it."""
+"""Environment variables with the server's address and the token."""
 MOST_OUTPUT = 64 << 10
-"""Bytes that are kept of what one process prints: the last ones."""
+"""The last bytes of a process's output, which are kept."""
 MOST_LOG = 16 << 20
-"""Bytes of the whole log; beyond that only how processes ended is noted."""
+"""Bytes of the whole log; then only the exit statuses of processes are logged."""
 _OWN_END_S = 5.0
-"""For a process to end by itself once its episode is over."""
+"""Seconds that a process has to end by itself after its episode."""
 _GRACE_S = 2.0
-"""After SIGTERM, before SIGKILL."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 def command_of(text: str) -> list[str]:
-    """Raises UserError for what cannot be started."""
+    """Split the command into words. Raises UserError if it cannot be started."""
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -42,18 +43,18 @@ def command_of(text: str) -> list[str]:
 
 
 def _add_to(path: Path, about: str, output: bytes, lost: int) -> None:
-    """One process's output, at the end of the log."""
+    """Append one process's output to the log."""
     note = f", its first {lost} bytes are left out" if lost else ""
     if path.exists() and path.stat().st_size > MOST_LOG:
         output, note = b"", ", what it printed is left out: this log is full"
-    # What a stranger's program prints must not steer the terminal of whoever reads the log.
+    # Output of a stranger's program must not control the terminal of the log's reader.
     lines = output.decode(errors="backslashreplace").splitlines()
     with path.open("a", encoding="utf-8") as log:
         log.writelines(f"{line}\n" for line in (f"== {about}{note}", *map(printable, lines)))
 
 
 def _kill_holders(token: str) -> None:
-    """SIGKILL the processes of an episode that left its session, after their supervisor was killed."""
+    """Kill the processes of an episode that left its session, after their supervisor was killed."""
     import psutil
 
     for process in psutil.process_iter():
@@ -63,7 +64,7 @@ def _kill_holders(token: str) -> None:
 
 
 class AgentProcess:
-    """Of one episode. Made by `start`."""
+    """The process of one episode, made by `start`."""
 
     def __init__(
         self, about: str, log: Path, process: SupervisedProcess, reading: BinaryIO, token: str
@@ -76,8 +77,8 @@ class AgentProcess:
     async def start(
         cls, command: Sequence[str], about: str, log: Path, *, url: str, token: str
     ) -> AgentProcess:
-        """Its output goes to the end of `log` when it has ended. Raises InfrastructureError."""
-        with contextlib.ExitStack() as undo:  # of what there is where the next step fails
+        """Start the process. When it has ended, its output is appended to `log`. Raises InfrastructureError."""
+        with contextlib.ExitStack() as undo:  # undoes the finished steps if the next step fails
             try:
                 scratch = Path(tempfile.mkdtemp(prefix="evalharness-agent-"))
                 undo.callback(shutil.rmtree, scratch, ignore_errors=True)
@@ -93,29 +94,29 @@ class AgentProcess:
                 grace=_GRACE_S,
             )
             undo.pop_all()
-        process.at_work()  # it may have something to write down when it is asked to end
+        process.at_work()  # the process may write results when it is asked to end
         return cls(about, log, process, output, token)
 
     async def wait(self) -> int:
-        """Until it has ended by itself; its exit status."""
+        """Wait until the process has ended by itself; return its exit status."""
         return await self._process.wait()
 
     @property
     def last_words(self) -> str:
-        """The last line that it printed, for an error's one line."""
+        """The last line of its output, for an error message."""
         lines = bytes(self._kept).decode(errors="backslashreplace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
         return printable(last)[:300]
 
     async def end(self) -> None:
-        """With everything that it started."""
+        """End the process with its child processes."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), _OWN_END_S)
         await self._process.stop()
         if not (await asyncio.wait({self._output}, timeout=_GRACE_S))[0]:
             _kill_holders(self._token)
             await asyncio.wait({self._output}, timeout=_GRACE_S)
-        self._output.cancel()  # whoever holds the pipe's other end does not hold the run
+        self._output.cancel()  # a process that keeps the pipe open must not block the run
         about = f"{self._about}: exit status {self._process.returncode}"
         _add_to(self._log, about, bytes(self._kept), self._lost)
 

@@ -1,4 +1,4 @@
-"""`--agent external`: the policy whose replies come from outside, from its configuration to its work."""
+"""The policy of `--agent external`, whose replies come from another program."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from evalharness.rl.outside.process import TOKEN, AgentProcess, command_of
 from evalharness.rl.outside.session import NeverAskedError, Session, Sessions
 
 FILE = "handouts.jsonl"
-"""One line each time that an episode was given to an agent."""
+"""The file with a line for each time that an episode was given to an agent."""
 
 
 class HandOuts:
     def __init__(self, folder: Path) -> None:
-        """Raises UserError for a damaged file."""
+        """Read the file of `folder`. Raises UserError if it is damaged."""
         self._file = LineFile(folder / FILE)
         self._file.drop_torn_line()
         self._counts = Counter(read_lines(folder / FILE, "the episode counts as not given out", _key))
 
     def note(self, key: tuple[str, int]) -> int:
-        """How often this one has been given out now. Raises StoreError."""
+        """Record that the episode was given to an agent, and return how often it has been. Raises StoreError."""
         times = self._counts[key] + 1
         self._file.append({"time": time.time(), "task_id": key[0], "sample": key[1], "times": times})
         self._counts[key] = times
@@ -55,32 +55,32 @@ def _key(raw: bytes) -> tuple[str, int]:
 
 
 LOG = "agent.log"
-"""What the processes of `--agent-command` printed."""
+"""The file with the output of the processes of `--agent-command`."""
 
 
 @dataclass
 class OutsidePolicy:
-    """Starts a process for each episode."""
+    """A policy that starts a process for each episode."""
 
     command: Sequence[str]
     log: Path
     url: str
     sessions: Sessions
     program: Program
-    """Its files at the run's start."""
+    """The program's files at the run's start."""
     wait_s: float
     """Seconds that a process has to ask for its episode."""
     turn_s: float
     """Seconds that an agent has for a turn."""
     broken: str | None = None
-    """Why no process will ever play."""
+    """The reason why no process can play."""
     _ending: set[asyncio.Task[None]] = field(default_factory=set)
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         return _OutsidePlayer(self, task, sample)
 
     def end_process(self, process: AgentProcess, session: Session) -> None:
-        """While other episodes go on."""
+        """End the process in the background, while other episodes continue."""
         task = asyncio.create_task(self._end(process, session))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
@@ -98,7 +98,7 @@ class OutsidePolicy:
 
 @dataclass
 class _OutsidePlayer(Player):
-    """Shows the process what the loop would send to a model; its replies are the agent's actions."""
+    """Sends the loop's messages to the process, whose replies are the agent's actions."""
 
     policy: OutsidePolicy
     task: Task
@@ -108,7 +108,7 @@ class _OutsidePlayer(Player):
     _watching: asyncio.Task[None] | None = None
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
-        """Raises PolicyStoppedError, NeverAskedError."""
+        """Return the agent's next action. Raises PolicyStoppedError, NeverAskedError."""
         observation = Observation.model_validate_json(messages[-1]["content"])
         if self.session is None:
             self.session = await self._open(observation)
@@ -175,7 +175,8 @@ class _OutsidePlayer(Player):
 
 
 def prepare_outside(name: str, config: OutsideConfig) -> Prepared:
-    """`name`: what the user calls the agent. Raises UserError for a command that cannot be started."""
+    """Prepare the policy; `name` is the user's name for the agent. Raises UserError if the command cannot be
+    started."""
     if config.agent_command is None:
         raise UserError("--agent external needs the program that acts: --agent-command 'python my_agent.py'")
     command = command_of(config.agent_command)

@@ -1,9 +1,8 @@
-"""One episode between the loop and the process that plays it. The process alone has the session's token.
+"""One episode between the evaluation loop and the process that plays it. Only the process has the session's token.
 
-The rules of whose fault it is. A process that was given its episode and then leaves, is silent for longer than a turn
-may take, or floods the session has failed: the episode ends there and counts, so that leaving never buys a retry. What
-fails on our side makes the episode void, and it is started over. A process that never asked for its episode was never
-given one: that is infrastructure, too.
+Rules for failures: if a process has got its episode and then leaves, exceeds the time of a turn, or sends too many
+requests, the episode ends and counts, so that leaving never gives a retry. If our side fails, the episode is void and
+starts again. If a process never asked for its episode, that is an infrastructure failure, too.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from evalharness.rl.outside.messages import Action, Observation, Usage
 from evalharness.rl.wire import RefusedError
 
 MOST_REQUESTS = 1000
-"""Between two actions. A process that sends more has stopped playing."""
+"""The most requests between two actions. After more requests, the agent has failed."""
 
 Key = tuple[str, int]
 """Task id and sample."""
@@ -28,7 +27,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the process gets for a reset or an action."""
+    """The answer to a reset or an action."""
 
     observation: Observation
     done: bool = False
@@ -36,27 +35,28 @@ class Answer:
 
 class Session:
     def __init__(self, key: Key, opening: Observation, note_handout: Callable[[Key], int]) -> None:
-        """`note_handout` notes that the episode was given to a process, and returns how often that has now been."""
+        """`note_handout` records that the episode was given to a process, and returns how often it has been."""
         self.key, self.opening = key, opening
         self.token = secrets.token_urlsafe(24)
         self.claimed = asyncio.Event()
         self.handed_out = 0
         self.stopped: OutsideEnd | None = None
-        """How the process ended the episode before its end."""
+        """The reason why the process ended the episode early."""
         self.over = False
         self._note_handout = note_handout
         self._used = Usage()
         self._requests = 0
-        """Since the last action."""
+        """Number of requests since the last action."""
         self._action: asyncio.Future[Action] | None = None
         self._awaited = asyncio.Event()
-        """The loop waits for an action, or there will be no other. A process can be quicker than the loop."""
+        """Set when the loop waits for an action, or when no further action will come. A process can be faster than the
+        loop."""
         self._answer: asyncio.Future[Answer] | None = None
 
-    # The loop's side.
+    # Methods for the loop.
 
     async def next_action(self, turn_s: float) -> Action:
-        """Raises PolicyStoppedError if the process gives none any more."""
+        """Return the next action. Raises PolicyStoppedError if the process sends none."""
         if self.stopped is None:
             self._action = asyncio.get_running_loop().create_future()
             self._awaited.set()
@@ -73,12 +73,12 @@ class Session:
         raise PolicyStoppedError(f"the agent stopped: {self.stopped}")
 
     def show(self, observation: Observation, *, done: bool = False) -> None:
-        """Answer the last action."""
+        """Send the observation as the answer to the last action."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(Answer(observation, done))
 
     def end(self, last: Observation | None) -> None:
-        """The episode is over, with what was observed last; None: it is void."""
+        """End the episode with the last observation; None: the episode is void."""
         self.over = True
         if last is not None:
             self.show(last, done=True)
@@ -86,16 +86,16 @@ class Session:
             self._answer.set_exception(
                 RefusedError("EXECUTION_ERROR", "the episode is void and is started over", 500)
             )
-            self._answer.exception()  # nobody may be waiting
+            self._answer.exception()  # mark the exception as read, because nobody may be waiting
         self._awaited.set()
 
     def to_record(self) -> Outside:
         return Outside(stopped=self.stopped, handed_out=self.handed_out, **self._used.model_dump())
 
-    # The process's side.
+    # Methods for the process.
 
     def count_request(self) -> None:
-        """Raises RefusedError if there were too many since the last action."""
+        """Count a request. Raises RefusedError if there were too many since the last action."""
         self._requests += 1
         if self._requests > MOST_REQUESTS:
             self.stop("too_many_requests")
@@ -112,7 +112,7 @@ class Session:
         return Answer(self.opening)
 
     async def act(self, action: Action) -> Answer:
-        """Raises RefusedError."""
+        """Give the action to the loop, and return the answer. Raises RefusedError."""
         if not self.claimed.is_set():
             raise RefusedError("SESSION_ERROR", "no episode has begun: reset first", 409)
         if self.over or self.stopped is not None:
@@ -130,7 +130,7 @@ class Session:
         return await asyncio.shield(answer)
 
     def stop(self, why: OutsideEnd) -> None:
-        """The process has ended the episode."""
+        """Note that the process has ended the episode."""
         if self.over or self.stopped is not None:
             return
         self.stopped = why
@@ -155,7 +155,7 @@ class _StoppedError(Exception):
 
 @dataclass
 class Sessions:
-    """Of all processes, by token."""
+    """The sessions of all processes by token."""
 
     note_handout: Callable[[Key], int]
     by_token: dict[str, Session] = field(default_factory=dict)
@@ -167,14 +167,14 @@ class Sessions:
         return session
 
     def claim(self, token: str) -> Answer:
-        """Raises RefusedError."""
+        """Give the episode to the process with the token. Raises RefusedError."""
         answer = self.by_token[token].claim()
         self.ever_claimed = True
         return answer
 
 
 class NeverAskedError(InfrastructureError):
-    """A process was started for an episode and did not ask for it."""
+    """The process of an episode did not ask for it."""
 
 
 def _added(used: Usage, more: Usage | None) -> Usage:

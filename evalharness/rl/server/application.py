@@ -1,4 +1,4 @@
-"""The HTTP and WebSocket side: OpenEnv's paths, and what keeps strangers and floods out."""
+"""The server's HTTP and WebSocket interface: OpenEnv's paths, and protection against strangers and floods."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _map_error(error: Exception) -> RefusedError | None:
 
 
 async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
-    """Return the response to one message; None if the client says goodbye."""
+    """Return the response to one message; None if the client closes its session."""
     message = parsed(raw)
     kind, data = message.get("type"), message.get("data", {})
     match kind:

@@ -1,4 +1,4 @@
-"""Limits the number of clients connected at the same time."""
+"""Limit the number of clients that are connected at the same time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Gate:
 
     @asynccontextmanager
     async def session(self) -> AsyncIterator[None]:
-        """Hold one session. Raises FullError."""
+        """Hold one session until the context ends. Raises FullError."""
         await self._enter()
         try:
             yield

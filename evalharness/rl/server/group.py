@@ -1,4 +1,4 @@
-"""Many episodes on one connection: a group, with indices from 0. A client of single episodes has index 0 alone."""
+"""A group: many episodes on one connection, with indices from 0. A client of single episodes has only index 0."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Group:
         return self._sessions[0]
 
     async def reset(self, asked: ResetManyRequest) -> list[EpisodeResult]:
-        """Raises FullError, GroupTooLargeError, UnknownIndexError before anything is done."""
+        """Begin episodes. Raises FullError, GroupTooLargeError, UnknownIndexError before anything is done."""
         if asked.places is None:
             await self._resize(len(asked.episodes))
         pairs = zip(self._select_sessions(asked.places, len(asked.episodes)), asked.episodes, strict=True)
         return await _run_calls([partial(session.reset, episode) for session, episode in pairs])
 
     async def step(self, asked: StepManyRequest) -> list[EpisodeResult]:
-        """Raises UnknownIndexError before anything is done."""
+        """Send replies. Raises UnknownIndexError before anything is done."""
         pairs = zip(self._select_sessions(asked.places, len(asked.replies)), asked.replies, strict=True)
         return await _run_calls([partial(session.step, reply) for session, reply in pairs])
 
@@ -58,7 +58,7 @@ class Group:
         await self._keep(0)
 
     async def _resize(self, count: int) -> None:
-        """Raises FullError, GroupTooLargeError."""
+        """Change the number of episodes. Raises FullError, GroupTooLargeError."""
         if count > self._gate.sessions:
             raise GroupTooLargeError(f"{count} episodes, but {self._gate.sessions} sessions (--sessions)")
         if (more := count - len(self._sessions)) > 0:

@@ -60,7 +60,7 @@ class TextObservation(_StrictMessage):
 
 
 class EpisodeState(_StrictMessage):
-    """Everything that is known of the episode. The agent must not see it."""
+    """All facts about the episode. The agent must not see it."""
 
     episode_id: str | None = None
     step_count: int = Field(default=0, ge=0)
@@ -143,7 +143,7 @@ def schemas() -> dict[str, Any]:
 
 
 def openapi(title: str, version: str) -> dict[str, Any]:
-    """The parts of OpenAPI that tools look at: `openenv validate --url` reads version and paths."""
+    """Return the parts of OpenAPI that tools read: `openenv validate --url` reads version and paths."""
     said = {"responses": {"200": {"description": "JSON"}}}
     paths: dict[str, Any] = {
         path: {"get": said}

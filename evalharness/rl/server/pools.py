@@ -1,4 +1,4 @@
-"""The simulators of all sessions: one pool of workers a family, grown as sessions need them."""
+"""The simulators of all sessions: one pool of workers for each family, which grows with the sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BusyError(Exception):
 
 
 class Pools:
-    """A session holds an environment from its reset to the episode's end."""
+    """The pools of all families. A session holds an environment from its reset to the episode's end."""
 
     def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None) -> None:
         cores = usable_cores()

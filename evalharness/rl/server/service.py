@@ -23,7 +23,7 @@ from evalharness.rl.server.tasks import ServedTask, TaskTable, UnknownTaskError
 
 
 class Service:
-    """Shared by all clients."""
+    """The tasks and rules that all clients share."""
 
     def __init__(
         self, name: str, table: TaskTable, pools: Pools, rules: EpisodeRules, reward: Reward
@@ -75,7 +75,7 @@ class NoEpisodeOpenError(Exception):
 
 
 _TRIES = 3
-"""Tries of a reset, which loses nothing by a retry."""
+"""Number of attempts at a reset; a repeated reset loses nothing."""
 
 
 class ClientSession:
@@ -86,7 +86,7 @@ class ClientSession:
         self.episode: RunningEpisode | None = None
 
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:
-        """Raises InfrastructureError, UserError, BusyError, UnknownTaskError."""
+        """Begin an episode. Raises InfrastructureError, UserError, BusyError, UnknownTaskError."""
         served = self._choose_task(asked)
         if asked.bare and self.service.rules.specs[served.task.family].suites.own_words is None:
             raise UnknownTaskError(

@@ -130,7 +130,7 @@ class Bare(Agent):
     name: ClassVar[str] = "bare"
     needs_valid_actions: ClassVar[bool] = True
     admissible: tuple[str, ...] = ()
-    """None of these at the end of an episode."""
+    """The admissible actions; none at the end of an episode."""
 
     def start(self, episode: EpisodeStart) -> None:
         self._messages: list[Message] = []
@@ -189,7 +189,7 @@ class RunningEpisode:
         return 0.0 if self.world is None else self.world.progress
 
     async def begin(self, pools: Pools, rules: EpisodeRules) -> Answer:
-        """Raises InfrastructureError, UserError, BusyError."""
+        """Begin the episode. Raises InfrastructureError, UserError, BusyError."""
         self._play = asyncio.create_task(self._run(pools, rules))
         return await self._next_answer()
 

@@ -1,4 +1,4 @@
-"""The WebSockets of all clients: messages are answered one by one."""
+"""Serve the WebSockets of all clients; each client's messages are answered one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PING_S = 600.0
 that is busy with a training step answers late. A closed connection ends its session at once."""
 _OVER = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 Answer = Callable[[str], Awaitable[dict[str, Any] | None]]
-"""The response to one message; None if the client says goodbye."""
+"""The response to one message; None if the client closes its session."""
 
 
 class Sockets:
