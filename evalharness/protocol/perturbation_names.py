@@ -31,7 +31,7 @@ _Template = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class _FileModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 class FamilyChanges(_FileModel):
