@@ -1,10 +1,11 @@
 """The audit of a suite: can its tasks be solved in time, and do labels and simulators agree?
 
-    python benchmarks/audit.py [LIST] [--suite SUITE] [--suite-seed N] [--data DIR] [-o DIR] [--csv FILE] [--json FILE]
+    python benchmarks/audit.py [LIST] [--suite SUITE] [--suite-seed N] [--max-turns N] [--data DIR] [-o DIR]
+        [--csv FILE] [--json FILE]
 
 Replays every reference plan of every task through the ordinary engine, and a uniformly random policy beside it. The
 first gives the ceiling and the disagreements, the second the floor: the tables of results/reference. The same command
-continues.
+continues. `--csv` replaces the rows of these tasks and this turn limit, and keeps all others of the file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import stdev
 from typing import Any
@@ -89,6 +91,7 @@ def audit(
     data: Path | None,
     suite_seed: int = 0,
     floor_samples: int = 5,
+    max_turns: int | None = None,
     watch: Watch = unwatched,
 ) -> list[TaskRange]:
     """Audit `families` (as `--tasks` names them) and return a row a task, in order.
@@ -103,9 +106,10 @@ def audit(
     attempts: Mapping[str, list[Episode]] = {}
     if floor_samples:
         chance = {"model": "random", "output": folder / "random", "samples": floor_samples, **common}
+        chance |= {"max_turns": max_turns} if max_turns else {}
         evaluate(make_config(chance), data=data, watch=watch)
         attempts = dict(_by_task(folder / "random"))
-    limits = {family: AgentConfig().turn_limit(spec) for family, spec in specs().items()}
+    limits = {family: AgentConfig(max_turns=max_turns).turn_limit(spec) for family, spec in specs().items()}
     return [
         range_of(replays, attempts.get(task_id, ()), limits[replays[0].family])
         for task_id, replays in _by_task(folder / "reference")
@@ -132,12 +136,18 @@ def totals(rows: Sequence[TaskRange]) -> dict[str, dict[str, Any]]:
 
 
 def write_ranges(path: Path, rows: Iterable[TaskRange]) -> None:
-    """As CSV, sorted by task; rates with six decimals so that the file is the same on every machine."""
+    """Write or replace rows of a CSV file, sorted by task; rates have six decimals, so that the file is the same on
+    every machine."""
+    key = itemgetter("task_id", "task_hash", "max_turns")
+    cells = [{name: _cell(value) for name, value in asdict(row).items()} for row in rows]
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            made = {key(row) for row in cells}
+            cells += [row for row in csv.DictReader(file) if key(row) not in made]
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([field.name for field in fields(TaskRange)])
-        for row in sorted(rows, key=lambda row: row.task_id):
-            writer.writerow([_cell(value) for value in asdict(row).values()])
+        writer = csv.DictWriter(file, [field.name for field in fields(TaskRange)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(cells, key=itemgetter("task_id", "max_turns", "task_hash")))
 
 
 def _cell(value: Any) -> str:
@@ -160,6 +170,9 @@ def main() -> None:
     parser.add_argument(
         "--floor-samples", type=int, default=5, help="random attempts at each task; 0: no floor"
     )
+    parser.add_argument(
+        "--max-turns", type=int, help="turn limit of floor and ceiling (default: the family's)"
+    )
     parser.add_argument("--data", type=Path)
     parser.add_argument("-o", "--output", type=Path, default=Path("results/audit"))
     parser.add_argument("--csv", type=Path, help="a row a task")
@@ -167,7 +180,7 @@ def main() -> None:
     args = parser.parse_args()
     rows = audit(
         args.selection, args.suite, folder=args.output, data=args.data, suite_seed=args.suite_seed,
-        floor_samples=args.floor_samples, watch=show,
+        floor_samples=args.floor_samples, max_turns=args.max_turns, watch=show,
     )  # fmt: skip
     for row in rows:
         if row.why or not row.ceiling_success:

@@ -205,10 +205,14 @@ class Actions:
     wording: Wording = field(default_factory=Wording)
     """The facts that perturbations need, and the environment's own perturbations."""
 
-    @property
-    def help(self) -> str | None:
+    def templates_in(self, words: str) -> Mapping[str, str]:
+        """Return the templates of games with these words (`Task.words`)."""
+        game = self.wording.games.get(words)
+        return self.templates if game is None else {**self.templates, **game.actions}
+
+    def help_in(self, words: str = "") -> str | None:
         """Return the template of the action that lists the valid actions."""
-        return None if self.help_action is None else self.templates[self.help_action]
+        return None if self.help_action is None else self.templates_in(words)[self.help_action]
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from evalharness.envs.alfworld.actions import ACTIONS, CHECK, LOOK, drop_period, repair
+from evalharness.envs.alfworld import SPEC
+from evalharness.envs.alfworld.actions import CHECK, LOOK, drop_period, repair
 from evalharness.envs.alfworld.games import FIX, game_path, hash_game, parse_game
 from evalharness.envs.alfworld.open.households import build_game, household_of
 from evalharness.envs.alfworld.open.oracle import plan
-from evalharness.envs.alfworld.perturbations import WORDING
 from evalharness.envs.alfworld.tasks import OWN_WORDS, read_game, sha256
 from evalharness.envs.alfworld.world import NOTHING_HAPPENS, World
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Task, TextEnv, task_of
@@ -118,10 +118,8 @@ class ALFWorldEnv(TextEnv):
 
     def oracle(self) -> list[str]:
         task, world = self._episode.task, World(self._episode.game)
-        templates = WORDING.games[task.words].actions if task.words else ACTIONS
-        return plan(
-            world, task.kind, str(task.payload["object"]), str(task.payload["target"]), templates["put"]
-        )
+        put = SPEC.actions.templates_in(task.words)["put"]
+        return plan(world, task.kind, str(task.payload["object"]), str(task.payload["target"]), put)
 
     @property
     def _episode(self) -> _Episode:

@@ -80,8 +80,7 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy
     elif config.model == "reference":
         policy = ReferencePolicy()
     elif config.model == "random":
-        help_actions = {f: spec.actions.help for f, spec in specs.items() if spec.actions.help}
-        policy = RandomPolicy(config.seed, help_actions)
+        policy = RandomPolicy(config.seed, {family: spec.actions for family, spec in specs.items()})
     elif config.model.startswith(HUMAN):
         if person is None:
             raise UserError(f"a person plays one run: evalharness run --model {config.model}")

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from evalharness.base.errors import UserError
-from evalharness.envs.base import Task
+from evalharness.envs.base import Actions, Task
 from evalharness.envs.surface import ActionSurface
 from evalharness.models.base import Environment, Player, Policy, PolicyStoppedError, Reply, RequestForm
 from evalharness.protocol.prompt import Message
@@ -80,11 +80,11 @@ class RandomPolicy(Policy):
     """
 
     seed: int
-    help_actions: Mapping[str, str]
-    """Family -> the template of its help action, if it has one."""
+    actions: Mapping[str, Actions]
+    """By family."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
-        template = self.help_actions.get(task.family)
+        template = self.actions[task.family].help_in(task.words)
         asks_for_help = ActionSurface({} if template is None else {"help": template})
         return _RandomPlayer(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), asks_for_help)
 

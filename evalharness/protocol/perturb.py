@@ -63,7 +63,7 @@ class PlayedSurface:
             self.name, self.perturbation = name, drawn
         self.wording = spec.actions.wording
         self.help_action = spec.actions.help_action
-        self.canonical = ActionSurface({**spec.actions.templates, **self._game.actions})
+        self.canonical = ActionSurface(spec.actions.templates_in(words))
         templates = {**self.canonical.templates, **self.perturbation.actions}
         if self.perturbation.upper_case:
             templates = {action: _in_capitals(template) for action, template in templates.items()}

@@ -208,7 +208,7 @@ def _family_row(
     family: str,
     scores: Sequence[EpisodeScore],
     failures: int,
-    ranges: Mapping[str, TaskRange],
+    ranges: Sequence[TaskRange],
 ) -> FamilyRow:
     count, limit = manifest.counts[family], manifest.turn_limits[family]
     found: dict[str, Any] = {"n": 0, "episodes": 0}

@@ -70,16 +70,17 @@ _UNKNOWN = {"plan_turns": None, "floor_success": None, "floor_progress": None, "
 
 
 @cache
-def load_ranges(suite: str, suite_seed: int = 0) -> Mapping[str, TaskRange]:
-    """Task id -> its range; empty where none is stored (an open suite of another seed)."""
+def load_ranges(suite: str, suite_seed: int = 0) -> tuple[TaskRange, ...]:
+    """Return the stored ranges of a suite; none for an open suite of another seed. A task has one for each turn limit,
+    and for each release of its game, by content hash."""
     path = ranges_folder() / f"{suite}.csv"
     if not path.exists() or (suite == "open" and suite_seed != 0):
-        return {}
+        return ()
     with path.open(newline="", encoding="utf-8") as file:
         rows = [
             {**_UNKNOWN, **{name: text for name, text in row.items() if text}} for row in csv.DictReader(file)
         ]
-    return {row.task_id: row for row in TypeAdapter(list[TaskRange]).validate_python(rows)}
+    return tuple(TypeAdapter(list[TaskRange]).validate_python(rows))
 
 
 PUBLISHED_SUITE = "agentboard"
@@ -91,7 +92,7 @@ def mark_changed(labels: Mapping[str, str], task_hashes: Iterable[tuple[str, str
     """Family -> whose labels (`Manifest.labels`), with `changed` where a task of the published suite has another
     content hash than the published one. A task without public labels is compared if the labels are of the same source.
     """
-    ranges, changed = load_ranges(PUBLISHED_SUITE), set()
+    ranges, changed = {row.task_id: row for row in load_ranges(PUBLISHED_SUITE)}, set()
     known = {task_id.split("/")[0] for task_id in ranges}
     for task_id, sha in task_hashes:
         family, suite = task_id.split("/")[:2]
@@ -120,7 +121,7 @@ def chance_corrected(score: float, floor: float, ceiling: float) -> float | None
 
 def family_range(
     task_hashes: Sequence[tuple[str, str]],
-    ranges: Mapping[str, TaskRange],
+    ranges: Iterable[TaskRange],
     rates: Mapping[str, Any],
     max_turns: int = MAX_TURNS,
 ) -> Reference | None:
@@ -128,13 +129,9 @@ def family_range(
 
     None unless every one of them has a stored range of the same content and turn limit.
     """
-    rows = [ranges.get(task_id) for task_id, _ in task_hashes]
-    known = [
-        row
-        for row, (_, sha) in zip(rows, task_hashes, strict=True)
-        if row is not None and row.task_hash == sha and row.max_turns == max_turns
-    ]
-    return corrected_rates(known, rates) if known and len(known) == len(rows) else None
+    stored = {(row.task_id, row.task_hash): row for row in ranges if row.max_turns == max_turns}
+    known = [stored[task] for task in task_hashes if task in stored]
+    return corrected_rates(known, rates) if known and len(known) == len(task_hashes) else None
 
 
 def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> Reference:

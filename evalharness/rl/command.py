@@ -25,7 +25,8 @@ def add_options(parser: CommandParser) -> None:
     argument(
         serve,
         "--suite SUITE",
-        "suite of the split `train` (default: open); others are for evaluation and need --allow-eval-tasks",
+        "suite of the split `train`: open (default), alfworld-train (imported), or one of evaluations, with "
+        "--allow-eval-tasks",
         default="open",
     )
     argument(
@@ -46,7 +47,7 @@ def add_options(parser: CommandParser) -> None:
         "--perturb NAME",
         "other words for the actions, as in `run --perturb`; random: drawn for each episode of `train`",
     )
-    argument(serve, "--seed N", "seed for the words of --perturb random", default=0)
+    argument(serve, "--seed N", "seed of the order of tasks, and of the words of --perturb random", default=0)
     argument(serve, "--prompts DIR", "folder with your own prompt files, as in `run --prompts`")
     argument(
         serve,

@@ -89,7 +89,8 @@ def row(task_id: str, floor: float, ceiling: float) -> TaskRange:
 
 
 def test_floor_and_ceiling_are_those_of_the_tasks_played() -> None:
-    ranges = {r.task_id: r for r in (row("toy/a", 0.0, 1.0), row("toy/b", 0.5, 1.0), row("toy/c", 1.0, 1.0))}
+    ranges = [row("toy/a", 0.0, 1.0), row("toy/b", 0.5, 1.0), row("toy/c", 1.0, 1.0)]
+    ranges += [replace(each, max_turns=50, floor_success=1.0) for each in ranges]
     rates = {"success_rate": 0.5, "progress_rate": 0.625}
     result = family_range([("toy/a", "hash"), ("toy/b", "hash")], ranges, rates)
     assert result is not None
@@ -100,7 +101,7 @@ def test_floor_and_ceiling_are_those_of_the_tasks_played() -> None:
 
 @pytest.mark.parametrize("task", [("toy/a", "another"), ("toy/x", "hash")])
 def test_a_task_of_other_content_has_no_reference(task: tuple[str, str]) -> None:
-    assert family_range([task], {"toy/a": row("toy/a", 0.0, 1.0)}, {}) is None
+    assert family_range([task], [row("toy/a", 0.0, 1.0)], {}) is None
 
 
 def test_reference_files_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,9 +114,9 @@ def test_reference_files_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     load_ranges.cache_clear()
     read = load_ranges("toy")
     load_ranges.cache_clear()
-    assert list(read) == ["toy/a", "toy/b"]
-    assert read["toy/a"] == rows[1]
-    assert read["toy/b"].floor_success == pytest.approx(1 / 3, abs=1e-6)
+    assert [each.task_id for each in read] == ["toy/a", "toy/b"]
+    assert read[0] == rows[1]
+    assert read[1].floor_success == pytest.approx(1 / 3, abs=1e-6)
 
 
 def test_the_audit_of_an_environment(environment: dict[str, str], tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from tests.results.leaderboard.test_leaderboard import board, complete_run
 
 
 def family(name: str) -> list[TaskRange]:
-    return [r for task_id, r in load_ranges("agentboard").items() if task_id.split("/")[0] == name]
+    return [row for row in load_ranges("agentboard") if row.task_id.split("/")[0] == name]
 
 
 def test_the_floors_standard_error_comes_from_its_attempts() -> None:
@@ -61,7 +61,7 @@ def test_the_audit_notes_how_much_the_attempts_varied(
     write_ranges(tmp_path / "toy.csv", [made])
     monkeypatch.setattr("evalharness.results.task_range.ranges_folder", lambda: tmp_path)
     load_ranges.cache_clear()
-    [read] = load_ranges("toy").values()
+    [read] = load_ranges("toy")
     load_ranges.cache_clear()
     assert read.floor_progress_sd == pytest.approx(made.floor_progress_sd, abs=1e-6)
 
@@ -150,10 +150,8 @@ def test_show_tells_the_corrected_interval_and_what_the_floor_is_handed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_run(tmp_path / "run", {"babyai": [(True, 1.0)] * 6 + [(False, 0.0)] * 4})
-    ranges = {
-        (task := make_task("babyai", i)).id: replace(row(task.id, 0.2, 1.0), task_hash=published_hash(task))
-        for i in range(10)
-    }
+    tasks = [make_task("babyai", i) for i in range(10)]
+    ranges = [replace(row(task.id, 0.2, 1.0), task_hash=published_hash(task)) for task in tasks]
     monkeypatch.setattr("evalharness.results.summary.load_ranges", lambda *_: ranges)
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["show", str(folder), "--verbose", "--json", str(tmp_path / "s.json")]) == 0

@@ -77,13 +77,13 @@ class Talk:
     def __init__(self, socket: ClientWebSocketResponse) -> None:
         self.socket = socket
 
-    async def ask(self, kind: str, **data: Any) -> dict[str, Any]:
+    async def ask(self, kind: str, /, **data: Any) -> dict[str, Any]:
         """The whole answer: `type` and `data`."""
         await self.socket.send_json({"type": kind, **({"data": data} if kind != "state" else {})})
         answer: dict[str, Any] = await self.socket.receive_json(timeout=60)
         return answer
 
-    async def _observation(self, kind: str, **data: Any) -> dict[str, Any]:
+    async def _observation(self, kind: str, /, **data: Any) -> dict[str, Any]:
         answer = await self.ask(kind, **data)
         assert answer["type"] == "observation", answer
         return dict(answer["data"])

@@ -132,11 +132,15 @@ def _protocol_lines(summary: Summary) -> list[str]:
     ]
     if number.drawn is not None and number.drawn95 is not None:
         least, most = number.drawn95
-        different = number.games * (1 - (1 - 1 / number.games) ** number.drawn)
-        lines.append(
-            f"the original draws {number.drawn} games with repetition, which reaches about {different:.0f} of these "
-            f"{number.games}: with these results 95 of 100 such draws give {100 * least:.1f} to {100 * most:.1f} %"
+        games = sum(entry.expected for entry in summary.families.values())
+        different = games * (1 - (1 - 1 / games) ** number.drawn)
+        line = (
+            f"the original draws {number.drawn} games with repetition, which reaches about {different:.0f} of the "
+            f"{games} games"
         )
+        if number.games == games:
+            line += f": with these results 95 of 100 such draws give {100 * least:.1f} to {100 * most:.1f} %"
+        lines.append(line)
     return lines
 
 

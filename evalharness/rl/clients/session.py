@@ -78,8 +78,8 @@ class AsyncSession:
         self._socket: ClientConnection | None = None
 
     async def reset(self, **which: Any) -> StepResult:
-        """Begin an episode. Options: `index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`, `bare`;
-        without them, the next task."""
+        """Begin an episode. Options: `index` or `task_id`, `split`, `seed`, `family`, `kind`, `reward`, `episode_id`,
+        `bare`; without them, the next task."""
         return _step_result(await self._ask({"type": "reset", "data": which}))
 
     async def step(self, text: str, **more: Any) -> StepResult:

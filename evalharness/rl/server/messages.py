@@ -98,6 +98,11 @@ class ResetRequest(_StrictMessage):
     index: int | None = None
     task_id: str | None = Field(default=None, max_length=200)
     family: str | None = Field(default=None, max_length=40)
+    kind: str | None = Field(
+        default=None,
+        max_length=80,
+        description="Only tasks of this kind; with `seed`, or in the shuffled order",
+    )
     reward: Literal["success", "progress_gain"] | None = None
     bare: bool = Field(
         default=False,

@@ -201,8 +201,8 @@ class ClientSession:
                 raise UnknownTaskError(f"{served.task.name} is not of {asked.family!r}; leave the family out")
             return served
         if asked.seed is not None:
-            return table.draw_task(asked.split, asked.seed, asked.family)
-        return table.next(asked.split, asked.family)
+            return table.draw_task(asked.split, asked.seed, asked.family, asked.kind)
+        return table.next(asked.split, asked.family, asked.kind)
 
 
 def _observation(answer: Answer) -> dict[str, Any]:

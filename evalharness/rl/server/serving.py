@@ -91,7 +91,7 @@ def _service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, no
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
     spoken = surfaces(specs, names, fixed_name(options.perturb))
-    table = load_table(options.tasks, data, note)
+    table = load_table(options.tasks, data, note, options.seed)
     rules = EpisodeRules(
         {spec.family: spec for spec in families},
         prompts,

@@ -50,7 +50,9 @@ class TaskTable:
     splits: Mapping[str, Sequence[ServedTask]]
     evaluated: bool = False
     """The table contains tasks of evaluations."""
-    _turns: dict[tuple[str, str | None], int] = field(default_factory=dict)
+    seed: int = 0
+    """Seed of the shuffled order."""
+    _turns: dict[tuple[str | None, ...], int] = field(default_factory=dict)
 
     def split(self, name: str) -> Sequence[ServedTask]:
         if name not in self.splits:
@@ -77,24 +79,29 @@ class TaskTable:
             raise UnknownTaskError(f"no task {task_id!r} in {split!r}")
         return matches[0]
 
-    def draw_task(self, split: str, seed: int, family: str | None = None) -> ServedTask:
+    def draw_task(
+        self, split: str, seed: int, family: str | None = None, kind: str | None = None
+    ) -> ServedTask:
         """Draw a task: the same for the same seed."""
-        tasks = self._of(split, family)
+        tasks = self._of(split, family, kind)
         return tasks[Random(f"task/{split}/{seed}").randrange(len(tasks))]
 
-    def next(self, split: str, family: str | None = None) -> ServedTask:
+    def next(self, split: str, family: str | None = None, kind: str | None = None) -> ServedTask:
         """Return the next task in a shuffled order, for clients that name none."""
-        tasks = list(self._of(split, family))
-        turn = self._turns.get((split, family), 0)
-        self._turns[split, family] = turn + 1
-        Random(f"order/{split}/{turn // len(tasks)}").shuffle(tasks)
+        tasks = self._of(split, family, kind)
+        turn = self._turns.get((split, family, kind), 0)
+        self._turns[split, family, kind] = turn + 1
+        Random(f"order/{split}/{self.seed}/{turn // len(tasks)}").shuffle(tasks)
         return tasks[turn % len(tasks)]
 
-    def _of(self, split: str, family: str | None) -> Sequence[ServedTask]:
-        tasks = self.split(split)
-        chosen = [served for served in tasks if family in (None, served.task.family)]
+    def _of(self, split: str, family: str | None, kind: str | None) -> list[ServedTask]:
+        tasks = [served for served in self.split(split) if family in (None, served.task.family)]
+        chosen = [served for served in tasks if kind in (None, served.task.kind)]
         if not chosen:
-            raise UnknownTaskError(f"no tasks of {family or 'any family'!r} in {split!r}")
+            kinds = ", ".join(sorted({served.task.kind for served in tasks})) or "none"
+            raise UnknownTaskError(
+                f"no tasks of {family or 'any family'!r} and {kind or 'any kind'!r} in {split!r}; kinds: {kinds}"
+            )
         return chosen
 
 
@@ -117,7 +124,7 @@ def refuse_evaluations(wanted: RequestedTasks) -> list[str]:
     return reserved
 
 
-def load_table(wanted: RequestedTasks, data: Path | None, note: Note) -> TaskTable:
+def load_table(wanted: RequestedTasks, data: Path | None, note: Note, seed: int = 0) -> TaskTable:
     """Load both splits. Suites that are not frozen yet are made, which is reported and can take minutes.
 
     Tasks that equal one of suite seed 0 or of the published suite up to renaming are left out. If two suites have such
@@ -158,7 +165,7 @@ def load_table(wanted: RequestedTasks, data: Path | None, note: Note) -> TaskTab
     for split, served in splits.items():
         if not served:
             raise UserError(f"no task is left for {split}: give more seeds with --{split}-seeds")
-    return TaskTable(splits, bool(evaluated))
+    return TaskTable(splits, bool(evaluated), seed)
 
 
 def _fresh(split: Split, tasks: Sequence[Task], barred: Excluded | None) -> list[ServedTask]:

@@ -7,6 +7,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from aiohttp import ClientSession
+from env_server import connect, serving
 from made_once import made_once
 
 from evalharness.cli import main
@@ -164,6 +166,36 @@ def test_train_games_are_refused_for_scoring(later: Path, capsys: pytest.Capture
     command = ["run", "--model", "oracle", "--suite", "alfworld-train", "--data", str(later)]
     assert main(command) == 2
     assert "env serve" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+async def test_train_games_are_served_by_kind_and_in_the_order_of_a_seed(
+    later: Path, environment: dict[str, str]
+) -> None:
+    """A trainer plays them over the server in the words of their release, and is rewarded for a solved game."""
+    games = {task.id: task for task in SPEC.suites.load_tasks("alfworld-train", later, 0)}
+    env, orders = SPEC.make(later), []
+    for seed in (1, 1, 2):
+        options = ("alfworld", "--suite", "alfworld-train", "--data", later, "--seed", seed)
+        with serving(environment, *options) as server:
+            async with ClientSession() as client:
+                talk, order = await connect(client, server.url), []
+                for _ in range(8):
+                    await talk.reset()
+                    order.append((await talk.state())["task_id"])
+                orders.append(order)
+                opening = await talk.reset(kind="heat")
+                game = games[(await talk.state())["task_id"]]
+                assert game.kind == "heat"
+                assert "- move {object} to {receptacle}" in opening["observation"]["text"]
+                env.reset(options={"task": game})
+                for command in env.oracle():
+                    answer = await talk.step(f"Thought: t\nAction: {command}")
+                assert (answer["done"], answer["reward"]) == (True, 1.0)
+                refused = await talk.ask("reset", kind="dance")
+                assert "heat" in refused["data"]["message"]
+    assert orders[0] == orders[1] != orders[2]
+    assert len(set(orders[0])) == len(orders[0])
 
 
 def test_evaluated_games_are_never_training_data_in_the_words_of_any_release(
