@@ -67,12 +67,12 @@ class Agreement:
         row |= {"n": self.counts.n, **asdict(self.counts), "left_out": self.left_out}
         for name in ("accuracy", "precision", "recall"):
             share: Share = getattr(self, name)
-            row |= {name: share.value, **_ends(name, share.interval)}
-        row |= {"kappa": self.kappa, **_ends("kappa", self.kappa_interval)}
+            row |= {name: share.value, **_name_ends(name, share.interval)}
+        row |= {"kappa": self.kappa, **_name_ends("kappa", self.kappa_interval)}
         return row | {"mcnemar_p": self.mcnemar_p}
 
 
-def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
+def _name_ends(name: str, interval: Interval | None) -> dict[str, float | None]:
     low, high = interval or (None, None)
     return {f"{name}_low": low, f"{name}_high": high}
 
@@ -103,16 +103,17 @@ def compare_raters(first: Rater, second: Rater) -> list[Agreement]:
     """Compare the turns shown to both raters: all of them, then each family if there are several. Empty without any."""
     shared = sorted(first.verdicts.keys() & second.verdicts.keys())
     families = {**second.families, **first.families}
-    rows = [_row(first, second, shared, ALL)]
+    rows = [_make_row(first, second, shared, ALL)]
     names = sorted({families[key] for key in shared if key in families})
     if len(names) > 1:
         rows += [
-            _row(first, second, [key for key in shared if families.get(key) == name], name) for name in names
+            _make_row(first, second, [key for key in shared if families.get(key) == name], name)
+            for name in names
         ]
     return [row for row in rows if row is not None]
 
 
-def _row(first: Rater, second: Rater, keys: Sequence[TurnKey], family: str) -> Agreement | None:
+def _make_row(first: Rater, second: Rater, keys: Sequence[TurnKey], family: str) -> Agreement | None:
     pairs = [(first.verdicts[key].wrong, second.verdicts[key].wrong) for key in keys]
     counts = Counts(
         *(pairs.count(pair) for pair in ((False, False), (False, True), (True, False), (True, True)))

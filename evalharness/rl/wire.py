@@ -70,7 +70,7 @@ def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
 def parsed(raw: str | bytes) -> dict[str, Any]:
     """Parse a message. Raises RefusedError if it is no JSON object or has too many keys."""
     try:
-        value = json.loads(raw, object_pairs_hook=_small)
+        value = json.loads(raw, object_pairs_hook=_limit_keys)
     except (ValueError, RecursionError) as error:
         raise RefusedError("INVALID_JSON", f"not JSON: {str(error)[:200]}", 400) from None
     if not isinstance(value, dict):
@@ -78,7 +78,7 @@ def parsed(raw: str | bytes) -> dict[str, Any]:
     return value
 
 
-def _small(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _limit_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(pairs) > _MOST_KEYS:
         raise RefusedError("VALIDATION_ERROR", f"an object with more than {_MOST_KEYS} keys", 422)
     return dict(pairs)

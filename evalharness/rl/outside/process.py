@@ -29,7 +29,7 @@ _GRACE_S = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
 
-def command_of(text: str) -> list[str]:
+def split_command(text: str) -> list[str]:
     """Split the command into words. Raises UserError if it cannot be started."""
     try:
         words = shlex.split(text)
@@ -42,7 +42,7 @@ def command_of(text: str) -> list[str]:
     return words
 
 
-def _add_to(path: Path, about: str, output: bytes, lost: int) -> None:
+def _append_log(path: Path, about: str, output: bytes, lost: int) -> None:
     """Append one process's output to the log."""
     note = f", its first {lost} bytes are left out" if lost else ""
     if path.exists() and path.stat().st_size > MOST_LOG:
@@ -118,7 +118,7 @@ class AgentProcess:
             await asyncio.wait({self._output}, timeout=_GRACE_S)
         self._output.cancel()  # a process that keeps the pipe open must not block the run
         about = f"{self._about}: exit status {self._process.returncode}"
-        _add_to(self._log, about, bytes(self._kept), self._lost)
+        _append_log(self._log, about, bytes(self._kept), self._lost)
 
     async def _read(self, output: BinaryIO) -> None:
         reader = asyncio.StreamReader(limit=MOST_OUTPUT)

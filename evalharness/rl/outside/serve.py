@@ -24,7 +24,7 @@ from evalharness.records.episode import Episode
 from evalharness.records.lines import LineFile, read_lines
 from evalharness.rl.outside.application import application
 from evalharness.rl.outside.messages import Observation
-from evalharness.rl.outside.process import TOKEN, AgentProcess, command_of
+from evalharness.rl.outside.process import TOKEN, AgentProcess, split_command
 from evalharness.rl.outside.session import NeverAskedError, Session, Sessions
 
 FILE = "handouts.jsonl"
@@ -179,7 +179,7 @@ def prepare_outside(name: str, config: OutsideConfig) -> Prepared:
     started."""
     if config.agent_command is None:
         raise UserError("--agent external needs the program that acts: --agent-command 'python my_agent.py'")
-    command = command_of(config.agent_command)
+    command = split_command(config.agent_command)
     identity: dict[str, Any] = {"kind": "external", "name": name}
 
     @asynccontextmanager

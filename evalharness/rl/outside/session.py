@@ -123,7 +123,7 @@ class Session:
         await self._awaited.wait()
         if self._action is not None and not self._action.done():
             self._requests = 0
-            self._used = _added(self._used, action.usage)
+            self._used = _add_usage(self._used, action.usage)
             self._action.set_result(action)
         elif not answer.done():
             raise self._refusal()
@@ -177,7 +177,7 @@ class NeverAskedError(InfrastructureError):
     """The process of an episode did not ask for it."""
 
 
-def _added(used: Usage, more: Usage | None) -> Usage:
+def _add_usage(used: Usage, more: Usage | None) -> Usage:
     if more is None:
         return used
     sums = {

@@ -52,7 +52,6 @@ def register(commands: Commands) -> None:
     argument(parser, "-n --conversations N", "conversations in all (default: as many as fit)")
     argument(parser, "--all", "take every conversation of each file; no shares")
     argument(parser, "--seed N", "seed of drawing and order", default=0)
-    _add_masked_turns(parser)
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
@@ -60,7 +59,6 @@ def register(commands: Commands) -> None:
     parser = subcommand(commands, "read", _read, "read data in other layouts")
     argument(parser, "file FILE", "JSON lines, JSON or parquet, also .gz, or a folder of such files")
     argument(parser, "--source NAME", "origin of the data", default="general")
-    _add_masked_turns(parser)
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
@@ -138,9 +136,7 @@ def _mix(args: argparse.Namespace) -> int:
     if args.all and args.conversations is not None:
         raise UserError("--all takes every conversation: leave -n out")
     parts, exclusion = [parse_share(text) for text in args.parts], make_exclusion(args)
-    conversations, made, reports = mix(
-        parts, args.seed, args.conversations, exclusion, args.masked_turns, whole=args.all
-    )
+    conversations, made, reports = mix(parts, args.seed, args.conversations, exclusion, whole=args.all)
     manifest = write_data(args.output, conversations, made)
     for path, report in reports.items():
         print_unfit(path, report)
@@ -154,16 +150,6 @@ def _say_excluded(exclusion: Exclusion) -> None:
         note(line)
 
 
-def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
-    argument(
-        parser,
-        "--masked-turns {errors,ignore}",
-        "for data with a mask and no marks of errors. errors: mark a masked turn with an action and an "
-        "answer as an error; ignore: make no marks",
-        default="errors",
-    )
-
-
 def _read(args: argparse.Namespace) -> int:
     """Convert others' training data (conversations, prompts with answers, trajectories) to our format. Conversations
     that cannot be converted and conversations of evaluation tasks are left out and counted."""
@@ -172,7 +158,7 @@ def _read(args: argparse.Namespace) -> int:
 
     report = ReadReport()
     exclusion = make_exclusion(args)
-    read = read_any(args.file, report, args.source, args.masked_turns)
+    read = read_any(args.file, report, args.source)
     conversations = [conversation for conversation in read if exclusion.why_not(conversation) is None]
     if exclusion.refused and not conversations:
         raise UserError(
@@ -194,7 +180,6 @@ def _read(args: argparse.Namespace) -> int:
         "not_read": dict(sorted(report.unread.items())),
         "not_read_of_messages": dict(sorted(report.unread_of_messages.items())),
         "excluded": exclusion.to_json(),
-        "masked_turns": args.masked_turns,
         "errors_by_mask": report.masked_errors,
         "order": report.order.to_json(),
     }

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from math import isfinite
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, cast
 
 from evalharness.base import reading
 from evalharness.base.errors import UserError, system_errors
@@ -29,7 +29,6 @@ from evalharness.training.datasets.order import OrderCheck
 _FEW, _NAMED = 3, 20
 _LONGEST = 1000
 """The most characters of a value that stays in a conversation's metadata."""
-MaskedTurns = Literal["errors", "ignore"]
 
 
 @dataclass
@@ -101,7 +100,7 @@ class ReadReport:
             lines.append(
                 f"{errors:,} masked turn{_s(errors)} with an action and an answer marked as error{_s(errors)}, "
                 f"{corrections:,} trained turn{_s(corrections)} after errors as correction{_s(corrections)}; "
-                "the data itself marks no errors (--masked-turns ignore: make no marks)"
+                "the data itself marks no errors"
             )
         if alone:
             why = (
@@ -124,22 +123,18 @@ def _s(count: int) -> str:
     return "s" * (count != 1)
 
 
-def read_any(
-    path: Path, report: ReadReport, source: str = "general", masked: MaskedTurns = "errors"
-) -> Iterator[Conversation]:
+def read_any(path: Path, report: ReadReport, source: str = "general") -> Iterator[Conversation]:
     """Yield the conversations of a file in any known layout, our own included. Raises UserError if the file cannot be
     read."""
     # Search the whole file: if some conversations mark errors, the masks of the others mean something else.
-    report.has_marks = masked == "errors" and any(
-        marks.has_marks(record) for record in _read_records(path, report)
-    )
+    report.has_marks = any(marks.has_marks(record) for record in _read_records(path, report))
     report.no_numbers = 0  # the second reading counts them again
     for number, record in enumerate(_read_records(path, report), 1):
         if isinstance(record, UnfitError):
             report.add(number, str(record))
             continue
         try:
-            conversation = to_conversation(record, f"{path.stem}/{number}", source, report, masked)
+            conversation = to_conversation(record, f"{path.stem}/{number}", source, report)
         except UnfitError as error:
             report.add(number, str(error))
             continue
@@ -152,9 +147,7 @@ _OURS = {"id", "source", "world", "task_hash", "messages", "metadata"}
 _OURS_OF_MESSAGES = {"role", "content", "loss", "error", "refine"}
 
 
-def to_conversation(
-    record: object, name: str, source: str, report: ReadReport | None = None, masked: MaskedTurns = "errors"
-) -> Conversation:
+def to_conversation(record: object, name: str, source: str, report: ReadReport | None = None) -> Conversation:
     """Convert one record. Raises UnfitError."""
     report = ReadReport() if report is None else report
     if isinstance(record, list):
@@ -167,7 +160,8 @@ def to_conversation(
     read: set[str] = set()
     raw = marks.spread_lists(record, foreign.read_messages(record, read), read)
     texts = foreign.read_texts(record, raw, read)
-    by_mask = masked == "errors" and not report.has_marks and not marks.has_marks(record)
+    may_be_alone = not marks.has_marks(record)
+    by_mask = may_be_alone and not report.has_marks
     plain = [
         MarkedMessage(text.role, text.text, marks.read_loss(text.marks) if text.role == "assistant" else None)
         for text in texts
@@ -177,7 +171,7 @@ def to_conversation(
         raise UnfitError("it has no message of the assistant")
     if marks.has_weight(record):
         report.shares += sum(message.role == "assistant" for message in messages)
-    _count(report, raw, plain, messages, by_mask, masked == "errors" and not marks.has_marks(record))
+    _count(report, raw, plain, messages, by_mask, may_be_alone)
     return Conversation(
         name, source, str(record.get("world", "")), None, messages, _keep_metadata(record, read, report)
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.conversation import Conversation
-from evalharness.training.datasets.layouts import MaskedTurns, ReadReport, hash_files, read_any
+from evalharness.training.datasets.layouts import ReadReport, hash_files, read_any
 from evalharness.training.datasets.overlap import Exclusion
 
 
@@ -62,7 +62,6 @@ def mix(
     seed: int,
     count: int | None,
     exclusion: Exclusion,
-    masked: MaskedTurns = "errors",
     *,
     whole: bool = False,
 ) -> tuple[list[Conversation], dict[str, Any], dict[Path, ReadReport]]:
@@ -72,7 +71,7 @@ def mix(
     reports: dict[Path, ReadReport] = {}
     for part in parts:
         reports[part.path] = ReadReport()
-        read = read_any(part.path, reports[part.path], masked=masked)
+        read = read_any(part.path, reports[part.path])
         pools.append([conversation for conversation in read if exclusion.why_not(conversation) is None])
         if not pools[-1]:
             why = "; ".join([*reports[part.path].list_reasons(), *exclusion.lines()])
@@ -96,5 +95,5 @@ def mix(
             }
         )
     Random(f"mix/{seed}").shuffle(chosen)
-    made = {"command": "refine mix", "seed": seed, "masked_turns": masked, "parts": table}
+    made = {"command": "refine mix", "seed": seed, "parts": table}
     return chosen, {**made, "excluded": exclusion.to_json()}, reports

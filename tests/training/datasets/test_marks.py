@@ -22,7 +22,6 @@ from evalharness.training.datasets.conversation import (
 )
 from evalharness.training.datasets.export import export
 from evalharness.training.datasets.layouts import (
-    MaskedTurns,
     ReadReport,
     UnfitError,
     read_any,
@@ -181,12 +180,6 @@ def test_our_own_layout_is_taken_as_it_is(tmp_path: Path) -> None:
     assert unfit.masked_errors == 0
 
 
-def test_a_mask_can_be_taken_for_a_mask_alone() -> None:
-    unfit = ReadReport()
-    assert marks(to_conversation(TABLE["ShareGPT, loss"][0], "x", "y", unfit, "ignore")) == MASK_ALONE
-    assert [line.partition(":")[0] for line in unfit.list_masked()] == []
-
-
 def test_a_last_turn_that_nobody_answers_is_no_error() -> None:
     record = messages(loss=[True, True, True, True, True, False])
     assert marks(to_conversation(record, "x", "y"))[-1] == (False, NO, False)
@@ -211,22 +204,19 @@ def written(path: Path, name: str) -> Path:
 
 
 @pytest.mark.parametrize("command", ["read", "mix"])
-@pytest.mark.parametrize("masked", ["errors", "ignore"])
 def test_one_line_says_how_many_masked_turns_were_read_as_errors(
-    command: str, masked: MaskedTurns, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, out = written(tmp_path / "x.json", "ShareGPT, loss"), tmp_path / "out.jsonl"
-    assert main(["refine", command, str(path), "--masked-turns", masked, "-o", str(out)]) == 0
+    assert main(["refine", command, str(path), "-o", str(out)]) == 0
     said = capsys.readouterr().err
-    assert ("2 masked turns" in said and "1 trained turn after errors as correction;" in said) == (
-        masked == "errors"
-    )
+    assert "2 masked turns" in said
+    assert "1 trained turn after errors as correction;" in said
     (conversation,) = read_data(out, [])
-    assert marks(conversation) == (BY_MASK if masked == "errors" else MASK_ALONE)
+    assert marks(conversation) == BY_MASK
     manifest = read_manifest(out)
     assert manifest is not None
-    assert manifest["made"]["masked_turns"] == masked
-    assert manifest["counts"]["error_turns"] == (2 if masked == "errors" else 0)
+    assert manifest["counts"]["error_turns"] == 2
 
 
 def test_the_modes_of_masked_data_differ(tmp_path: Path) -> None:
@@ -304,19 +294,6 @@ def test_masked_turns_that_mean_nothing_here_are_counted(tmp_path: Path) -> None
     (line,) = unfit.list_masked()
     assert line.startswith("3 masked turns ")
     assert "Action: ..." in line
-
-
-def test_the_remedy_does_not_name_what_was_just_used(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, out = tmp_path / "x.json", tmp_path / "out.jsonl"
-    path.write_text(json.dumps([{"messages": messages()}]))
-    assert main(["refine", "read", str(path), "--masked-turns", "errors", "-o", str(out)]) == 0
-    words = ["refine", "export", str(out), "--format", "messages", "--mode", "no_refine_loss"]
-    assert main([*words, "-o", str(tmp_path / "exported")]) == 2
-    said = " ".join(capsys.readouterr().err.split())
-    assert "marks of errors" in said
-    assert "--masked-turns errors" not in said
 
 
 @pytest.mark.parametrize(
