@@ -1,1 +1,1 @@
-"""One evaluation: tasks and a policy become episodes, in order, resumable."""
+"""Play the episodes of an evaluation; an interrupted evaluation can be resumed."""

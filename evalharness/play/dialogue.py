@@ -13,14 +13,14 @@ from evalharness.protocol.react import ParsedReply
 from evalharness.records.episode import FurtherCall, Trim
 
 MOST_CALLS = 16
-"""Model calls of one turn. An agent that asks for more asks forever."""
+"""Maximum number of model calls in one turn. An agent that needs more would never end the turn."""
 _MOST_TRIMS = 64
-"""Times that one request may be made shorter."""
+"""Maximum number of times that one request is shortened."""
 
 
 @dataclass(frozen=True)
 class TurnReply:
-    """The reply that ended a turn's calls."""
+    """The last reply of a turn."""
 
     reply: Reply
     parsed: ParsedReply
@@ -29,7 +29,7 @@ class TurnReply:
     policy_s: float
     """Seconds of all calls, including queueing, failed tries and their pauses."""
     prompt_cut: bool
-    """As in a turn."""
+    """As in `Turn`."""
 
 
 @dataclass
@@ -38,19 +38,20 @@ class Dialogue:
     player: Player
     trims: list[Trim] = field(default_factory=list)
     further: list[FurtherCall] = field(default_factory=list)
-    """Of the turn that is not finished."""
+    """Further calls of the unfinished turn."""
     plan: str | None = None
-    """Name of the known plan that the policy carries out, if it does."""
+    """Name of the reference plan that the policy follows, if any."""
     _answered: int = 0
-    """Characters of the request that was answered last."""
+    """Characters of the last answered request."""
     _prompt: int = 0
-    """Its tokens; 0 where they are not known."""
+    """Tokens of the last answered request; 0 if not known."""
     _cut: bool = False
     """Whether the server dropped a part of the request."""
 
     async def ask(self, turn: int) -> TurnReply:
-        """Raises ContextFullError, ContentFilteredError, PolicyStoppedError, AgentFaultError; infrastructure errors
-        pass through."""
+        """Send requests until the agent has read a reply to the end of its turn.
+
+        Raises ContextFullError, ContentFilteredError, PolicyStoppedError, AgentFaultError and infrastructure errors."""
         began = time.perf_counter()
         call = shortened = 0
         refused: RequestRefusedError | None = None
@@ -81,12 +82,14 @@ class Dialogue:
                 continue
             shortened += 1
             if shortened == _MOST_TRIMS:
-                raise self.agent.fault(f"its request of turn {turn} does not become short enough")
-        raise self.agent.fault(f"turn {turn} asked the model {MOST_CALLS} times and read no action")
+                raise self.agent.fault(f"its request of turn {turn} is still too long")
+        raise self.agent.fault(f"turn {turn} called the model {MOST_CALLS} times without an action")
 
     def _note_answer(self, reply: Reply) -> None:
         prompt = reply.prompt_tokens or 0
-        if (cached := reply.cached_tokens or 0) > prompt:  # some servers count them apart
+        if (
+            cached := reply.cached_tokens or 0
+        ) > prompt:  # some servers do not count cached tokens as prompt tokens
             prompt += cached
         self._cut = self.agent.extends and 0 < prompt <= self._prompt
         self._answered, self._prompt = self.agent.size, prompt

@@ -1,10 +1,10 @@
-"""Where a run's time went, and how near it came to the fastest it could have been. Pure.
+"""Compute how a run's time was spent, and how close the run came to its shortest possible time.
 
-Efficiency = bound / wall. The bound is the largest of three times, none of which a run can beat:
+Efficiency = bound / wall. The bound is the largest of three times; no run can be faster than any of them:
 
-* model: the time its requests took, if every slot at it had been taken all the time;
-* environments: the CPU time of the simulators, spread over all cores;
-* the longest single episode, at the speed of the quickest replies.
+* model: the total time of its requests, divided by the number of slots;
+* environments: the CPU time of the simulators, divided by the number of cores;
+* the longest single episode, at the speed of the fastest replies.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from evalharness.records.summary import Bound, Concurrency, Event, Performance, 
 
 @dataclass(frozen=True)
 class Measured:
-    """What one start of a run measured. Times in seconds."""
+    """The measurements of one session of a run. Times are in seconds."""
 
     wall_s: float
     cores: int
     families: Mapping[str, FamilyTimes]
     environment_cpu_s: Mapping[str, float]
-    """CPU time of each family's workers, their start included."""
+    """CPU time of each family's workers, including their start."""
     workers: Mapping[str, int]
     client_cpu_s: float
     """CPU time of the harness's own process."""
     longest_episode_s: float
     allowed_slot_s: float
-    """Slots at the model times seconds."""
+    """Number of slots at the model, multiplied by seconds."""
     concurrency: int
-    """Episodes in flight allowed at the end."""
+    """Maximum number of episodes in flight at the end of the session."""
     highest_concurrency: int
     pinned: bool
     server: Server | None = None
-    """What the model's server said of itself (`ServerInsight.summary`)."""
+    """Metrics of the model's server (`ServerInsight.summary`)."""
     recycled_workers: int = 0
     lost_workers: int = 0
     overloads: int = 0
@@ -45,11 +45,11 @@ class Measured:
 
 def report(run: Measured) -> Performance:
     bounds = _bounds(run)
-    holding = max(bounds, key=lambda name: bounds[name])
-    efficiency = min(1.0, bounds[holding] / run.wall_s) if run.wall_s > 0 else None
+    largest = max(bounds, key=lambda name: bounds[name])
+    efficiency = min(1.0, bounds[largest] / run.wall_s) if run.wall_s > 0 else None
     return Performance(
         efficiency=efficiency,
-        bound=holding,
+        bound=largest,
         bounds_s=dict(bounds),
         time=_shares(run),
         episode_s=sum(times.wall_s for times in run.families.values()),
@@ -73,7 +73,9 @@ def _turns(run: Measured) -> int:
 def _bounds(run: Measured) -> dict[Bound, float]:
     model_s = sum(times.model_s for times in run.families.values())
     if run.server and 0 < (run.server.requests_s or 0) < model_s:
-        model_s = run.server.requests_s or 0.0  # the server's own clock: our delays are not in it
+        model_s = (
+            run.server.requests_s or 0.0
+        )  # measured by the server, so the client's delays are not included
     mean_slots = run.allowed_slot_s / run.wall_s if run.wall_s > 0 else 0.0
     return {
         "model": model_s / mean_slots if mean_slots else 0.0,
@@ -83,7 +85,7 @@ def _bounds(run: Measured) -> dict[Bound, float]:
 
 
 def _shares(run: Measured, family: str | None = None) -> dict[str, float]:
-    """Shares of the episodes' time, together 1."""
+    """Return shares of the episodes' time; their sum is 1."""
     chosen = [times for name, times in run.families.items() if family in (None, name)]
     parts = {
         "model": sum(times.model_s for times in chosen),

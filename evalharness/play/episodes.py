@@ -1,4 +1,4 @@
-"""One job played, with the time it takes accounted for: slots at the model, replies, the simulator."""
+"""Play one job and measure its times: waiting for a slot, replies, the simulator."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SlotPlayer(Player):
                     )
             finally:
                 self.slots.leave()
-        finally:  # what a failed request waited for was time all the same
+        finally:  # the time of a failed request counts, too
             ended = time.perf_counter()
             self.times.slot_s += (asked or ended) - began
             self.times.model_s += 0.0 if asked is None else ended - asked
@@ -62,14 +62,14 @@ class SlotPlayer(Player):
 
 @dataclass(frozen=True)
 class Work:
-    """What a start has to play, and in which words."""
+    """The jobs of a session, with their configuration and texts."""
 
     policy: PolicyConfig
     agent: AgentConfig
     limits: LimitsConfig
     execution: ExecutionConfig
     resolved: str
-    """`config.yaml` of the run's folder."""
+    """Text of `config.yaml` in the run's folder."""
     specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
     surfaces: Mapping[str, PlayedSurface]
@@ -80,27 +80,27 @@ class Work:
 
 @dataclass
 class Episodes:
-    """Plays the jobs of one start, each in the environment it is given."""
+    """Plays the jobs of one session, each in a given environment."""
 
     work: Work
     opened: Opened
     slots: Slots
     progress: Progress
     on_notice: Callable[[str], None] = lambda text: None
-    """Gets what the scores have to be read with, once."""
+    """Called once with a notice that readers of the scores must know."""
     longest_s: float = 0.0
-    """What the longest would have taken alone, at the speed of the quickest replies."""
+    """Seconds of the longest episode if it were played alone, at the speed of the fastest replies."""
     _latencies: Latencies = field(default_factory=Latencies)
 
     def __post_init__(self) -> None:
         policy, chosen = self.work.policy, self.work.agent.chosen
-        # No model answers: nothing waits for a slot.
+        # A scripted policy needs no slot at a model.
         self._scripted = policy.is_scripted
         self._replies = Replies(policy.max_tokens, chosen.name)
         self._noticed_cut = False
 
-    def _look_at_form(self, turn: Turn) -> None:
-        """Raises AbortedError where more replies are format errors than `stop_on_format_errors` allows."""
+    def _check_format(self, turn: Turn) -> None:
+        """Count format errors. Raises AbortedError if their share exceeds `stop_on_format_errors`."""
         replies = self._replies
         replies.add(turn)
         self.progress.warning = replies.warning()
@@ -112,7 +112,7 @@ class Episodes:
             raise AbortedError(f"{why} (stop_on_format_errors: {most:g})")
 
     async def play(self, job: PendingEpisode, environment: RemoteEnvironment) -> Episode:
-        """Infrastructure errors pass through."""
+        """Play the job in `environment`. Raises infrastructure errors."""
         task, times, work = job.task, environment.times, self.work
 
         def player(world: Environment) -> Player:
@@ -130,7 +130,7 @@ class Episodes:
             if turn.prompt_cut and not self._noticed_cut:
                 self._noticed_cut = True
                 self.on_notice(f"{task.id}: {cut_prompts(1, turn.turn)}")
-            self._look_at_form(turn)
+            self._check_format(turn)
 
         self.progress.begin_episode(task.family, key)
         began = time.perf_counter()

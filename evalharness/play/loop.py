@@ -1,4 +1,4 @@
-"""The loop: an agent, a model and an environment make an episode."""
+"""Play an episode with an agent, a model and an environment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evalharness.records.episode import EndedBy, Episode, Turn, ended_by_environ
 
 @dataclass(frozen=True)
 class ActionResult:
-    """What came of an action, or of a reply without one."""
+    """The result of an action, or of a reply without an action."""
 
     observation: str
     terminated: bool = False
@@ -31,27 +31,26 @@ class ActionResult:
     subgoals_completed: tuple[int, ...] = ()
     no_effect: bool | None = None
     environment_s: float = 0.0
-    """The simulator at work."""
+    """Seconds in the simulator."""
     worker_s: float = 0.0
-    """The rest of the wait for it."""
+    """Other seconds of waiting for the worker."""
 
 
 @dataclass
 class WordedEnvironment:
-    """The environment in the words of the run's perturbation: what policies and agents see of it. What it suggests is
-    worded as the policy has to say it."""
+    """The environment in the words of the run's perturbation, for policies and agents."""
 
     world: Environment
     surface: PlayedSurface
     info: dict[str, Any]
-    """What the environment said last of progress and success."""
+    """The environment's last information on progress and success."""
 
     @property
     def last_call(self) -> CallTimes:
         return self.world.last_call
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
-        """Goal, first observation and info."""
+        """Reset the environment; return goal, first observation and info."""
         goal, observation, self.info = await self.world.reset(task)
         return self.surface.names(goal), self.surface.observation(observation), self.info
 
@@ -74,7 +73,7 @@ class WordedEnvironment:
         )
 
     async def valid_actions(self) -> list[str]:
-        # In the canonical order: a random policy then draws the same actions under every perturbation.
+        # Keep the canonical order, so that a random policy chooses the same actions under every perturbation.
         return [self.surface.action(action) for action in await self.world.valid_actions()]
 
     async def oracle(self) -> list[str]:
@@ -100,7 +99,7 @@ async def play(
 ) -> Episode:
     """Play `task` to its end with a new `agent` (None: `react`). `keep_thinking`: reasoning stays in the conversation.
 
-    Infrastructure errors pass through: the caller starts the episode over. Raises AgentFaultError."""
+    Raises AgentFaultError, and infrastructure errors, after which the caller starts the episode again."""
     started, clock = time.time(), time.perf_counter()
     surface = surface.for_game(task.words)
     world, guarded = WordedEnvironment(environment, surface, {}), Guarded(agent or ReactAgent())
@@ -153,7 +152,7 @@ async def _play_turns(
     max_turns: int,
     on_turn: Callable[[Turn], None],
 ) -> tuple[list[Turn], EndedBy]:
-    """Turns until the environment, the limit, the context, the server's filter or the policy ends them."""
+    """Play turns until the environment, the turn limit, the context, a content filter or the policy ends them."""
     agent, turns = dialogue.agent, list[Turn]()
     while len(turns) < max_turns:
         try:

@@ -1,4 +1,4 @@
-"""Count what a run has done so far, for the progress display."""
+"""Count a run's episodes, turns and tokens so far, for the progress display."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import EpisodeKey
 
 _RECENT, _ENOUGH = 200, 20
-"""Turns from which the rate is computed, at most and at least."""
+"""Maximum and minimum number of turns from which the rate is computed."""
 
 
 @dataclass
@@ -22,7 +22,7 @@ class FamilyProgress:
     successes: int = 0
     progress_sum: float = 0.0
     failures: int = 0
-    """Episodes given up for an infrastructure failure."""
+    """Episodes given up after an infrastructure failure."""
     running: int = 0
 
 
@@ -31,22 +31,22 @@ class Progress:
     families: Mapping[str, FamilyProgress]
     started: float = field(default_factory=time.monotonic)
     status: str = ""
-    """One line on what is going on besides episodes: the server loading, a retry."""
+    """One line on other events than episodes: the server's start, a retry."""
     warning: str = ""
-    """One line on what goes wrong with the model's replies."""
+    """One line on problems of the model's replies."""
     turns: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     retries: int = 0
-    """Requests that were sent again, for any reason."""
+    """Requests that were repeated, for any reason."""
     refusals: int = 0
     """Requests that the server refused as too busy (429, 503)."""
     engine: Callable[[], str] = lambda: ""
-    """One line on the concurrency and on what the model's server says of itself."""
+    """Return one line on the concurrency and the load of the model's server."""
     turns_left: dict[EpisodeKey, float] = field(default_factory=dict)
-    """Largest number of turns that each unfinished episode may still have."""
+    """Maximum number of turns left in each unfinished episode."""
     turn_ends: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
-    """End of each recent turn, of `time.monotonic`."""
+    """Time (`time.monotonic`) of the end of each recent turn."""
     on_episode: Callable[[Episode], None] = lambda episode: None
     """Called with each finished episode."""
 
@@ -81,8 +81,8 @@ class Progress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Return the turns left at the rate of the recent turns; None before there are enough of these. Episodes may
-        end before their turn limit; the last episodes are slower together than many at once."""
+        """Estimated seconds for the turns left, at the rate of the recent turns; None before `_ENOUGH` turns. Episodes
+        can end before their turn limit, but the rate falls when few episodes are left."""
         left = sum(list(self.turns_left.values()))
         if len(self.turn_ends) < _ENOUGH or not left:
             return None

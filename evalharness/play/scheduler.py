@@ -18,7 +18,7 @@ from evalharness.play.workers.process import RemoteEnvironment, WorkerStartError
 from evalharness.records.episode import Episode
 
 _LOOK_EVERY = 2.0
-"""Seconds between looks at whether a family needs more workers."""
+"""Seconds between checks whether a family needs more workers."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,11 @@ class PendingEpisode:
     task: Task
     sample: int
     expected_turns: float = float(MAX_TURNS)
-    """Expected turns: the turn limit, if the caller gives no number."""
+    """Expected number of turns; the default is the turn limit."""
 
     @property
     def key(self) -> tuple[str, int]:
-        """(task id, sample)"""
+        """Task id and sample."""
         return self.task.id, self.sample
 
 
@@ -44,38 +44,38 @@ class _Queue:
     jobs: deque[PendingEpisode]
     in_flight: int = 0
     turns_left: float = 0.0
-    """Expected turns of what is queued or in flight."""
+    """Expected turns of the episodes that are queued or in flight."""
 
     @property
-    def held(self) -> float:
-        """Episodes in flight for each expected turn that is left; the family with the fewest is served next."""
+    def slot_share(self) -> float:
+        """Episodes in flight for each expected turn that is left; the family with the fewest gets the next slot."""
         return self.in_flight / max(self.turns_left, 1.0)
 
 
 @dataclass
 class Scheduler:
-    """Plays jobs with as many episodes in flight as the slots allows.
+    """Plays jobs with as many episodes in flight as the slots allow.
 
-    There is no barrier between turns, episodes or families. A slot that comes free goes to the family that holds
-    least for the work it has left: all families end together, and one whose environments are slow or hang can
-    never hold more than its part of the slots while another has work.
+    No turn, episode or family waits for all others. A free slot goes to the family that has the fewest slots for its
+    remaining work. So all families end together, and a family whose environments are slow or hang never takes more
+    than its share of the slots while another family has work.
     """
 
     pools: Mapping[str, EnvironmentPool]
     play: Callable[[PendingEpisode, RemoteEnvironment], Awaitable[Episode]]
     on_episode: Callable[[Episode], None]
     on_failure: Callable[[PendingEpisode, int, InfrastructureError, bool], None]
-    """(job, attempt from 1, error, whether the episode is given up)."""
+    """Called with (job, attempt from 1, error, whether the episode is given up)."""
     slots: Slots
     attempts: int
     cores: int = field(default_factory=usable_cores)
     """Cores of all machines that workers run on."""
     policy_alive: Callable[[], str | None] = lambda: None
-    """None, or why the policy can never answer again."""
+    """Return why the policy can never answer again, or None."""
     halted: Callable[[], str | None] = lambda: None
-    """None, or why no further episode begins; those in flight are played to their end."""
+    """Return why no further episode may begin, or None; episodes in flight are played to their end."""
     over: Callable[[], str | None] = lambda: None
-    """None, or why those in flight are broken off, too; looked at every two seconds."""
+    """Return why the episodes in flight must stop, too, or None; called every two seconds."""
     _queues: dict[str, _Queue] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -88,40 +88,42 @@ class Scheduler:
         )
 
     async def run(self, jobs: Sequence[PendingEpisode]) -> None:
-        """Raises AbortedError, StoreError or UserError; then no other episode goes on."""
+        """Play all jobs. Raises AbortedError, StoreError or UserError; then no other episode continues."""
         self._queues = _queues(jobs)
         try:
             async with asyncio.TaskGroup() as group:
-                looking = group.create_task(self._look_after_pools())
+                watcher = group.create_task(self._look_after_pools())
                 while any(queue.jobs or queue.in_flight for queue in self._queues.values()):
-                    self._grow_what_ends_last()
+                    self._grow_slow_families()
                     while (family := self._next_family()) is not None:
                         self._start(family, group)
                     in_flight = any(queue.in_flight for queue in self._queues.values())
                     if not in_flight and (reason := self.halted()) is not None:
                         raise AbortedError(reason)
                     await self.slots.change()
-                looking.cancel()
+                watcher.cancel()
         except BaseExceptionGroup as errors:
             raise first_error(errors) from None
 
     def _next_family(self) -> str | None:
-        """The family whose next episode starts now; None when the slots are taken or nothing is left."""
+        """Return the family whose next episode starts now; None if no slot is free or no episode is left."""
         if not self.slots.has_room or self.halted() is not None:
             return None
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
         if not ready:
-            # Slots are left and every family's environments are taken: more of them where most is left to do.
+            # Slots are free but all environments are in use: add workers to the family with the most work left.
             behind = sorted(waiting, key=lambda f: (-waiting[f].turns_left / self.pools[f].size, f))
             ready = [next((f for f in behind if self.pools[f].grow()), "")]
         return min(
-            filter(None, ready), key=lambda f: (waiting[f].held, -waiting[f].turns_left, f), default=None
+            filter(None, ready),
+            key=lambda f: (waiting[f].slot_share, -waiting[f].turns_left, f),
+            default=None,
         )
 
-    def _grow_what_ends_last(self) -> None:
-        """More workers for families whose episodes, in as many rounds as their environments need, would take more than
-        half the run. Not where the user named how much is in flight."""
+    def _grow_slow_families(self) -> None:
+        """Add workers to families whose episodes would take more than half of the run's time. Do nothing if the user
+        set the number of episodes in flight."""
         if self.slots.pinned:
             return
         whole = sum(queue.turns_left for queue in self._queues.values()) / self.slots.limit
@@ -150,7 +152,7 @@ class Scheduler:
             self.slots.end_episode()
 
     async def _finish(self, job: PendingEpisode, pool: EnvironmentPool) -> None:
-        """Play one job, starting it over when infrastructure fails, until it is done or given up."""
+        """Play one job, and start it again if infrastructure fails, until it is finished or given up."""
 
         async def once() -> Episode:
             async with pool.environment() as environment:
@@ -163,8 +165,8 @@ class Scheduler:
             self.on_episode(episode)
 
     async def _look_after_pools(self) -> None:
-        """More workers for a family whose workers are all busy while the machine has cores to spare, and for one whose
-        environments are all taken while the model has slots left and half the cores or more are idle."""
+        """Add a worker to a family if its workers are busy and a core is idle, or if all its environments are in use,
+        the model has free slots and at least half of the cores are idle."""
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_LOOK_EVERY)
@@ -189,8 +191,12 @@ def _queues(jobs: Sequence[PendingEpisode]) -> dict[str, _Queue]:
     for job in jobs:
         by_family.setdefault(job.task.family, []).append(job)
     queues = {}
-    for family, listed in sorted(by_family.items()):
-        # A stable sort: among equally long ones the hard before the easy, then as in the table.
-        longest_first = sorted(listed, key=lambda job: (-job.expected_turns, job.task.difficulty != "hard"))
-        queues[family] = _Queue(deque(longest_first), turns_left=sum(job.expected_turns for job in listed))
+    for family, family_jobs in sorted(by_family.items()):
+        # Equally long jobs: hard ones before easy ones, then in the order of the table (the sort is stable).
+        longest_first = sorted(
+            family_jobs, key=lambda job: (-job.expected_turns, job.task.difficulty != "hard")
+        )
+        queues[family] = _Queue(
+            deque(longest_first), turns_left=sum(job.expected_turns for job in family_jobs)
+        )
     return queues

@@ -1,4 +1,4 @@
-"""How many requests and how many environment processes a start begins with."""
+"""Choose the initial number of requests and of environment processes of a session."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from evalharness.play.scheduler import PendingEpisode
 from evalharness.play.workers.pool import EnvironmentPool
 
 WORKERS_PER_CORE = 2
-"""At most, of a family, while cores are idle: workers wait for the model. If the environments of a family do not fit
-into one worker a core, its episodes take two rounds: 66 s instead of 42 with a model that takes a second a turn."""
+"""Maximum number of a family's workers per core while cores are idle, since workers wait for the model. With one worker
+a core, a family's episodes can need two rounds: 66 s instead of 42 with a model that takes a second a turn."""
 _FEW_ENVIRONMENTS = 8
-"""A worker that holds fewer has to wait for the model most of the time, so it may have as many on busy cores, too."""
+"""Workers with fewer environments mostly wait for the model, so a family may have this many workers on busy cores."""
 
 
 def request_slots(policy: PolicyConfig, workers: int, jobs: int, cores: int) -> Slots:
     if policy.concurrency is not None:
         return Slots(policy.concurrency, pinned=True)
     if policy.is_scripted:
-        # Nothing waits for a model: as many episodes as processes can be at work.
+        # No episode waits for a model: as many episodes as processes that can work at once.
         return Slots(max(2 * cores, workers), pinned=True)
     servers = max(policy.replicas, len(policy.endpoints))
     return Slots(max(1, min(servers * MOST, jobs)))
@@ -39,10 +39,10 @@ def make_pools(
     data: Path | None,
     log: Path | None,
 ) -> dict[str, EnvironmentPool]:
-    """Family -> its pool, for the families that have jobs. No process is started yet.
+    """Make a pool for each family that has jobs. No process is started yet.
 
-    `workers`: family -> processes, where the user says. `scripted`: nothing waits for a model, so an environment is
-    busy all the time."""
+    `workers`: family -> processes, if the user set the number. `scripted`: no episode waits for a model, so
+    environments are always busy."""
     count = Counter(job.task.family for job in jobs)
     expected = dict.fromkeys(count, 0.0)
     for job in jobs:
@@ -68,7 +68,7 @@ def make_pools(
 
 
 def pool_sizes(work: Mapping[str, float], cores: int) -> dict[str, int]:
-    """Worker processes by family to start with: the cores shared out by expected work, at least one each."""
+    """Return the initial number of worker processes by family: proportional to the expected work, at least one."""
     whole = sum(work.values())
     return {
         family: max(1, min(cores, round(cores * own / whole) if whole else 1)) for family, own in work.items()

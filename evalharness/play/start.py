@@ -1,7 +1,4 @@
-"""One start of the harness on the folder of a run, as in `sessions` of manifest.json.
-
-It opens the policy, plays and stores every job, and measures the time.
-"""
+"""One session of a run (`sessions` in manifest.json): open the policy, play and store every job, measure the time."""
 
 from __future__ import annotations
 
@@ -35,15 +32,15 @@ _LOG = logging.getLogger("evalharness")
 
 @dataclass(frozen=True)
 class StartResult:
-    """What became of a start."""
+    """The result of a session."""
 
     stopped: str | None
-    """Why it ended before every job was tried; None when it did not."""
+    """Why the session ended before every job was tried; None if all were tried."""
     timing: Timing
 
 
 class RunSession:
-    """Everything that can be made before the policy is opened is made here; `play` is called once."""
+    """A session of a run. The slots and pools are made before the policy is opened; call `play` once."""
 
     def __init__(self, work: Work, store: RunStore, progress: Progress) -> None:
         self.work = work
@@ -62,21 +59,21 @@ class RunSession:
     async def play(
         self, prepared: Prepared, manifest: Manifest, on_folder: Callable[[Path], None]
     ) -> StartResult:
-        """`on_folder` gets the run's folder once its manifest is written. Raises UserError, StoreError, and
-        InfrastructureError where the policy cannot be opened."""
+        """Play all jobs. `on_folder` is called with the run's folder after its manifest is written. Raises UserError,
+        StoreError, and InfrastructureError if the policy cannot be opened."""
         async with self._open_policy(prepared) as opened:
             self.store.begin(manifest.with_model_facts(opened.facts or {}).to_json())
             write_atomically(self.store.folder / CONFIG, self.work.resolved)
             on_folder(self.store.folder)
             sessions = len(read_manifest(self.store.folder).sessions)
             stopped, measured = await self._play_jobs(opened)
-        # The workers' CPU time was looked at last when the pools were closed.
+        # The workers' CPU time was last read when the pools were closed.
         cpu_s = {family: pool.cpu_s for family, pool in self.pools.items()}
         return StartResult(stopped, self._timing(replace(measured, environment_cpu_s=cpu_s), sessions))
 
     @asynccontextmanager
     async def _open_policy(self, prepared: Prepared) -> AsyncIterator[Opened]:
-        """The policy; and the pools, which are closed at the end."""
+        """Open the policy; at the end, close the policy and the pools."""
         reports = Reports(
             status=self._set_status,
             event=self._note_event,
@@ -86,9 +83,9 @@ class RunSession:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_pools)
             if not self.work.policy.is_scripted and not self.work.policy.is_endpoint:
-                # Simulators are imported while the model is loaded.
-                warming = asyncio.gather(*(pool.warm_up() for pool in self.pools.values()))
-                stack.callback(warming.cancel)
+                # Import simulators while the model is loaded.
+                imports = asyncio.gather(*(pool.warm_up() for pool in self.pools.values()))
+                stack.callback(imports.cancel)
             try:
                 opened = await stack.enter_async_context(prepared.open(self.store.folder, reports))
             finally:
@@ -99,8 +96,8 @@ class RunSession:
         await asyncio.gather(*(pool.close() for pool in self.pools.values()))
 
     async def _play_jobs(self, opened: Opened) -> tuple[str | None, Measured]:
-        """Why it ended before every job was tried, and what it measured from the first episode's start to the last
-        one's end."""
+        """Return why the session ended before every job was tried (or None), and the measurements from the first
+        episode's start to the last episode's end."""
         work, progress, pools = self.work, self.progress, self.pools
         insight = ServerInsight(
             opened.metrics,
@@ -185,7 +182,7 @@ class RunSession:
             self.progress.give_up(job.task.family, job.task.id, job.sample)
 
     def _line(self, insight: ServerInsight) -> str:
-        """What the live view says of concurrency and server."""
+        """Return the live view's line on the concurrency and the server."""
         slots = self.slots
         parts = [f"{slots.episodes} episode{'' if slots.episodes == 1 else 's'} in flight"]
         if not self.work.policy.is_scripted:

@@ -1,4 +1,4 @@
-"""`--time-limit`: until when a run plays."""
+"""The time limit of a run (`--time-limit`)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class TimeLimit:
 
     @property
     def left(self) -> float | None:
-        """Seconds; None without a limit."""
+        """Seconds left; None without a limit."""
         return None if self.seconds is None else max(0.0, self.began + self.seconds - self.clock())
 
     def reached(self) -> str | None:
-        """Return why nothing more is played; None while time is left."""
+        """Return why no more episodes are played; None while time is left."""
         if self.left is None or self.left > 0:
             return None
         return f"the time limit of {self.seconds:g} s (--time-limit) is reached"

@@ -52,7 +52,7 @@ def test_a_key_is_what_a_header_can_hold(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("K2", "sk-1\r\n")  # as of a file with the line ends of Windows
     assert read_key("--api-key-env", "K2") == "sk-1"
     monkeypatch.setenv("K2", "sk\r\nX: 1")
-    with pytest.raises(UserError, match="no HTTP header") as refused:
+    with pytest.raises(UserError, match="HTTP headers cannot") as refused:
         read_key("--api-key-env", "K2")
     assert "sk" not in str(refused.value)
 

@@ -1,9 +1,9 @@
-"""A worker process: environments on one side, JSON lines on standard input and output on the other.
+"""Run environments in a worker process that reads and writes JSON lines on standard input and output.
 
-Run as `python -P -m evalharness.play.workers.child FAMILY DATA`. `{"ready": true}` once it has started; then one
-request a line, `{"id": 7, "slot": 0, "op": "step", ...}`, and one answer a line, `{"id": 7, "result": ..., "took":
-seconds}` or `{"id": 7, "error": ..., "kind": ..., "where": ...}`.
-JSON, because no pickle is ever loaded. A worker ends when its standard input does, so it never outlives its parent.
+Run as `python -P -m evalharness.play.workers.child FAMILY DATA`. The worker first writes `{"ready": true}`. Then it
+reads one request a line, `{"id": 7, "slot": 0, "op": "step", ...}`, and writes one answer a line, `{"id": 7, "result":
+..., "took": seconds}` or `{"id": 7, "error": ..., "kind": ..., "where": ...}`. JSON is used since loading a pickle can
+run code. A worker ends at the end of its standard input, so it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """Ask the kernel for SIGKILL when the parent goes, even while a simulator is stuck in native code (Linux)."""
+    """Ask the kernel to kill this process when the parent ends, even if a simulator hangs in native code (Linux)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def private_stdout() -> IO[str]:
-    """Keep the protocol's stream to ourselves: simulators that print to standard output go to standard error."""
+    """Return standard output for the protocol, and redirect the simulators' prints to standard error."""
     protocol = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     return protocol
@@ -44,7 +44,7 @@ class NotMadeError(Exception):
 
 
 class _Slots:
-    """The environments of this process, made when first used and reused from episode to episode."""
+    """The environments of this process; each is made at its first use and reused in later episodes."""
 
     def __init__(self, family: str, data: Path | None, engine: str) -> None:
         spec = specs()[family]
@@ -83,10 +83,10 @@ class _Slots:
 
 
 def carry_out(call: Callable[[int, str, dict[str, Any]], Any], request: dict[str, Any]) -> dict[str, Any]:
-    """The answer to one request: the result and the seconds it took, or the error.
+    """Execute one request and return its answer: the result and its seconds, or the error.
 
-    `for_user`: it is no failure of the simulator's, but something that a person can fix, and no other try would help.
-    `not_made`: there is no environment that could have failed.
+    `for_user`: the simulator did not fail, but a person must fix something; another try would not help.
+    `not_made`: the environment could not be made.
     """
     began = time.perf_counter()
     try:
@@ -105,7 +105,7 @@ def carry_out(call: Callable[[int, str, dict[str, Any]], Any], request: dict[str
 
 def main() -> int:
     die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends us in its own order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
     protocol = private_stdout()
     family, data, engine = sys.argv[1:4]
     slots = _Slots(family, Path(data) if data else None, engine)

@@ -1,8 +1,8 @@
-"""Requests to one process over its standard streams: many under way at once, answered in order.
+"""Send requests to one process over its standard streams: many are pending at once, and answered in order.
 
-A process carries out one request at a time. Were the next one only sent when the answer to the last one has been
-read, the process would idle for a round trip through two pipes and a busy event loop each time: with some hundred
-episodes in flight that was 200 times what the simulators themselves took (measured on a loaded machine).
+A process executes one request at a time. If a request were sent only after the answer to the previous one, the process
+would be idle for a round trip through two pipes and a busy event loop each time. With hundreds of episodes in flight,
+this idle time was 200 times the simulators' own time (measured on a loaded machine).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PipelineGoneError(PipelineBrokenError):
 
 
 @dataclass
-class _Asked:
+class _PendingRequest:
     identity: int
     op: str
     timeout: float
@@ -33,24 +33,24 @@ class _Asked:
 
 
 class Pipeline:
-    """The streams of one process. `on_break` is called once, before any request fails: it gets the reason and ends the
-    process."""
+    """The streams of one process. When the pipeline breaks, `on_break` is called once with the reason, before any
+    request fails; it ends the process."""
 
     def __init__(self, process: asyncio.subprocess.Process, on_break: Callable[[str], None]) -> None:
         self._process = process
         self._on_break = on_break
-        self._asked: deque[_Asked] = deque()
+        self._asked: deque[_PendingRequest] = deque()
         self._count = 0
         self._timer: asyncio.TimerHandle | None = None
         self._broken = False
-        self._untold: str | None = None
+        self._death_reason: str | None = None
         self.ready = False
-        """The process has started: its imports went well."""
+        """Whether the process has started and imported its modules."""
         self._writing = asyncio.Lock()
         self._reader = asyncio.create_task(self._read())
 
     async def ask(self, op: str, timeout: float, request: dict[str, Any]) -> dict[str, Any]:
-        """`timeout` in seconds counts from when the process could begin with it: after the answers before it.
+        """Send a request and return its answer. `timeout` counts the seconds after the answer to the previous request.
 
         Raises PipelineBrokenError.
         """
@@ -58,23 +58,23 @@ class Pipeline:
             raise PipelineGoneError("is gone")
         assert self._process.stdin is not None
         self._count += 1
-        asked = _Asked(self._count, op, timeout, asyncio.get_running_loop().create_future())
+        asked = _PendingRequest(self._count, op, timeout, asyncio.get_running_loop().create_future())
         self._asked.append(asked)
         if len(self._asked) == 1:
             self._arm()
         line = json.dumps({"id": asked.identity, "op": op, **request}).encode() + b"\n"
         try:
             self._process.stdin.write(line)
-            if self._process.stdin.transport.get_write_buffer_size():  # the process is behind
+            if self._process.stdin.transport.get_write_buffer_size():  # the process reads too slowly
                 async with self._writing:
                     await self._process.stdin.drain()
         except (OSError, RuntimeError):
-            pass  # the reader sees the end of the process, too, and says how it ended
+            pass  # `_read` sees the end of the process, too, and reports the reason
         return await asked.answer
 
-    def untold(self) -> str | None:
-        """How the process ended, once, where nothing was asked of it then: somebody has to hear of it."""
-        reason, self._untold = self._untold, None
+    def take_death_reason(self) -> str | None:
+        """Return once how the process ended while no request was pending: no other error reports it."""
+        reason, self._death_reason = self._death_reason, None
         return reason
 
     def _arm(self) -> None:
@@ -107,26 +107,26 @@ class Pipeline:
         if self._asked:
             self.fail(f"died during {self._asked[0].op!r}: {reason}")
         elif not self._broken:
-            self._untold = f"died between two calls: {reason}"
-            self.fail(self._untold)
+            self._death_reason = f"died between two calls: {reason}"
+            self.fail(self._death_reason)
 
     def fail(self, reason: str) -> None:
-        """Break the pipeline: the first request fails with the reason, the others because the process is gone."""
+        """Break the pipeline: the first pending request fails with the reason, the others with PipelineGoneError."""
         if self._broken:
             return
         self._broken = True
         self._on_break(reason)
         if self._asked and not (first := self._asked.popleft().answer).done():
             first.set_exception(PipelineBrokenError(reason))
-            first.exception()  # seen, should nobody wait for it any more
-        self._tell_gone()
+            first.exception()  # mark it as retrieved: perhaps no task waits for it any more
+        self._fail_pending()
 
     def abandon(self) -> None:
-        """Fail pending requests; the end of the process is then no error."""
+        """Fail the pending requests; the end of the process is then not an error."""
         self._broken = True
-        self._tell_gone()
+        self._fail_pending()
 
-    def _tell_gone(self) -> None:
+    def _fail_pending(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         for asked in self._asked:

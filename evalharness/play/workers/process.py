@@ -1,4 +1,4 @@
-"""Environments in their own processes, seen from the harness."""
+"""The harness's side of environments in worker processes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from evalharness.play.workers.pipeline import Pipeline, PipelineBrokenError, Pip
 T = TypeVar("T")
 _LOG = logging.getLogger("evalharness")
 _LINE_LIMIT = 64 * 1024 * 1024
-"""Most bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
+"""Maximum bytes of one answer. The longest measured one is a list of valid actions, below 1 MB."""
 _START_TIMEOUT = 120.0
 """Seconds for a process to import its simulator on a busy machine."""
 _LAST_BYTES, _LAST_LINES = 4096, 3
-"""Most bytes read and lines shown of the standard error of a process that did not start."""
+"""Maximum bytes and lines in an error message from the standard error of a process that did not start."""
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
-"""No simulator multiplies large matrices, but numpy starts a thread for every core, and each waits busily at first:
-half of what the start of a worker costs on two cores, and more on more."""
+"""No simulator multiplies large matrices, but numpy starts a thread for every core, and each first waits in a busy
+loop: half of a worker's start time on two cores, and more on more cores."""
 
 
 class WorkerError(InfrastructureError):
@@ -38,19 +38,20 @@ class WorkerError(InfrastructureError):
 
 
 class WorkerGoneError(WorkerError):
-    """Another episode's call ended the process that held this one."""
+    """Another episode's call ended the process of this episode."""
 
 
 class WorkerStartError(WorkerError):
-    """It ended before it was ready, by itself: something is missing or broken here. The message has its last words."""
+    """The worker ended by itself before it was ready: something on this machine is missing or broken. The message has
+    the end of its standard error."""
 
 
 _STARTS = 16
-"""Of an episode whose worker others end, in one try."""
+"""Maximum number of starts of one episode in one try, if other episodes end its worker."""
 
 
 async def despite_others(once: Callable[[], Awaitable[T]]) -> T:
-    """What `once` gives, begun again where other episodes end its worker: that is no failure of its own."""
+    """Call `once` and return its result; call it again if other episodes end its worker, which is not its failure."""
     for _ in range(_STARTS):
         with contextlib.suppress(WorkerGoneError):
             return await once()
@@ -59,14 +60,14 @@ async def despite_others(once: Callable[[], Awaitable[T]]) -> T:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a worker and all its children use; None where that cannot be seen."""
+    """CPU time and memory of a worker and all its children; None if not known."""
 
     cpu_s: float | None = None
     rss_bytes: int | None = None
 
 
 class WorkerProcess:
-    """One process that holds up to `spec.worker.envs_per_worker` environments; carries out one call at a time."""
+    """One process with up to `spec.worker.envs_per_worker` environments; it executes one call at a time."""
 
     def __init__(self, spec: EnvSpec, data: Path | None, log: Path | None) -> None:
         self.spec = spec
@@ -75,13 +76,13 @@ class WorkerProcess:
         self.broken = False
         """Whether the process has died or was killed; it will never answer again."""
         self.lost: str | None = None
-        """How the process died, hung or raised; None if it did not, or nobody waited for it any more."""
+        """How the process died, hung or raised; None if it did not, or no caller waited for it any more."""
         self.answered = False
         """Whether the process has started."""
         self.last_call = CallTimes()
-        """Times of the call that returned last."""
+        """Times of the last call."""
         self._errors: IO[bytes] | None = None
-        """What its process writes to standard error: the log, or a temporary file where there is none."""
+        """The file of the process's standard error: the log, or a temporary file if there is no log."""
         self._errors_from = 0
         self._process: asyncio.subprocess.Process | None = None
         self._pipeline: Pipeline | None = None
@@ -94,7 +95,7 @@ class WorkerProcess:
         return None if self._process is None else self._process.pid
 
     async def _start(self) -> asyncio.subprocess.Process:
-        # Read again where the process does not start; closed with the worker.
+        # This file is read if the process does not start, and closed with the worker.
         self._errors = (
             tempfile.TemporaryFile()  # noqa: SIM115
             if self.log is None
@@ -102,7 +103,7 @@ class WorkerProcess:
         )
         self._errors_from = os.fstat(self._errors.fileno()).st_size
         return await asyncio.create_subprocess_exec(
-            # -P: nothing of the current folder is imported, where `envs/` or `random.py` may lie.
+            # -P: import nothing from the current folder, which may contain `envs/` or `random.py`.
             *(sys.executable, "-P", "-m", "evalharness.play.workers.child"),
             *(self.spec.family, str(self.data or ""), self.spec.engine),
             stdin=asyncio.subprocess.PIPE,
@@ -110,11 +111,11 @@ class WorkerProcess:
             stderr=self._errors,
             env=_ONE_THREAD | os.environ,
             limit=_LINE_LIMIT,
-            start_new_session=True,  # so that the whole group (a JVM, say) can be killed together
+            start_new_session=True,  # so that the whole group (such as a JVM) can be killed together
         )
 
-    def _not_started(self, status: int) -> WorkerStartError:
-        """With the end of what the process wrote to standard error."""
+    def _start_error(self, status: int) -> WorkerStartError:
+        """Return an error with the end of the process's standard error."""
         lines = [f"the {self.spec.title} worker does not start (exit status {status})"]
         if self._errors is not None and not self._errors.closed and self._errors.seekable():
             file = self._errors.fileno()
@@ -133,14 +134,14 @@ class WorkerProcess:
             return self._pipeline
 
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
-        """Raises WorkerError when the process dies, does not answer in `timeout` seconds, or raises; WorkerStartError
-        when it does not even start.
+        """Send a call to the environment `slot` and return its result. Raises WorkerError if the process dies, does not
+        answer in `timeout` seconds, or raises; WorkerStartError if it does not start.
 
-        After that the worker is broken for good: its process group is dead. Calls may be made while others are under
-        way; the process carries them out one after the other, and the timeout counts from each one's turn.
+        After an error the process group is dead and the worker cannot be used again. Calls may overlap; the process
+        executes them one after the other, and each timeout counts from the answer to the previous call.
         """
         if self.broken:
-            if self._pipeline is not None and (reason := self._pipeline.untold()) is not None:
+            if self._pipeline is not None and (reason := self._pipeline.take_death_reason()) is not None:
                 raise WorkerError(f"the {self.spec.title} worker {reason}")
             raise WorkerGoneError(f"the {self.spec.title} worker that held this episode is gone")
         asked, started, before = time.perf_counter(), self.answered, self._took_s
@@ -151,20 +152,20 @@ class WorkerProcess:
         except PipelineBrokenError as error:
             assert self._process is not None
             if not pipeline.ready and (status := self._process.returncode or 0) > 0:
-                raise self._not_started(status) from None
+                raise self._start_error(status) from None
             kind = WorkerGoneError if isinstance(error, PipelineGoneError) else WorkerError
             raise kind(f"the {self.spec.title} worker {error}") from None
         except OSError as error:
             self.kill()
             raise WorkerStartError(f"the {self.spec.title} worker cannot be started: {error}") from error
         except asyncio.CancelledError:
-            self.kill()  # nobody waits for the run any more: a simulator that hangs must not hold it up
+            self.kill()  # the run is cancelled: a hanging simulator must not delay its end
             raise
         self.answered = self.answered or not answer.get("not_made")
         if "error" in answer:
             if answer["for_user"]:
                 raise UserError(answer["error"])
-            pipeline.abandon()  # the others' calls did not end it
+            pipeline.abandon()  # the pending calls of other episodes did not end the worker
             if answer["not_made"]:
                 self.kill()
                 raise WorkerStartError(f"the {self.spec.title} worker does not start: {answer['error']}")
@@ -175,8 +176,8 @@ class WorkerProcess:
         took = answer["took"]
         self._took_s += took
         if started:
-            # What the process did since this call was made, the call itself excepted, was other episodes' work; the
-            # first of it may have begun before.
+            # Since this call was sent, the process also executed calls of other episodes; the first of them may have
+            # begun earlier.
             waited = min(self._took_s - before - took, time.perf_counter() - asked - took)
             self.last_call = CallTimes(waited_s=max(0.0, waited), took_s=took)
         else:
@@ -184,7 +185,7 @@ class WorkerProcess:
         return answer["result"]
 
     def usage(self) -> Usage:
-        """Of the process and its children: a Java simulator is one."""
+        """Measure the process and its children, such as a Java simulator."""
         import psutil
 
         if self._process is None or self._process.returncode is not None:
@@ -206,7 +207,7 @@ class WorkerProcess:
         if self._pipeline is not None and self._pipeline.ready and not self.broken:
             if self.lost is None:
                 self.lost = reason
-                _LOG.warning("the %s worker %s; another one takes its place", self.spec.title, reason)
+                _LOG.warning("the %s worker %s; a new worker replaces it", self.spec.title, reason)
             if self._errors is not None and not self._errors.closed:
                 self._errors.write(f"the {self.spec.title} worker {reason}\n".encode(errors="replace"))
         self.kill()
@@ -220,7 +221,7 @@ class WorkerProcess:
             self._pipeline.fail("is gone")
 
     async def close(self) -> None:
-        """Let the environments close themselves; kill what does not end within five seconds."""
+        """Let the environments close themselves; kill the process if it does not end within five seconds."""
         if self._errors is not None:
             self._errors.close()
         if self._process is None:
@@ -236,7 +237,7 @@ class WorkerProcess:
             self.kill()
             await self._process.wait()
         finally:
-            # The group may outlive its leader: a simulator's own child processes.
+            # The group can outlive its leader, such as a simulator's child processes.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             if self._pipeline is not None:
@@ -245,22 +246,22 @@ class WorkerProcess:
 
 @dataclass
 class RemoteEnvironment:
-    """One environment in a worker: what the episode loop talks to."""
+    """One environment in a worker, for the episode loop."""
 
     worker: WorkerProcess
     slot: int
     times: FamilyTimes = field(default_factory=FamilyTimes)
     last_call: CallTimes = field(default_factory=CallTimes)
-    """Of this environment's own calls; the worker's is of whichever episode was answered last."""
+    """Times of this environment's last call; the worker's `last_call` can be another episode's."""
     make_worker: Callable[[], WorkerProcess] | None = None
-    """To find out whether an action ends every worker."""
+    """Makes another worker, to find out whether an action ends every worker."""
     _task: Task | None = None
     _actions: list[str] = field(default_factory=list)
-    """Carried out since the reset."""
+    """Actions executed since the reset."""
     _info: dict[str, Any] = field(default_factory=dict)
-    """What the last answer said."""
+    """The info of the last answer."""
     _own: WorkerProcess | None = None
-    """Made after an action had ended the pool's worker; for another trial at the task."""
+    """A worker made after an action had ended the pool's worker, for another trial of the task."""
 
     async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
         result = await self.worker.call(self.slot, op, timeout, **arguments)
@@ -277,8 +278,8 @@ class RemoteEnvironment:
         return goal, observation, self._info
 
     async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
-        """An action that ends its worker is tried once more, in a new worker after the same actions. If it ends that
-        one, too, it is the action that did it: the episode is over, `halted`. Else the error is raised."""
+        """Execute an action. If it ends its worker, repeat the episode's actions in a new worker. If the action ends
+        the new worker, too, the action is the cause, and the episode is over (`halted`); otherwise raise the error."""
         try:
             observation, terminated, self._info = await self._step(action)
         except (WorkerGoneError, WorkerStartError):
@@ -317,7 +318,7 @@ class RemoteEnvironment:
         return False
 
     async def close(self) -> None:
-        """Return its own worker, if it has one."""
+        """Close the environment's own worker, if it has one."""
         if self._own is not None:
             await self._own.close()
 
