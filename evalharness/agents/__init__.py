@@ -1,1 +1,1 @@
-"""Agents: the messages that a model reads at each turn, and the reading of its reply. Pure state machines."""
+"""Agents write the messages that a model reads at each turn, and read its replies. They do no I/O."""

@@ -1,8 +1,8 @@
-"""The interface of an agent: from task and observations to messages, from a reply to an action.
+"""The interface of an agent, which turns a task and observations into messages, and a reply into an action.
 
-The loop asks the agent for messages, asks the model, gives the reply to the agent, carries the action out, and gives
-the observation to the agent. An agent does no I/O and draws no random numbers: with the recorded replies and
-observations it sends the same messages again. `verify`, the report and the exports depend on that.
+At each turn the loop gets messages from the agent, sends them to the model, gives the reply to the agent, executes the
+action, and gives the observation to the agent. An agent does no I/O and uses no random numbers. So with the recorded
+replies and observations it returns the same messages again; `verify`, the report and the exports depend on this.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ ACT = "act"
 
 
 class ContextFullError(Exception):
-    """The agent's messages exceed the model's context, and nothing more can be left out."""
+    """The agent's messages exceed the model's context, and cannot be shortened further."""
 
 
 @dataclass(frozen=True)
 class EpisodeStart:
-    """What an agent knows before its first turn; all texts in the words of the run's perturbation."""
+    """The information that an agent gets before its first turn; the run's perturbation applies to all texts."""
 
     task_id: str
     family: str
@@ -39,30 +39,30 @@ class EpisodeStart:
     prompt: PromptFile
     """Prompt of this kind of task."""
     actions: ActionSurface
-    """Words the list of actions."""
+    """Wording of the actions."""
     valid_actions: tuple[str, ...] | None = None
-    """Given if the agent needs them (`needs_valid_actions`)."""
+    """Valid actions, if the agent needs them (`needs_valid_actions`)."""
     keep_thinking: bool = False
-    """Keep a reply's reasoning in later messages."""
+    """Whether a reply's reasoning stays in later messages."""
 
 
 @dataclass(frozen=True)
 class Request:
     messages: list[Message]
     purpose: str = ACT
-    """`act`, or the purpose of a further call in the turn: `think`, ..."""
+    """`act`, or the purpose of another call in the same turn, such as `think`."""
     stop: tuple[str, ...] = ()
     tools: bool = False
-    """Send the tool `act(command)`."""
+    """Whether the request contains the tool `act(command)`."""
     max_tokens: int | None = None
-    """None: the run's sampling decides."""
+    """None: use the run's option."""
     temperature: float | None = None
-    """None: the run's sampling decides."""
+    """None: use the run's option."""
 
 
 @dataclass(frozen=True)
 class ModelReply:
-    """A reply as an agent may read it, without tokens and times."""
+    """The part of a reply that an agent may read, without token counts and times."""
 
     text: str
     reasoning: str = ""
@@ -71,7 +71,7 @@ class ModelReply:
     stopped_by: str | None = None
     """The stop sequence that ended generation, if the server reports it."""
     truncated: bool = False
-    """The token limit ended the reply."""
+    """Whether the token limit ended the reply."""
 
 
 class AgentOptions(BaseModel):
@@ -81,18 +81,18 @@ class AgentOptions(BaseModel):
 
 
 class Agent(ABC):
-    """One instance plays one episode."""
+    """The base class of agents. Each episode has its own instance."""
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
-    """Raised whenever the same record would give other messages or actions: runs of two versions are not comparable."""
+    """Increase it when the same record would give different messages or actions: such runs cannot be compared."""
     Options: ClassVar[type[AgentOptions]] = AgentOptions
     needs_valid_actions: ClassVar[bool] = False
-    """The agent gets the environment's list of valid actions with every observation."""
+    """Whether the agent gets the list of valid actions with every observation."""
     calls_tools: ClassVar[bool] = False
-    """The model acts by calls of the tool `act(command)`; its server must parse tool calls."""
+    """Whether the model acts by calling the tool `act(command)`; its server must parse tool calls."""
     appends: ClassVar[bool] = False
-    """Each request of an episode begins with the whole request before it, until the context is full."""
+    """Whether each request of an episode begins with the whole previous request, until the context is full."""
 
     def __init__(self, options: AgentOptions | None = None) -> None:
         self.options = options if options is not None else self.Options()
@@ -110,26 +110,26 @@ class Agent(ABC):
         """Return the next request. Repeated calls return the same request."""
 
     @abstractmethod
-    def read(self, said: ModelReply) -> ParsedReply | None:
-        """Read the reply to the last request. Return an action, or a parsed reply without one: it costs the turn, and
-        `correction` says why. Return None if the turn needs another request (`request`)."""
+    def read(self, reply: ModelReply) -> ParsedReply | None:
+        """Read the reply to the last request. Return a parsed reply; without an action it costs the turn, and
+        `correction` gives the reason. Return None if the turn needs another request (`request`)."""
 
     @abstractmethod
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
-        """Take the answer to the reply that was read last: the environment's observation, or the correction."""
+        """Receive the answer to the last reply: the environment's observation, or the correction."""
 
     @abstractmethod
     def correction(self, parsed: ParsedReply) -> str:
         """Return the observation for a reply without an action."""
 
     def shorten(self) -> int:
-        """Drop older turns because the last request did not fit the model's context, and return their number. Raises
-        ContextFullError if nothing can be dropped."""
+        """Drop older turns because the last request did not fit the model's context; return how many were dropped.
+        Raises ContextFullError if no turn can be dropped."""
         raise ContextFullError
 
-    def turn_messages(self, parsed: ParsedReply, said: ModelReply, observation: str) -> list[Message]:
-        """Return the turn as one model message and the answer to it, for exports that need a chat."""
+    def turn_messages(self, parsed: ParsedReply, reply: ModelReply, observation: str) -> list[Message]:
+        """Return the turn as a message of the model and a message with the observation, for exports of chats."""
         return [
-            {"role": "assistant", "content": said.text or "(no reply)"},
+            {"role": "assistant", "content": reply.text or "(no reply)"},
             {"role": "user", "content": f"Observation: {observation}"},
         ]

@@ -1,4 +1,4 @@
-"""A guard around an agent: it reports the agent's errors as the agent's fault, and checks and hashes its messages."""
+"""Report an agent's exceptions as AgentFaultError, and check and hash its messages."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
 
 MOST_CHARACTERS = 16_000_000
-"""Characters of one request: no model reads as many."""
+"""Maximum characters of one request, beyond the context of any model."""
 _ROLES = ("system", "user", "assistant", "tool")
 
 
 class AgentFaultError(UserError):
-    """The agent's own code failed. Nothing is counted for the model: the run ends."""
+    """The agent's own code failed. The run ends, and no failure is counted for the model."""
 
 
 class Guarded:
-    """Has the agent's methods. Raises AgentFaultError for every exception of the agent except ContextFullError."""
+    """An agent whose exceptions become AgentFaultError, except ContextFullError."""
 
     def __init__(self, agent: Agent) -> None:
         self.agent = agent
@@ -34,9 +34,9 @@ class Guarded:
         self._options = agent.options.model_copy(deep=True)
         self._seen: list[Message] = []
         self.size = 0
-        """Characters of the last request."""
+        """Number of characters of the last request."""
         self.extends = False
-        """The last request begins with the whole request before it."""
+        """Whether the last request begins with the whole previous request."""
         self._hash = hashlib.blake2b(digest_size=8)
 
     @property
@@ -55,9 +55,9 @@ class Guarded:
         self._check(request)
         return request
 
-    def read(self, said: ModelReply) -> ParsedReply | None:
+    def read(self, reply: ModelReply) -> ParsedReply | None:
         with self:
-            parsed = self.agent.read(said)
+            parsed = self.agent.read(reply)
         if not (parsed is None or isinstance(parsed, ParsedReply)):
             raise self.fault(f"read() returned {type(parsed).__name__}, not ParsedReply or None")
         return parsed
@@ -66,9 +66,7 @@ class Guarded:
         with self:
             self.agent.observe(observation, valid_actions)
         if self.agent.options != self._options:
-            raise self.fault(
-                "its options have changed since it was made; they are part of the run's identity"
-            )
+            raise self.fault("it has changed its own options, which are part of the run's identity")
 
     def correction(self, parsed: ParsedReply) -> str:
         with self:
@@ -81,7 +79,7 @@ class Guarded:
         with self:
             dropped = self.agent.shorten()
         if not (isinstance(dropped, int) and dropped > 0):
-            raise self.fault(f"shorten() returned {dropped!r}, not how many turns went")
+            raise self.fault(f"shorten() returned {dropped!r}, not the number of dropped turns")
         return dropped
 
     def __enter__(self) -> Self:
@@ -93,15 +91,15 @@ class Guarded:
         if isinstance(error, Exception) and not isinstance(error, ContextFullError | AgentFaultError):
             frames = traceback.extract_tb(trace)
             last = next((frame for frame in reversed(frames) if frame.filename != __file__), frames[-1])
-            said = f"{type(error).__name__}: {error}".strip(": ").splitlines()
+            lines = f"{type(error).__name__}: {error}".strip(": ").splitlines()
             where = f"{Path(last.filename).name}, line {last.lineno}"
-            raise self.fault(f"{said[0][:300]} ({where})") from error
+            raise self.fault(f"{lines[0][:300]} ({where})") from error
 
     def fault(self, what: str) -> AgentFaultError:
         return AgentFaultError(f"agent {self.agent.name}, {self._place}: {what}")
 
     def _check(self, request: Any) -> None:
-        """Check only what is new since the last request: rereading a growing chat at every turn would be slow."""
+        """Check only the messages that are new since the last request: checking all at every turn is slow."""
         if not isinstance(request, Request):
             raise self.fault(f"request() returned {type(request).__name__}, not Request")
         messages = request.messages
@@ -112,17 +110,19 @@ class Guarded:
         if not self.extends:
             known, self.size, self._hash = 0, 0, hashlib.blake2b(digest_size=8)
         for number, message in enumerate(messages[known:], known + 1):
-            if wrong := _wrong(message):
-                raise self.fault(f"message {number} of its request {wrong}")
+            if problem := _find_problem(message):
+                raise self.fault(f"message {number} of its request {problem}")
             text = json.dumps(message)
             self.size += len(text)
             self._hash.update(text.encode() + b"\n")
         if self.size > MOST_CHARACTERS:
-            raise self.fault(f"its request has {self.size} characters, and {MOST_CHARACTERS} are allowed")
+            raise self.fault(
+                f"its request has {self.size} characters, but only {MOST_CHARACTERS} are allowed"
+            )
         self._seen = list(messages)
 
 
-def _wrong(message: Any) -> str | None:
+def _find_problem(message: Any) -> str | None:
     if not isinstance(message, dict) or message.get("role") not in _ROLES:
         return f"has no role out of {', '.join(_ROLES)}"
     if not isinstance(message.get("content"), str):

@@ -1,7 +1,7 @@
-"""Hash the files of an agent's program: a changed program is another agent.
+"""Hash the files of an agent's program, since a changed program is a different agent.
 
-A Python file stands for itself, the package that contains it, and the modules that it imports from its own folder or
-from another folder outside the installed packages.
+The files of a Python program are its file, the package that contains this file, and the modules that it imports from
+folders outside the installed packages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evalharness.base.reading import read_bytes, sha256_of
 OF_PROGRAMS = ("code_sha256", "command_sha256", "not_checked")
 """Keys of an agent's identity that describe its files."""
 MOST_FILES = 10_000
-"""Files in one folder. A folder with more files is no program; it is not hashed."""
+"""Maximum number of files in one folder. A folder with more files is not a program and is not hashed."""
 _PRODUCTS = (".pyc", ".log", ".jsonl", ".lock", ".pid", ".tmp")
 """Suffixes of files that programs write."""
 
@@ -28,11 +28,11 @@ _PRODUCTS = (".pyc", ".log", ".jsonl", ".lock", ".pid", ".tmp")
 @dataclass
 class Program:
     files: dict[Path, str] = field(default_factory=dict)
-    """File -> SHA-256; "" if it cannot be read."""
+    """File -> SHA-256; "" if the file cannot be read."""
     not_checked: list[str] = field(default_factory=list)
     """Files and folders that cannot be hashed, and programs outside the command's folder."""
     sha256: str | None = None
-    """None: no file can be hashed."""
+    """None if no file can be hashed."""
 
     @classmethod
     def of(cls, paths: Iterable[Path]) -> Program:
@@ -44,7 +44,7 @@ class Program:
         if len(program.files) == 1:
             [program.sha256] = program.files.values()
         elif program.files:
-            # Names are relative to the folder that holds all files: a program may be moved.
+            # Names are relative to the common folder of all files, so a moved program keeps its hash.
             top = os.path.commonpath([file.parent for file in program.files])
             lines = [f"{os.path.relpath(file, top)} {sha256}\n" for file, sha256 in program.files.items()]
             whole = "".join(sorted(lines)).encode(errors="surrogateescape")
@@ -52,7 +52,7 @@ class Program:
         return program
 
     def find_edited(self) -> list[Path]:
-        """Return the Python files whose content has changed. Other files may be the program's memory."""
+        """Return the Python files whose content has changed. Other files may be data that the program writes."""
         return [file for file, sha256 in self.files.items() if file.suffix == ".py" and _hash(file) != sha256]
 
     def _add(self, path: Path) -> None:
@@ -84,8 +84,8 @@ def _hash(file: Path) -> str:
 
 
 def hash_command(words: Sequence[str]) -> tuple[dict[str, str], Program]:
-    """Return (word -> SHA-256 of what it names, the whole program). A word names a file, a folder, `OPTION=FILE`, or
-    after `-m` a module. The program writes to empty folders, so they are not hashed."""
+    """Return (word -> SHA-256 of its file, folder or module, the whole program). A word is a file, a folder,
+    `OPTION=FILE`, or after `-m` a module. Empty folders are for the program's output, so they are not hashed."""
     hashes, whole = dict[str, str](), Program()
     for number, word in enumerate(words):
         is_module = number > 0 and words[number - 1] == "-m"
@@ -114,7 +114,7 @@ def _path_of_word(word: str) -> Path | None:
 
 
 def find_module(name: str, roots: Iterable[Path]) -> Path | None:
-    """Return the file or folder of a module, in the first of the folders that has it."""
+    """Return the file or folder of a module from the first folder in `roots` that has it."""
     for root in roots:
         path = root.joinpath(*name.split("."))
         if path.is_dir() and any(path.glob("*.py")):
@@ -125,7 +125,7 @@ def find_module(name: str, roots: Iterable[Path]) -> Path | None:
 
 
 def _package_of(path: Path) -> Path | None:
-    """Return the outermost package that contains a file or folder; else the folder itself."""
+    """Return the outermost package that contains a file or folder; otherwise the folder itself, or None for a file."""
     package = path if path.is_dir() else None
     for folder in path.parents:
         if not (folder / "__init__.py").is_file():
@@ -135,7 +135,7 @@ def _package_of(path: Path) -> Path | None:
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
-    """Yield all files except hidden ones, products of programs, and folders of runs. Raises OSError for too many."""
+    """Yield all files except hidden files, files that programs write, and run folders. Raises OSError for too many."""
     count = 0
     for place, folders, names in os.walk(folder):
         if "manifest.json" in names:

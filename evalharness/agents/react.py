@@ -1,4 +1,4 @@
-"""Agents whose messages are a chat that only grows: every reply and every observation stays, until the context is full.
+"""Agents with a growing chat: every reply and every observation stays in it until the context is full.
 
 `react`, the default: a thought and an action as two lines (Yao et al., 2023, arXiv:2210.03629); `act`: an action and no
 thought; `tools`: the model acts by calls of its one tool, `act(command)`.
@@ -38,15 +38,15 @@ class Conversation(Agent):
         """Return the prompt in this agent's format."""
         return prompt
 
-    def read(self, said: ModelReply) -> ParsedReply | None:
-        self._said, self._parsed = said, self.parse(said)
+    def read(self, reply: ModelReply) -> ParsedReply | None:
+        self._reply, self._parsed = reply, self.parse(reply)
         return self._parsed
 
     @abstractmethod
-    def parse(self, said: ModelReply) -> ParsedReply: ...
+    def parse(self, reply: ModelReply) -> ParsedReply: ...
 
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
-        self.messages += self.turn_messages(self._parsed, self._said, observation)
+        self.messages += self.turn_messages(self._parsed, self._reply, observation)
 
     def shorten(self) -> int:
         """Drop the older half of the turns at once: the prefix cache is lost once instead of at every turn. The newest
@@ -60,22 +60,22 @@ class Conversation(Agent):
 
 
 class ReactAgent(Conversation):
-    """A chat of thoughts and actions that only grows, until the context is full."""
+    """A chat of thoughts and actions that grows until the context is full."""
 
     name: ClassVar[str] = "react"
 
     def request(self) -> Request:
         return Request(self.messages, stop=react.STOP_SEQUENCES)
 
-    def parse(self, said: ModelReply) -> ParsedReply:
+    def parse(self, reply: ModelReply) -> ParsedReply:
         return react.parse(
-            said.text, reasoning=said.reasoning, stopped_by=said.stopped_by, truncated=said.truncated
+            reply.text, reasoning=reply.reasoning, stopped_by=reply.stopped_by, truncated=reply.truncated
         )
 
     def correction(self, parsed: ParsedReply) -> str:
         return react.correction(parsed)
 
-    def turn_messages(self, parsed: ParsedReply, said: ModelReply, observation: str) -> list[Message]:
+    def turn_messages(self, parsed: ParsedReply, reply: ModelReply, observation: str) -> list[Message]:
         return react.turn_messages(parsed, observation, keep_thinking=self.episode.keep_thinking)
 
 
@@ -87,8 +87,8 @@ class ActAgent(ReactAgent):
     def format_prompt(self, prompt: PromptFile) -> PromptFile:
         return prompt.for_format(ACT_RULES, "Action: {action}")
 
-    def parse(self, said: ModelReply) -> ParsedReply:
-        parsed = super().parse(said)
+    def parse(self, reply: ModelReply) -> ParsedReply:
+        parsed = super().parse(reply)
         if parsed.action is not None or parsed.errors[-1:] != (FormatError.NO_ACTION,):
             return parsed
         line = strip_marks(next(filter(None, map(str.strip, parsed.kept.splitlines())), ""))
@@ -103,7 +103,7 @@ class ActAgent(ReactAgent):
 
 
 class ToolsAgent(Conversation):
-    """The chat of `react` with actions as calls of the tool `act(command)`. The server must parse tool calls."""
+    """The chat of `react`, but the model acts by calling the tool `act(command)`. The server must parse tool calls."""
 
     name: ClassVar[str] = "tools"
     calls_tools: ClassVar[bool] = True
@@ -114,11 +114,13 @@ class ToolsAgent(Conversation):
     def request(self) -> Request:
         return Request(self.messages, tools=True)
 
-    def parse(self, said: ModelReply) -> ParsedReply:
-        return tools.parse_calls(said.text, said.calls, reasoning=said.reasoning, truncated=said.truncated)
+    def parse(self, reply: ModelReply) -> ParsedReply:
+        return tools.parse_calls(
+            reply.text, reply.calls, reasoning=reply.reasoning, truncated=reply.truncated
+        )
 
     def correction(self, parsed: ParsedReply) -> str:
         return tools.correction(parsed)
 
-    def turn_messages(self, parsed: ParsedReply, said: ModelReply, observation: str) -> list[Message]:
-        return tools.turn_messages(parsed, said.calls, observation, keep_thinking=self.episode.keep_thinking)
+    def turn_messages(self, parsed: ParsedReply, reply: ModelReply, observation: str) -> list[Message]:
+        return tools.turn_messages(parsed, reply.calls, observation, keep_thinking=self.episode.keep_thinking)

@@ -1,4 +1,4 @@
-"""Agents by name, and `--agent`: a name, `module:Class` or `FILE.py:Class` becomes an agent with its options."""
+"""Make an agent from `--agent` (a name, `module:Class` or `FILE.py:Class`) and its options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.base.extensions import is_there
 
 GROUP = "evalharness.agents"
-"""Entry points of agents from other packages."""
+"""Group of the entry points for agents of other packages."""
 _STANDARD = ("abc", "builtins", "typing")
 DEFAULT = "react"
 OURS: Mapping[str, str] = {
@@ -40,7 +40,7 @@ class ChosenAgent:
     kind: type[Agent]
     options: AgentOptions
     code: Program | None = None
-    """The files of its class; None for our agents, whose `version` marks changes."""
+    """The files of its class; None for built-in agents, whose `version` marks changes."""
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class ChosenAgent:
         return self.kind(self.options)
 
     def identity(self) -> dict[str, Any]:
-        """Return what results depend on."""
+        """Return the facts about the agent that results depend on."""
         known = {
             "name": self.name,
             "version": self.kind.version,
@@ -66,37 +66,37 @@ class ChosenAgent:
         return known | {"code_sha256": self.code.sha256} | unknown
 
 
-def agent_named(name: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
-    """Return the agent of that name: built in, or an entry point of an installed package.
+def find_agent(name: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
+    """Return the agent with this name: built in, or an entry point of an installed package.
 
-    Names from files (a record's or a protocol's) are resolved here: they cannot name a file or another import. Raises
-    UserError naming the error and the available agents or options.
+    Use it for names from files (a record's or a protocol's): such a name cannot load a file or other code. Raises
+    UserError with the available agents or options.
     """
     return _choose_agent(name, _find_installed(name), options)
 
 
-def agent_typed(said: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
-    """Return `agent_named`, or run the code of `module:Class` or `FILE.py:Class`: only for text that the user typed.
-    Raises UserError as `agent_named`."""
-    return _choose_agent(said, said if ":" in said else _find_installed(said), options)
+def load_agent(text: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
+    """Like `find_agent`, but also load the code of `module:Class` or `FILE.py:Class`: only for text that the user
+    typed. Raises UserError like `find_agent`."""
+    return _choose_agent(text, text if ":" in text else _find_installed(text), options)
 
 
-def _choose_agent(said: str, place: str, options: Mapping[str, Any] | None) -> ChosenAgent:
+def _choose_agent(text: str, place: str, options: Mapping[str, Any] | None) -> ChosenAgent:
     kind, code = _class_at(place)
     try:
         # Validate as text: `--agent-option history=2` and a YAML file's `history: 2` mean the same.
         chosen = kind.Options.model_validate(dict(options or {}))
     except ValidationError as error:
-        raise UserError(_wrong_options(said, kind, error)) from None
+        raise UserError(_wrong_options(text, kind, error)) from None
     return ChosenAgent(kind, chosen, code)
 
 
-def agent_recorded(
+def find_recorded_agent(
     name: str, version: int, options: Mapping[str, Any], code: str | None
 ) -> ChosenAgent | None:
-    """Return the agent that a record names, if exactly that agent is installed here."""
+    """Return the agent that a record names, if it is installed here in the same version."""
     try:
-        chosen = agent_named(name, options)
+        chosen = find_agent(name, options)
     except UserError:
         return None
     own = chosen.code and chosen.code.sha256
@@ -104,7 +104,7 @@ def agent_recorded(
 
 
 def names() -> list[str]:
-    """Return the names of all agents: ours, and those of installed packages."""
+    """Return the names of all agents: built-in ones, and those of installed packages."""
     return [*OURS, *sorted(_entry_points())]
 
 
@@ -116,33 +116,33 @@ def _entry_points() -> dict[str, str]:
 
 
 @cache
-def _class_at(said: str) -> tuple[type[Agent], Program | None]:
-    """`said`: `module:Class` or `FILE.py:Class`."""
-    place, _, name = said.rpartition(":")
+def _class_at(text: str) -> tuple[type[Agent], Program | None]:
+    """Load the class of `module:Class` or `FILE.py:Class`, and hash its files."""
+    place, _, name = text.rpartition(":")
     try:
         module = _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"--agent {said}: cannot be imported: {type(error).__name__}: {error}") from None
+        raise UserError(f"--agent {text}: cannot be imported: {type(error).__name__}: {error}") from None
     kind = getattr(module, name, None)
     if kind is None:
         available = [n for n, value in vars(module).items() if _is_agent(value)]
-        raise UserError(f"--agent {said}: no {name} in {place}; it has {', '.join(available) or 'no agent'}")
+        raise UserError(f"--agent {text}: no {name} in {place}; it has {', '.join(available) or 'no agent'}")
     if not _is_agent(kind):
-        raise UserError(f"--agent {said}: {name} is no class derived from evalharness.agents.base.Agent")
+        raise UserError(f"--agent {text}: {name} is no class derived from evalharness.agents.base.Agent")
     if missing := sorted(kind.__abstractmethods__):
-        raise UserError(f"--agent {said}: {name} lacks {', '.join(missing)}")
+        raise UserError(f"--agent {text}: {name} lacks {', '.join(missing)}")
     if not isinstance(getattr(kind, "name", None), str) or not kind.name.isprintable():
-        raise UserError(f"--agent {said}: {name} needs a class attribute `name`")
+        raise UserError(f"--agent {text}: {name} needs a class attribute `name`")
     if not (isinstance(kind.Options, type) and issubclass(kind.Options, AgentOptions)):
-        raise UserError(f"--agent {said}: {name}.Options is no class derived from AgentOptions")
-    theirs = [base for base in kind.__mro__ if not base.__module__.startswith(("evalharness.", *_STANDARD))]
-    return kind, Program.of({Path(inspect.getfile(base)) for base in theirs}) if theirs else None
+        raise UserError(f"--agent {text}: {name}.Options is no class derived from AgentOptions")
+    bases = [base for base in kind.__mro__ if not base.__module__.startswith(("evalharness.", *_STANDARD))]
+    return kind, Program.of({Path(inspect.getfile(base)) for base in bases}) if bases else None
 
 
 def _find_installed(name: str) -> str:
-    """Return `module:Class` of an agent that is built in or an entry point."""
+    """Return `module:Class` of a built-in agent or of an entry point."""
     if (place := OURS.get(name) or _entry_points().get(name)) is not None:
         return place
     known = names()
@@ -159,7 +159,7 @@ def _is_agent(value: object) -> bool:
 def _from_file(path: Path) -> Any:
     if not path.is_file():
         raise UserError(f"--agent {path}: no such file")
-    # Two files of the same name are two modules.
+    # Two files with the same name need different module names.
     name = f"evalharness_agent_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
@@ -174,13 +174,13 @@ def _from_file(path: Path) -> Any:
     return module
 
 
-def _wrong_options(said: str, kind: type[Agent], error: ValidationError) -> str:
+def _wrong_options(text: str, kind: type[Agent], error: ValidationError) -> str:
     parts = []
     for problem in error.errors():
         name = ".".join(map(str, problem["loc"]))
         if problem["type"] == "extra_forbidden":
-            parts.append(f"{said} has no option {name!r}{nearest(name, list(kind.Options.model_fields))}")
+            parts.append(f"{text} has no option {name!r}{nearest(name, list(kind.Options.model_fields))}")
         else:
             parts.append(f"{name}={problem.get('input')}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
     known = ", ".join(f"{name}={field.default}" for name, field in kind.Options.model_fields.items())
-    return f"--agent-option {'; '.join(parts)}; {said} has {known or 'no options'}"
+    return f"--agent-option {'; '.join(parts)}; {text} has {known or 'no options'}"

@@ -1,4 +1,4 @@
-"""`window`: one message per turn with the last few observations and actions."""
+"""The agent `window`: one message per turn, with the last few observations and actions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ FORMAT_RULES = (
 
 class WindowOptions(AgentOptions):
     history: int = Field(default=2, ge=0, le=1000)
-    """how many of the last observations, each with the action taken then, are shown before the present one"""
+    """number of earlier observations, each with its action, that are shown before the current one"""
     list_actions: bool = False
     """show the admissible actions at every turn"""
 
 
 class WindowAgent(Agent):
-    """Rules, goal, the last `history` pairs and the present observation, in one user message. Thought and action are
-    in tags; a reply without an action in tags costs the turn."""
+    """Sends one user message with rules, goal, the last `history` observations with their actions, and the current
+    observation. The reply has thought and action in tags; a reply without an action in tags costs the turn."""
 
     name: ClassVar[str] = "window"
     version: ClassVar[int] = 2
@@ -43,9 +43,9 @@ class WindowAgent(Agent):
         self.episode = episode
         self._shown = self.options.history
         self._past: list[tuple[str, str]] = []
-        """(observation, the action, or the reply without an action)"""
+        """(observation, action) of each turn; "(none)" for a reply without an action."""
         self._observation, self._valid = episode.observation, episode.valid_actions
-        self._said = ""
+        self._action = ""
 
     def request(self) -> Request:
         prompt, episode = self.episode.prompt, self.episode
@@ -67,10 +67,10 @@ class WindowAgent(Agent):
             messages.insert(0, {"role": "system", "content": prompt.system.strip()})
         return Request(messages, stop=("</action>",) if not self.episode.keep_thinking else ())
 
-    def read(self, said: ModelReply) -> ParsedReply | None:
-        text, _ = cut_template_tokens(plain_spaces(said.text))
-        if said.stopped_by == "</action>" or (
-            text.count("<action>") > text.count("</action>") and not said.truncated
+    def read(self, reply: ModelReply) -> ParsedReply | None:
+        text, _ = cut_template_tokens(plain_spaces(reply.text))
+        if reply.stopped_by == "</action>" or (
+            text.count("<action>") > text.count("</action>") and not reply.truncated
         ):
             text += "</action>"
         actions = _ACTION.findall(text)
@@ -78,14 +78,14 @@ class WindowAgent(Agent):
         action = strip_marks(" ".join(actions[0].split())) if actions else ""
         errors: tuple[FormatError, ...] = ()
         if not action:
-            errors = (_kind_of(said),)
+            errors = (_kind_of(reply),)
         elif len(actions) > 1:
             errors = (FormatError.SEVERAL_ACTIONS,)
-        self._said = action or "(none)"
-        return ParsedReply(thoughts, action or None, text.strip(), errors, said.reasoning)
+        self._action = action or "(none)"
+        return ParsedReply(thoughts, action or None, text.strip(), errors, reply.reasoning)
 
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
-        self._past.append((self._observation, self._said))
+        self._past.append((self._observation, self._action))
         self._observation, self._valid = observation, valid_actions
 
     def correction(self, parsed: ParsedReply) -> str:
@@ -99,9 +99,9 @@ class WindowAgent(Agent):
         return shown - self._shown
 
 
-def _kind_of(said: ModelReply) -> FormatError:
-    if said.truncated:
+def _kind_of(reply: ModelReply) -> FormatError:
+    if reply.truncated:
         return FormatError.TRUNCATED
-    if not said.text.strip():
+    if not reply.text.strip():
         return FormatError.EMPTY
-    return FormatError.THOUGHT_ONLY if "<think>" in said.text else FormatError.NO_ACTION
+    return FormatError.THOUGHT_ONLY if "<think>" in reply.text else FormatError.NO_ACTION

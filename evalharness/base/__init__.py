@@ -1,1 +1,1 @@
-"""The foundation of all rooms: errors, folders, the machine, settings, the terminal."""
+"""Modules that all other packages use: errors, folders, the machine, settings, the terminal."""

@@ -30,7 +30,7 @@ class DamageWarning(UserWarning):
 
 @contextmanager
 def system_errors(what: str, then: str = "") -> Iterator[None]:
-    """Turn an OSError into a UserError: `WHAT: why the system refusedTHEN`."""
+    """Turn an OSError into a UserError with the message `WHAT: the system's reasonTHEN`."""
     try:
         yield
     except OSError as error:
@@ -38,14 +38,14 @@ def system_errors(what: str, then: str = "") -> Iterator[None]:
 
 
 def at_least(least: int, **options: float | None) -> None:
-    """Raises UserError for an option below `least`, such as `per_task=...`; one letter is `n=...`."""
+    """Raise UserError for an option below `least`; `per_task=2` is the option --per-task, `n=2` is -n."""
     for name, value in options.items():
         if value is not None and not value >= least:
             raise UserError(f"{'--' if len(name) > 1 else '-'}{name.replace('_', '-')} is at least {least}")
 
 
 def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first leaf: the error that stopped the other tasks."""
+    """Return the first error of the group: the one that stopped the other tasks."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -53,11 +53,11 @@ def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 def close_to(word: str, known: list[str], cutoff: float = 0.6) -> str | None:
-    """Return the known word that a person probably meant by `word`; None if none is close enough."""
+    """Return the known word that a person probably meant by `word`; None if no word is close enough."""
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
 
 
 def nearest(word: str, known: list[str]) -> str:
-    """Return `; did you mean X?` for a near miss, else the list of known words."""
+    """Return `; did you mean X?` if a known word is close, otherwise the list of known words."""
     close = close_to(word, known, cutoff=0.5)
     return f"; did you mean {close!r}?" if close is not None else f"; there are: {', '.join(known)}"

@@ -1,7 +1,7 @@
-"""Additions to the core by wings and other packages. The core finds them by entry points and imports none of them.
+"""Load additions of wings and other packages. The core finds them by entry points and does not import them itself.
 
-`evalharness.commands` holds commands (docs/adding-a-command.md); `evalharness.hooks` holds functions that the core or
-another wing calls by name. If a module is missing, because its wing's folder was removed, it is skipped.
+The group `evalharness.commands` has commands (docs/adding-a-command.md); `evalharness.hooks` has functions that the
+core or another wing calls by name. A missing module is skipped: its wing's folder was removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def load_extensions(group: str) -> dict[str, Any]:
 
 
 def find_hook(name: str) -> Callable[..., Any] | None:
-    """Return the function that an installed wing registers under this name; None if no wing does."""
+    """Return the function that an installed wing has registered under this name, or None."""
     for point in entry_points(group=HOOKS, name=name):
         if is_there(point):
             function: Callable[..., Any] = point.load()

@@ -1,7 +1,7 @@
-"""Locks between processes. The system releases a lock when its process ends for any reason.
+"""Lock files between processes. The system releases a lock when its process ends for any reason.
 
-The package filelock does not fit: on a file system without `flock` it makes a file instead, which stays after `kill
--9`, and it polls every 50 ms instead of waiting.
+The package filelock is not suitable: on a file system without `flock` it makes a file instead, which remains after
+`kill -9`, and it polls every 50 ms instead of waiting.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def hold_lock(path: Path, refusal: str) -> IO[bytes]:
         if not lock(file):
             file.close()
             raise UserError(refusal)
-        # The last holder may have removed the file before we got the lock.
+        # The previous process may have removed the file before this one got the lock.
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file

@@ -1,4 +1,4 @@
-"""The part of the machine that this process may use."""
+"""Read which part of the machine this process may use."""
 
 from __future__ import annotations
 

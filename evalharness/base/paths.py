@@ -1,6 +1,6 @@
-"""The user's folders and the files installed with the package. No function creates a folder.
+"""Locate the user's folders and the files installed with the package, without creating a folder; replace files.
 
-Also writes files as a whole. The environments use this module too, so it imports only `redaction` of ours.
+The environments also use this module, so it imports only `redaction` of this package.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from evalharness.base.redaction import redact
 
 
 def home_folder() -> Path:
-    """`EVALHARNESS_HOME`, or the platform's user data directory (`~/.local/share/evalharness` on Linux)."""
+    """Return `EVALHARNESS_HOME`, or the platform's user data directory (`~/.local/share/evalharness` on Linux)."""
     home = os.environ.get("EVALHARNESS_HOME")
     if home:
         return Path(home).expanduser()
@@ -25,7 +25,7 @@ def home_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """`$EVALHARNESS_HOME/cache`, else the platform's user cache directory. Its files can be made again."""
+    """Return `$EVALHARNESS_HOME/cache`, or the platform's user cache directory. Its files can be made again."""
     home = os.environ.get("EVALHARNESS_HOME")
     if home:
         return Path(home).expanduser() / "cache"
@@ -35,13 +35,13 @@ def cache_folder() -> Path:
 
 
 def data_folder() -> Path:
-    """`EVALHARNESS_DATA`, or `data` inside the home folder. It holds `agentboard/<family>/...`."""
+    """Return `EVALHARNESS_DATA`, or `data` in the home folder. It contains `agentboard/<family>/...`."""
     data = os.environ.get("EVALHARNESS_DATA")
     return Path(data).expanduser() if data else home_folder() / "data"
 
 
 def server_folder() -> Path:
-    """`server` in the home folder: the private environment of vLLM."""
+    """Return `server` in the home folder, which contains the private environment of vLLM."""
     return home_folder() / "server"
 
 
@@ -50,24 +50,24 @@ def checkout() -> Path:
     return Path(__file__).parents[2]
 
 
-def _find_shipped(name: str, *source: str) -> Path:
+def _locate_shipped(name: str, *source: str) -> Path:
     installed = Path(__file__).parents[1] / name
     return installed if installed.is_dir() else checkout().joinpath(*source)
 
 
 def prompts_folder() -> Path:
     """Return the folder of prompt files: inside the installed package, or beside it in a source checkout."""
-    return _find_shipped("_prompts", "prompts")
+    return _locate_shipped("_prompts", "prompts")
 
 
 def published_folder() -> Path:
     """Return the folder of published tables: inside the installed package, or beside it in a source checkout."""
-    return _find_shipped("_published", "results", "published")
+    return _locate_shipped("_published", "results", "published")
 
 
 def ranges_folder() -> Path:
     """Return the folder of floors and ceilings: inside the installed package, or beside it in a source checkout."""
-    return _find_shipped("_reference", "results", "reference")
+    return _locate_shipped("_reference", "results", "reference")
 
 
 def real_path(path: Path | str) -> Path:
@@ -99,5 +99,5 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def folder_name(text: str, otherwise: str) -> str:
-    """Turn a text of a person or server into a folder's name; `otherwise` if no character is left."""
+    """Turn a text of a person or server into a folder's name; return `otherwise` if no character is left."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60] or otherwise

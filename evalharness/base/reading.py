@@ -1,8 +1,8 @@
-"""Read foreign files within limits: only plain files, and JSON that can be computed with and written again.
+"""Read other people's files within limits: only plain files, and only JSON values that are safe to use.
 
-A foreign folder may hold anything: reading a pipe or a device never ends, `Infinity` and numbers of 400 digits break
-computations, and brackets nested a thousand deep crash later steps. The environments use this module too, so it
-imports nothing of ours. `evalharness.base.yaml_lines` reads YAML.
+Another person's folder can contain any file. Reading a pipe or a device may never end; `Infinity` and numbers of 400
+digits break computations; a thousand nested brackets crash later steps. The environments also use this module, so it
+imports nothing from this package. `evalharness.base.yaml_lines` reads YAML.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import IO, Any
 
 LARGEST = 256 << 30
-"""Bytes of a file that is read in pieces."""
+"""Maximum bytes of a file that is read in pieces."""
 LARGEST_WHOLE = 1 << 30
-"""Bytes of a file that is read as a whole."""
+"""Maximum bytes of a file that is read as a whole."""
 LONGEST_LINE = 256 << 20
 DEEPEST = 100
-"""Levels of nested lists and objects. Python's own limit is some hundred, and varies."""
+"""Maximum levels of nested lists and objects. Python's own limit is a few hundred, and varies."""
 
 _LONG_NUMBER = re.compile(r"[0-9]{309}")
 _ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -33,7 +33,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 
 
 def open_file(path: Path, most: int = LARGEST) -> io.BufferedReader:
-    """Open `path` for reading. Raises OSError also if it is no plain file, or larger than `most` bytes."""
+    """Open `path` for reading. Raises OSError, also if it is not a plain file, or larger than `most` bytes."""
     # Do not block: the name could be a pipe, and opening a pipe waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -55,7 +55,7 @@ def _size(count: int) -> str:
 
 
 def read_bytes(path: Path, most: int = LARGEST_WHOLE) -> bytes:
-    """Raises OSError as `open_file` does."""
+    """Read a file's bytes. Raises OSError as `open_file` does."""
     with open_file(path, most) as file:
         return file.read()
 
@@ -67,7 +67,7 @@ def sha256_of(path: Path) -> str:
 
 
 def read_text(path: Path, encoding: str = "utf-8", most: int = LARGEST_WHOLE) -> str:
-    """Raises OSError as `open_file` does, and UnicodeDecodeError."""
+    """Read a file's text. Raises OSError as `open_file` does, and UnicodeDecodeError."""
     with io.TextIOWrapper(open_file(path, most), encoding=encoding) as file:
         return file.read()
 
@@ -81,14 +81,14 @@ def lines_of(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def no_constant(name: str) -> Any:
-    """Refuse NaN and Infinity in JSON decoders: they are Python's own. Raises ValueError."""
+    """Raise ValueError for NaN and Infinity, which Python's decoder accepts but JSON does not have."""
     raise ValueError(f"{name[:20]} is {'too large a number' if name[-1:].isdigit() else 'not JSON'}")
 
 
 def parse_json(raw: bytes | str, deepest: int = DEEPEST, odd: Callable[[str], Any] = no_constant) -> Any:
-    """Return the value of a JSON text. An unpaired surrogate, which no file or terminal can hold, becomes its code
-    point in letters. `odd` converts `NaN`, `Infinity` and numbers too large for a float; by default these are
-    errors. Raises ValueError for invalid JSON and for values nested deeper than `deepest`."""
+    """Return the value of a JSON text. An unpaired surrogate, which cannot be encoded, becomes its code point in
+    letters. `odd` converts `NaN`, `Infinity` and numbers too large for a float; by default these are errors. Raises
+    ValueError for invalid JSON and for values nested deeper than `deepest`."""
 
     def finite(text: str) -> Any:
         number = float(text)
@@ -113,12 +113,12 @@ def parse_json(raw: bytes | str, deepest: int = DEEPEST, odd: Callable[[str], An
 
 
 def read_json(path: Path, most: int = LARGEST_WHOLE) -> Any:
-    """Raises OSError as `open_file` does, and ValueError as `parse_json`."""
+    """Read a JSON file. Raises OSError as `open_file` does, and ValueError as `parse_json` does."""
     return parse_json(read_bytes(path, most))
 
 
 def read_known(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; empty if there is none that can be read."""
+    """Read the JSON object in a file; empty if there is no readable object."""
     try:
         value = read_json(path)
     except (OSError, ValueError):
@@ -127,7 +127,7 @@ def read_known(path: Path) -> dict[str, Any]:
 
 
 def read_object(raw: bytes) -> dict[str, Any]:
-    """Raises ValueError as `parse_json`, and if `raw` is no JSON object."""
+    """Parse a JSON object. Raises ValueError as `parse_json` does, and if `raw` is not an object."""
     value = parse_json(raw)
     if not isinstance(value, dict):
         raise ValueError("not an object")

@@ -1,7 +1,7 @@
-"""Secrets that this process was given, and their removal from everything it writes: records, logs, the terminal.
+"""Remove secrets from everything that this process writes: records, logs, the terminal.
 
-Code that reads a secret from a variable, a flag or a URL calls `know`. Every writer of the package calls `redact`:
-`write_whole`, `LineFile.append`, `printable` (for everything shown), `write_text` of the command line.
+Code that reads a secret from a variable, a flag or a URL calls `know`. Every function that writes calls `redact`:
+`write_whole`, `LineFile.append`, `printable` (for all output on a terminal), `write_text` of the command line.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ T = TypeVar("T")
 
 HIDDEN = "(secret)"
 _SHORTEST = 6
-"""Characters of a secret; a shorter one (`EMPTY`, `x`) would occur inside other words."""
+"""Minimum characters of a secret; a shorter text (`EMPTY`, `x`) would occur inside other words."""
 _known: dict[str, str] = {}
 """Each spelling of a secret -> its replacement."""
 _URL = re.compile(r"//([^/?#@\s]+)@([^/?#\s]+)")
 _NAME = re.compile(r"(?i)(?:^|[-_])(?:api-?key|key|token|secret|password|passwd)$")
 _NAMED = re.compile(r"""[?&"']([\w-]+)(?:=|["']\s*:\s*["'])([^&#\s"']+)""")
-"""A value in the query of a URL, or in JSON."""
+"""Matches a name and value in the query of a URL, or in JSON."""
 _SCHEME = re.compile(r"(?i)\b(?:bearer|basic)\s+([^\s'\"]+)")
 
 
 def know(secret: str | None) -> None:
     """Remove `secret` from everything that is written from now on."""
     if secret and len(secret) >= _SHORTEST:
-        for spelled in {secret, quote(secret), quote(secret, safe=""), unquote(secret)}:
-            _add(spelled, HIDDEN)
+        for spelling in {secret, quote(secret), quote(secret, safe=""), unquote(secret)}:
+            _add(spelling, HIDDEN)
 
 
 def know_url(url: str) -> None:
@@ -41,11 +41,11 @@ def know_url(url: str) -> None:
         _add(f"//{owner}@{host}", f"//{HIDDEN}@{host}")
         name, _, password = owner.partition(":")
         know(password or name)
-        know(base64.b64encode(unquote(owner).encode()).decode())  # as in the header of a request
+        know(base64.b64encode(unquote(owner).encode()).decode())  # the spelling in a request's header
 
 
 def know_words(command: str) -> None:
-    """Remember the keys, tokens and passwords of a command line: `--api-key K`, `--token=K`, `API_KEY=K`, `Bearer K`,
+    """Remember the keys, tokens and passwords in a command line: `--api-key K`, `--token=K`, `API_KEY=K`, `Bearer K`,
     `http://host/v1?key=K`, `{"api_key": "K"}`."""
     know_url(command)
     for name, value in _NAMED.findall(command):
@@ -63,10 +63,10 @@ def know_words(command: str) -> None:
             know(value if equals else following)
 
 
-def _add(spelled: str, shown: str) -> None:
-    for _ in range(3):  # escaped as JSON, and as JSON inside JSON: a server's error in a record
-        _known[spelled] = shown
-        spelled = json.dumps(spelled)[1:-1]
+def _add(spelling: str, replacement: str) -> None:
+    for _ in range(3):  # also escaped as JSON, and as JSON inside JSON (a server's error in a record)
+        _known[spelling] = replacement
+        spelling = json.dumps(spelling)[1:-1]
 
 
 def redact(text: str) -> str:

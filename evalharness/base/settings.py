@@ -1,4 +1,4 @@
-"""Sources of options besides flags: a YAML file with `${VAR}`; hints on OPENAI_*."""
+"""Read options from a YAML file with `${VAR}`, and give hints about variables OPENAI_*."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _REFERENCE = re.compile(r"(\$?)\$\{(\w+)\}")
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Read a YAML file of options: `${VAR}` in a value is the environment variable, `$${VAR}` the text `${VAR}`
-    itself. Paths stay relative to the current folder. Flags override its options."""
+    """Read a YAML file of options. In values, `${VAR}` is replaced by the environment variable, and `$${VAR}` by the
+    text `${VAR}`. Paths stay relative to the current folder. Flags override the options."""
     data = load_yaml(path, f"configuration file {path}", f"no configuration file {path}")
     if not isinstance(data, dict):
         raise UserError(f"configuration file {path} is not a mapping of options to values")
@@ -53,7 +53,7 @@ def escape_variables(value: Any) -> Any:
 
 
 def openai_hint(model: str | None = None) -> str:
-    """Explain how to use OPENAI_BASE_URL if it is set and `model` is no endpoint; begins with "; "."""
+    """Explain how to use OPENAI_BASE_URL if it is set and `model` is not an endpoint; begins with "; "."""
     if not os.environ.get("OPENAI_BASE_URL"):
         return ""
     name = f" --model-name {model or 'NAME'}"

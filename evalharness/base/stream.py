@@ -1,4 +1,4 @@
-"""Run a tool (pip, uv, a converter) and pass on its output line by line."""
+"""Run a tool (pip, uv, a converter) and report its output line by line."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ UNWANTED = (
 
 
 _KEPT = 200
-"""Lines of output that are kept."""
+"""Number of last lines of output that are kept."""
 
 
 class ToolError(Exception):
-    """The tool ended with an error; `output` holds its last lines."""
+    """The tool ended with an error; `output` has its last lines."""
 
     def __init__(self, argv: Sequence[str | Path], returncode: int, output: list[str]) -> None:
         super().__init__(f"{Path(argv[0]).name} ended with status {returncode}")
@@ -38,13 +38,13 @@ class ToolError(Exception):
 
     @property
     def reason(self) -> str:
-        """Return the last line that mentions an error, else the last line."""
+        """The last line that mentions an error, otherwise the last line."""
         lines = [line for line in self.output if "error" in line.lower()] or self.output
         return lines[-1].strip() if lines else str(self)
 
 
 def run_streaming(argv: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str]:
-    """Run to the end and return the last lines. Raises `ToolError`. On an interrupt it ends the tool."""
+    """Run the tool to its end and return the last lines. Raises `ToolError`. An interrupt ends the tool."""
     env = {key: value for key, value in os.environ.items() if key not in UNWANTED}
     env |= {
         "PYTHONUNBUFFERED": "1",

@@ -1,7 +1,7 @@
-"""Everything printed goes through this module: tables and lines by a console, single messages by `say`.
+"""Print all output of this package: tables and lines by a console, single messages by `say`.
 
-Text of a model, a server, a game, a file or the command line can hold escape sequences, which a terminal obeys. They
-are made visible only here: no other module makes a console or calls `print`.
+Text of a model, a server, a game, a file or the command line can contain escape sequences that control the terminal.
+This module makes them visible, so no other module makes a console or calls `print`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _PIPE_WIDTH = 10_000
 
 
 class SafeConsole(Console):
-    """Shows text literally: escape sequences do not reach the terminal, and `[bold]` is no markup."""
+    """Prints text literally: escape sequences do not reach the terminal, and `[bold]` is not markup."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        # Everything that rich prints passes here with text and style apart: rich adds styles and the cursor movements
-        # of a live view afterwards.
+        # All output of rich passes here with separate text and style; rich later adds styles and the cursor movements
+        # of a live view.
         for segment in super().render(renderable, options):
             if segment.control:
                 yield segment
@@ -62,7 +62,7 @@ class _Trimmed:
 
 
 def plain_table(*columns: str | Column, gap: int = 1) -> Table:
-    """A table without lines. Of columns given by name, the first holds names, the others right-aligned numbers."""
+    """Make a table without lines. If a column is given by name, the first one is left-aligned, others right-aligned."""
     headings = [
         Column(one, justify="right" if number else "left", no_wrap=True) if isinstance(one, str) else one
         for number, one in enumerate(columns)
@@ -71,7 +71,7 @@ def plain_table(*columns: str | Column, gap: int = 1) -> Table:
 
 
 def words(name: str) -> Column:
-    """A column of words for `plain_table`; long words are folded."""
+    """Make a column of words for `plain_table`; long words are folded."""
     return Column(name, overflow="fold")
 
 
@@ -96,9 +96,8 @@ def console_for(stream: TextIO, *, width: int | None = None) -> Console:
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Make a console for results. On a terminal it uses the terminal's width and colours as `NO_COLOR` and `TERM`
-    allow. Into a pipe or file it prints plain text, one line per row, or as wide as `COLUMNS` says. Numbers are not
-    coloured."""
+    """Make a console for results. On a terminal it uses the terminal's width, and colours if `NO_COLOR` and `TERM`
+    allow them. To a pipe or file it prints plain text, one line per row, or lines of width `COLUMNS`."""
     stream = sys.stderr if stderr else sys.stdout
     if stream.isatty():
         return SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
@@ -107,8 +106,8 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def complete_lines(words: Callable[[], Sequence[str]]) -> None:
-    """Give lines read by `input` arrow keys, history, and completion to `words()` by the tab key, if the terminal and
-    readline have them. Give `input` the whole prompt: readline would overwrite text before it on the line."""
+    """Add arrow keys, history and completion of `words()` by the tab key to `input`, if the terminal and readline
+    support them. Pass the whole prompt to `input`: readline would overwrite text before it on the line."""
     if not sys.stdin.isatty():
         return
     matches: list[str] = []
@@ -118,7 +117,7 @@ def complete_lines(words: Callable[[], Sequence[str]]) -> None:
             matches[:] = [word for word in words() if word.startswith(text)]
         return matches[state] if state < len(matches) else None
 
-    with suppress(ImportError):  # Windows has none; lines are then typed without editing
+    with suppress(ImportError):  # Windows has no readline, so lines cannot be edited there
         import readline
 
         readline.set_completer(complete)

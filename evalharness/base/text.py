@@ -10,11 +10,12 @@ from evalharness.base.redaction import redact
 
 _HARMLESS = frozenset("\n\t")
 _DANGEROUS_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Controls (ANSI escapes begin with one), formats (bidirectional overrides, zero widths), surrogates, unassigned."""
+"""Control characters (ANSI escapes begin with one), format characters (bidirectional overrides, zero widths),
+surrogates, unassigned characters."""
 
 
 def printable(text: str, *, single_line: bool = False) -> str:
-    """Return `text` without secrets; characters that could steer a terminal become code points, as `\\x1b`."""
+    """Return `text` without secrets; characters that could control a terminal become code points, such as `\\x1b`."""
     text = redact(text)
     harmless = frozenset() if single_line else _HARMLESS
     if all(c in harmless or unicodedata.category(c) not in _DANGEROUS_CATEGORIES for c in text):
@@ -28,7 +29,7 @@ def printable(text: str, *, single_line: bool = False) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`45 s`, `3 min 20 s`, `2 h 05 min`."""
+    """Format seconds as `45 s`, `3 min 20 s`, `2 h 05 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -38,12 +39,12 @@ def duration(seconds: float) -> str:
 
 
 def no_formula(text: str) -> str:
-    """Text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    """Put an apostrophe before text that a spreadsheet would read as a formula."""
     return f"'{text}" if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
 
 
 def inert(value: Any) -> Any:
-    """Return a safe cell of a CSV file: no formula, and characters that could steer a terminal become code points."""
+    """Return a safe cell of a CSV file: no formula, and no characters that could control a terminal."""
     return printable(no_formula(value)) if isinstance(value, str) else value
 
 
@@ -51,12 +52,12 @@ _PIECE = re.compile(r"[^\s/_.,:-]*[\s/_.,:-]*")
 
 
 def pieces(text: str) -> list[str]:
-    """Split a line at the places where it may be broken: after a space, a slash, a dash, a point."""
+    """Split a line at the places where it may be broken: after spaces and some punctuation."""
     return [piece for piece in _PIECE.findall(text) if piece]
 
 
 def fold(text: str, width: int) -> str:
-    """Fold into lines of at most `width` characters. Only a piece longer than a line is cut."""
+    """Fold a text into lines of at most `width` characters. Only a piece longer than a line is cut."""
     lines = [""]
     for piece in pieces(text):
         if len(lines[-1]) + len(piece.rstrip()) > width and lines[-1]:
@@ -74,10 +75,10 @@ _AN = re.compile(r"\ba (?=[aeiou])")
 
 
 def subgoal_words(label: str) -> str:
-    """Return a subgoal's label for people. Some suites write labels as patterns over observations: `\\d+` for an
-    object's number, a group for a measured number, and lookaheads or `*` for text between."""
+    """Return a readable subgoal label. Some suites write labels as patterns over observations: `\\d+` for an object's
+    number, a group for a measured number, and lookaheads or `*` for other text."""
     parts = _LOOKAHEAD.findall(label) if label.startswith("^(?=") else [label]
     text = _NUMBER.sub("N", " ".join(parts)).replace(" \\d+", "").replace("\\.", ".")
     text = " ".join(_ANYTHING.sub(" ... ", text).strip("^$ ").removeprefix("...").split())
-    # After an article the observation continues.
+    # After a final article, the observation has further words.
     return _AN.sub("an ", text) + (" ..." if text.endswith(" the") else "")

@@ -1,4 +1,4 @@
-"""Time spent per family, summed while episodes are played."""
+"""Measure the time of each family while episodes are played."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ class CallTimes:
     """Times of one call of a worker."""
 
     waited_s: float = 0.0
-    """Waiting for the worker to finish other episodes' calls; at most the call's time minus `took_s`."""
+    """Seconds until the worker has finished other episodes' calls; at most the call's time minus `took_s`."""
     took_s: float = 0.0
-    """Time in the simulator, measured by the worker itself, without pipe and event loop."""
+    """Seconds in the simulator, measured by the worker, without pipe and event loop."""
     start_s: float = 0.0
-    """Waiting for the worker to start: its simulator's imports, a Java process."""
+    """Seconds until the worker has started: its simulator's imports, a Java process."""
 
 
 @dataclass
 class FamilyTimes:
-    """Seconds summed over the episodes of one family; the parts add up to the episodes' wall time."""
+    """Seconds summed over the episodes of one family; the sum of the parts is the episodes' wall time."""
 
     episodes: int = 0
     turns: int = 0
     wall_s: float = 0.0
-    """From reset to the end, of every try; the parts below also include the waiting of failed tries."""
+    """Seconds from reset to end, summed over all tries; the parts below also include failed tries."""
     model_s: float = 0.0
-    """Waiting for the model's server to answer."""
+    """Seconds of waiting for the model's server."""
     slot_s: float = 0.0
-    """Waiting for a free request slot: more episodes are running than requests allowed."""
+    """Seconds of waiting for a free slot, if more episodes run than requests are allowed."""
     environment_s: float = 0.0
-    """Time in the simulator."""
+    """Seconds in the simulator."""
     worker_s: float = 0.0
-    """Waiting for the worker process while it steps another episode's environment."""
+    """Seconds of waiting while the worker process executes another episode's call."""
     start_s: float = 0.0
-    """Waiting for the worker process to start."""
+    """Seconds of waiting for the worker process to start."""
 
     @property
     def client_s(self) -> float:
-        """Return the rest of the time: the harness itself."""
-        elsewhere = self.model_s + self.slot_s + self.environment_s + self.start_s + self.worker_s
-        return max(0.0, self.wall_s - elsewhere)
+        """The remaining seconds, spent in the harness itself."""
+        parts = self.model_s + self.slot_s + self.environment_s + self.start_s + self.worker_s
+        return max(0.0, self.wall_s - parts)
 
 
 _STEP = 1.05
@@ -49,7 +49,7 @@ _STEP = 1.05
 
 @dataclass
 class Latencies:
-    """Reply times in 5 % steps: constant memory for any number of replies."""
+    """A histogram of reply times in 5 % steps, with constant memory for any number of replies."""
 
     counts: dict[int, int] = field(default_factory=dict)
     total: int = 0
@@ -60,10 +60,10 @@ class Latencies:
         self.total += 1
 
     def quantile(self, share: float) -> float | None:
-        """Return seconds; None before the first reply."""
-        passed = 0
+        """Return a quantile of the reply times in seconds; None before the first reply."""
+        count = 0
         for step in sorted(self.counts):
-            passed += self.counts[step]
-            if passed >= share * self.total:
+            count += self.counts[step]
+            if count >= share * self.total:
                 return float(_STEP**step)
         return None

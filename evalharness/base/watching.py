@@ -1,4 +1,4 @@
-"""Show the progress of long work: a live view on a terminal, plain lines elsewhere."""
+"""Show the progress of long work: a live view on a terminal, otherwise plain lines."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LOOK_EVERY = 0.5
 
 @dataclass
 class _Plain:
-    """Print each new status at once, the counts at intervals."""
+    """Prints each new status at once, and the counts at intervals."""
 
     console: Console
     status: Callable[[], str]
@@ -73,7 +73,7 @@ def watching(
     status: Callable[[], str],
     line: Callable[[], str],
 ) -> Iterator[None]:
-    """Show the work until the context closes. `line`: the counts in one line; "" if there is nothing to count yet."""
+    """Show the work until the context closes. `line` returns the counts in one line, or "" before there are any."""
     if console.is_terminal:
         with Live(console=console, refresh_per_second=4, transient=True, get_renderable=view):
             yield
@@ -87,5 +87,5 @@ def watching(
 
 
 def dim(text: str, style: str = "dim") -> Text:
-    """Return text beside a live view's bars; folded at the terminal's width, and never cut."""
+    """Format text beside a live view's bars; it is folded at the terminal's width and not cut."""
     return Text(printable(text, single_line=True), style=style)

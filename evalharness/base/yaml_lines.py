@@ -1,4 +1,4 @@
-"""Read a YAML file that a person wrote; report an error in one line: line, key, and problem."""
+"""Read a YAML file that a person wrote; report an error in one line with line number, key and problem."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound="BaseModel")
 _MISSING, _UNKNOWN = "missing", "extra_forbidden"
 _LARGEST = 4 << 20
-"""Bytes of a file: PyYAML reads some hundred thousand per second."""
+"""Maximum bytes of a file: PyYAML reads some hundred thousand per second."""
 _LONGEST_NAME = 80
 _MOST_VALUES = 100_000
-"""Values in a file, counted again for each alias: a few hundred bytes of nested aliases can become gigabytes."""
+"""Maximum number of values in a file; an alias counts all its values, since nested aliases can become gigabytes."""
 
 
 class _BoundedLoader(yaml.SafeLoader):
@@ -31,7 +31,7 @@ class _BoundedLoader(yaml.SafeLoader):
         super().__init__(stream)
         self._depth = self._values = 0
         self._values_of: dict[yaml.Node, int] = {}
-        """Complete nodes -> number of values in them."""
+        """Complete node -> number of values in it."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
@@ -44,14 +44,14 @@ class _BoundedLoader(yaml.SafeLoader):
         self._depth -= 1
         if isinstance(event, yaml.AliasEvent) and node is not None:
             if node not in self._values_of:
-                problem = f"the alias {event.anchor!r} stands inside of what it names"
+                problem = f"the alias {event.anchor!r} is inside the value that it names"
                 raise yaml.composer.ComposerError(None, None, problem, mark)
             self._values += self._values_of[node]
         elif node is not None:
             self._values += 1
             self._values_of[node] = self._values - before
         if self._values > _MOST_VALUES:
-            problem = f"more than {_MOST_VALUES:,} values, aliases counted each time"
+            problem = f"more than {_MOST_VALUES:,} values (aliases count each time)"
             raise yaml.composer.ComposerError(None, None, problem, mark)
         return node
 
@@ -63,7 +63,7 @@ class _BoundedLoader(yaml.SafeLoader):
         except OverflowError:
             problem = "a number that is too large"
         except (ValueError, KeyError, AttributeError, TypeError) as error:
-            # PyYAML's own error for text that only looks like a date or a number: 2024-99-99
+            # PyYAML raises these for text that looks like a date or a number, such as 2024-99-99
             problem = f"no value: {error}" if isinstance(error, ValueError) else f"no value of {node.tag}"
         else:
             return whole_characters(value) if isinstance(value, str) else value
@@ -71,13 +71,13 @@ class _BoundedLoader(yaml.SafeLoader):
 
 
 def parse_yaml(raw: bytes | str) -> Any:
-    """Raises YAMLError, also for values nested too deep, for aliases that contain themselves or multiply the content,
-    and for numbers that are not finite."""
+    """Parse YAML. Raises YAMLError, also for values nested too deep, for aliases that contain themselves or multiply
+    the content, and for numbers that are not finite."""
     return yaml.load(raw, Loader=_BoundedLoader)
 
 
 def read_yaml(path: Path) -> Any:
-    """Raises OSError as `reading.open_file` does, and YAMLError."""
+    """Read a YAML file. Raises OSError as `reading.open_file` does, and YAMLError."""
     return parse_yaml(read_bytes(path, _LARGEST))
 
 
@@ -92,7 +92,7 @@ def load_yaml(path: Path, what: str, missing: str | None = None) -> Any:
 
 
 def load_model(path: Path, kind: type[M], what: str, missing: str | None = None) -> tuple[M, bytes]:
-    """(what a person's file says, its bytes). Raises UserError as `load_yaml`, with the keys of wrong values."""
+    """Read a person's file; return (model, bytes). Raises UserError like `load_yaml`, with the keys of wrong values."""
     from pydantic import ValidationError
 
     raw = b""
@@ -109,13 +109,17 @@ def load_model(path: Path, kind: type[M], what: str, missing: str | None = None)
 
 
 def syntax_problem(error: Exception) -> str:
-    """Describe an error in text that is no YAML, or cannot be read."""
+    """Describe an error in text that is not YAML, or cannot be read."""
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         hint = "; a value with a colon in it needs quotes" if "mapping values" in str(error.problem) else ""
         began = error.context_mark.line + 1 if mark and error.context_mark else None
-        inside = f" (in what begins in line {began})" if mark and began not in (None, mark.line + 1) else ""
+        inside = (
+            f" (in the block that begins in line {began})"
+            if mark and began not in (None, mark.line + 1)
+            else ""
+        )
         return f"{where}{error.problem or error.context or 'no YAML'}{inside}{hint}"
     if isinstance(error, yaml.reader.ReaderError) and error.encoding not in ("utf8", "utf-8"):
         return f"a character that YAML does not allow, code {error.character}"
@@ -127,7 +131,7 @@ def syntax_problem(error: Exception) -> str:
 
 
 def _value_problems(error: ValidationError, kind: type[BaseModel]) -> str:
-    """Describe the first wrong values: `example.steps.0.action: is missing; ...`. For an unknown key, name the closest
+    """Describe the first wrong values: `example.steps.0.action: is missing; ...`. An unknown key gets the closest
     allowed key."""
     problems = []
     for problem in error.errors():

@@ -1,5 +1,5 @@
-"""The command line. One small module a command, whose docstring is its help (`parser.add_command`); each imports what
-it needs when it runs, so `--help` is quick."""
+"""The command line. Each command is a small module whose docstring is its help (`parser.add_command`). A command
+imports its modules when it runs, so `--help` is fast."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COMMANDS = (
 
 
 def find_commands() -> dict[str, ModuleType]:
-    """Name -> module: the core's commands, then those that entry points add (a core command cannot be replaced)."""
+    """Map names to modules: the core's commands, then those of entry points, which cannot replace a core command."""
     core = {name: importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}") for name in COMMANDS}
     return core | {name: module for name, module in load_extensions(ADDED).items() if name not in core}
 
@@ -74,13 +74,13 @@ all commands: evalharness --help"""
 
 
 def _wings_help(added: Mapping[str, ModuleType]) -> str:
-    """One line for each command that is not the core's."""
+    """Return one line for each command outside the core."""
     lines = [f"  {name:<19} {module.HELP}\n" for name, module in added.items()]
     return "".join(["training and research:\n", *lines, "\n"]) if lines else ""
 
 
 def make_parser(*, whole: bool = True) -> CommandParser:
-    """Not `whole`: some options are added only when their command is given."""
+    """Make the parser of all commands. Without `whole`, some options are added only when their command is given."""
     modules = find_commands()
     added = {name: module for name, module in modules.items() if name not in COMMANDS}
     parser = CommandParser(
@@ -100,10 +100,10 @@ def make_parser(*, whole: bool = True) -> CommandParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The console script: returns the exit status."""
+    """Run the command line; return the exit status."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # A terminal of another encoding shows \\u2026 for what it cannot, instead of ending the command.
+            # For a character that its encoding lacks, a terminal shows \\u2026; the command does not fail.
             stream.reconfigure(errors="backslashreplace")
     parser = make_parser(whole=False)
     if not (sys.argv[1:] if arguments is None else arguments):
@@ -128,25 +128,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _say(stop.args[0] if stop.args else "interrupted; the same command continues")
         return 130
     except BrokenPipeError:
-        # The reader (`head`, a pager) has had enough. Keep the interpreter from complaining at its exit.
+        # The reader (`head`, a pager) has closed the pipe: prevent the interpreter's error message at its exit.
         sys.stderr.close()
         return 0
     except OSError as error:
         if args.debug or (error.filename is None and error.errno != errno.ENOSPC):
             raise
         _say(f"{'cannot write' if error.filename is None else repr(error.filename)}: {error.strerror}")
-        with suppress(OSError):  # else the interpreter tries once more at its exit, and complains
+        with suppress(OSError):  # otherwise the interpreter tries again at its exit, and prints an error
             sys.stdout.flush()
         return 2
     return status
 
 
 _LONGEST = 8000
-"""Characters of a message: what it quotes may come from a file, and be anything."""
+"""Maximum characters of a message, since it may quote any text from a file."""
 
 
 def _say(what: Exception | str, *, debug: bool = False) -> None:
-    """One line that says what is wrong; with `debug` the traceback."""
+    """Print an error or message in one line; with `debug` print the traceback."""
     from evalharness.base.terminal import say
     from evalharness.base.text import printable
 
@@ -162,7 +162,7 @@ def _say(what: Exception | str, *, debug: bool = False) -> None:
 
 
 class _Lines(logging.Handler):
-    """What the harness notes on its way (`logging.getLogger("evalharness")`), a line each on standard error."""
+    """Prints each record of `logging.getLogger("evalharness")` as a line on standard error."""
 
     def emit(self, record: logging.LogRecord) -> None:
         _say(record.getMessage())
@@ -170,11 +170,11 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Damage that can be read around is reported in one line, each time once, and not as Python prints a warning."""
-    shown: set[str] = set()
+    """Print each different DamageWarning once, as one line instead of Python's format."""
+    printed: set[str] = set()
 
     with warnings.catch_warnings():
-        python_shows = warnings.showwarning
+        python_show = warnings.showwarning
 
         def show(
             message: Warning | str,
@@ -185,9 +185,9 @@ def _warnings_as_lines() -> Iterator[None]:
             line: str | None = None,
         ) -> None:
             if not issubclass(category, DamageWarning):
-                python_shows(message, category, filename, lineno, file, line)
-            elif str(message) not in shown:
-                shown.add(str(message))
+                python_show(message, category, filename, lineno, file, line)
+            elif str(message) not in printed:
+                printed.add(str(message))
                 _say(f"warning: {message}")
 
         warnings.simplefilter("always", DamageWarning)

@@ -14,7 +14,7 @@ HELP = "list agents and their options"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    argument(parser, "agent AGENT", "only this one: NAME, module:Class or FILE.py:Class", nargs="?")
+    argument(parser, "agent AGENT", "only this agent: NAME, module:Class or FILE.py:Class", nargs="?")
     add_json_option(parser)
 
 
@@ -23,24 +23,26 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.text import Text
 
-    from evalharness.agents.registry import agent_typed, names
+    from evalharness.agents.registry import load_agent, names
     from evalharness.base.terminal import plain_table, words
 
     table = plain_table(words("agent"), words("what it does, and its options"), gap=2)
-    found = []
+    agents = []
     for name in [args.agent] if args.agent else names():
-        kind = agent_typed(name).kind
-        said = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
+        kind = load_agent(name).kind
+        description = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
         options = {
             option: {"default": field.default, "help": " ".join((field.description or "").split())}
             for option, field in kind.Options.model_fields.items()
         }
         lines = [
-            said,
+            description,
             *(f"  {option}={about['default']}: {about['help']}" for option, about in options.items()),
         ]
         table.add_row(Text(name), Text("\n".join(lines)))
-        found.append({"agent": name, "version": kind.version, "description": said, "options": options})
+        agents.append(
+            {"agent": name, "version": kind.version, "description": description, "options": options}
+        )
     results_console(args).print(table)
-    write_json(args.json, {"agents": found})
+    write_json(args.json, {"agents": agents})
     return 0

@@ -54,10 +54,10 @@ def run(args: argparse.Namespace) -> int:
 
     runs = _runs(args)
     folder = study_folder(runs[_SAMPLES], BEST_OF_N)
-    if args.greedy:  # before hours of playing, not after them
+    if args.greedy:  # check before hours of playing
         greedy, samples, installed = load_scored_run(args.greedy), runs[_SAMPLES], specs()
-        there = samples.with_options(output=folder / _SAMPLES)
-        model = prepare_or_stored(there, installed, lambda text: None).identity
+        config = samples.with_options(output=folder / _SAMPLES)
+        model = prepare_or_stored(config, installed, lambda text: None).identity
         prompts = {
             family: load_prompt(installed[family], samples.agent.prompts, samples.adaptation).sha256
             for family in greedy.manifest.counts
@@ -73,8 +73,10 @@ def _runs(args: argparse.Namespace) -> Runs:
 
     config = config_of(args, usual={"samples": 10, "temperature": 1.0})
     if config.selection.samples < 2:
-        raise UserError(f"-n {config.selection.samples}: a best of N needs two samples at least")
+        raise UserError(f"-n {config.selection.samples}: a best of N needs at least two samples")
     if config.policy.temperature == 0:
-        raise UserError("--temperature 0 makes all samples alike; leave it out, or give one above 0")
+        raise UserError(
+            "--temperature 0 makes all samples equal; leave it out, or give a temperature above 0"
+        )
     greedy = config.with_options(temperature=0.0, top_p=1.0, samples=1)
     return {_SAMPLES: config} if args.greedy else {_GREEDY: greedy, _SAMPLES: config}

@@ -36,14 +36,14 @@ def add_options(parser: CommandParser) -> None:
 
     study = parser.add_argument_group("the study")
     argument(study, "folder DIR", "folder with the checkpoints", type=str)
-    argument(study, "--base MODEL", "the base of adapters (default: what their adapter_config.json names)")
-    argument(study, "--only PATTERN", "only checkpoints of these names: 'step_*'")
+    argument(study, "--base MODEL", "the base of adapters (default: the base in their adapter_config.json)")
+    argument(study, "--only PATTERN", "only checkpoints with these names: 'step_*'")
     argument(study, "--merge", "merge each adapter instead of serving all on one server of their base")
     argument(study, "--by {progress,success}", "measure that selects the best checkpoint", default="progress")
     argument(
         study,
         "--select-on open:SEED",
-        "choose the best one on this suite, which is played too, and report it on the other",
+        "also play this suite and choose the best checkpoint by it; report its score on the other suite",
     )
     study.add_argument(
         "--watch",
@@ -51,7 +51,7 @@ def add_options(parser: CommandParser) -> None:
         type=number,
         const=60.0,
         metavar="MINUTES",
-        help="wait for new checkpoints, until none has appeared for so many minutes (default: 60)",
+        help="wait for new checkpoints; end when none has appeared for this many minutes (default: 60)",
     )
     argument(
         study,
@@ -74,42 +74,42 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.runs.study_results import training_result
 
     if args.watch is not None and args.watch < 0:
-        raise UserError(f"--watch {args.watch:g} is no number of minutes, 0 or more")
+        raise UserError(f"--watch {args.watch:g}: give a number of minutes, at least 0")
     source = Path(args.folder)
     config = config_of(args, model=str(source))
     if config.policy.is_endpoint or config.policy.is_scripted:
-        raise UserError(f"{args.folder} is no folder of checkpoints")
+        raise UserError(f"{args.folder} is not a folder of checkpoints")
     seed = select_seed(args.select_on, config.selection)
     folder = study_folder(config, CHECKPOINTS)
     out = results_console(args)
     known: set[str] = set()
     began, status = time.monotonic(), 0
-    watching = args.watch is not None
+    watches = args.watch is not None
 
-    def look() -> FoundCheckpoints:
-        return find_checkpoints(source, args.only, none_yet=watching)
+    def find() -> FoundCheckpoints:
+        return find_checkpoints(source, args.only, none_yet=watches)
 
     with nullcontext() if args.dry_run else held_folder(folder, STUDY):
         while True:
-            found = look()
-            for name, problem in found.incomplete.items():
+            in_folder = find()
+            for name, problem in in_folder.incomplete.items():
                 note(f"{name} is not played: {problem}")
-            new = [checkpoint for checkpoint in found.checkpoints if checkpoint.name not in known]
-            if not new and (not watching or args.dry_run):
-                raise UserError(f"{args.folder} holds no checkpoint that is whole")
+            new = [checkpoint for checkpoint in in_folder.checkpoints if checkpoint.name not in known]
+            if not new and (not watches or args.dry_run):
+                raise UserError(f"{args.folder} contains no complete checkpoint")
             runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
             if args.dry_run:
                 return dry_run_study(out, folder, runs, args)
-            played = play_study(CHECKPOINTS, folder, runs, args, began=began)
-            status = max(status, played.exit_status)
+            outcome = play_study(CHECKPOINTS, folder, runs, args, began=began)
+            status = max(status, outcome.exit_status)
             known |= {checkpoint.name for checkpoint in new}
             training = training_result(folder, args.by, choose_elsewhere=bool(args.select_on))
             show_training(args, folder / CHECKPOINTS, training)
-            if played.stopped or not watching:
-                return max(status, end_study(out, folder, played))
+            if outcome.stopped or not watches:
+                return max(status, end_study(out, folder, outcome))
             note(f"waiting for new checkpoints in {source}; Ctrl-C ends the watch")
             try:
-                if not wait_for_new(lambda: {c.name for c in look().checkpoints}, known, args.watch):
-                    return max(status, end_study(out, folder, played))
+                if not wait_for_new(lambda: {c.name for c in find().checkpoints}, known, args.watch):
+                    return max(status, end_study(out, folder, outcome))
             except KeyboardInterrupt:
-                return max(status, end_study(out, folder, played))
+                return max(status, end_study(out, folder, outcome))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add_data_option(parser: argparse._ActionsContainer) -> None:
-    argument(parser, "--data DIR", "data folder (default: $EVALHARNESS_DATA, else the user's own)")
+    argument(parser, "--data DIR", "data folder (default: $EVALHARNESS_DATA, otherwise the user's own)")
 
 
 def add_suite_options(parser: argparse._ActionsContainer) -> None:
@@ -43,7 +43,7 @@ def add_csv_option(parser: argparse._ActionsContainer, rows: str) -> None:
 
 
 def data_folder(args: argparse.Namespace) -> Path:
-    """The data folder the user named, or the default one. Raises UserError where it is there and cannot be read."""
+    """Return the data folder that the user named, or the default. Raises UserError if it exists but cannot be read."""
     from evalharness.base.paths import data_folder as default
 
     folder: Path = args.data if getattr(args, "data", None) is not None else default()
@@ -54,7 +54,7 @@ def data_folder(args: argparse.Namespace) -> Path:
     except OSError as error:
         raise UserError(
             f"data folder {folder}: cannot read {error.filename or folder}: {error.strerror}; "
-            "name another with --data DIR"
+            "name another folder with --data DIR"
         ) from None
     return folder
 
@@ -64,7 +64,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
-    """`--suite`, else the published suite where its data is, else the open one (which a line on stderr says).
+    """Return `--suite`; otherwise the published suite if its data is imported; otherwise the open suite, with a note.
 
     Raises UserError for a suite that no installed family has.
     """
@@ -85,44 +85,44 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
 
 
 def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
-    """What a person reads after Ctrl-C: how much is kept of the runs in `folders`, and the command that goes on."""
+    """Return the message after Ctrl-C: how many episodes of the runs in `folders` are kept, and how to continue."""
     import shlex
 
     from evalharness.records.store import EPISODES
 
     if not folders:
         return "stopped; nothing had been played yet"
-    kept = 0
+    count = 0
     for folder in folders:
         with contextlib.suppress(OSError), (folder / EPISODES).open("rb") as file:
-            kept += sum(1 for _ in file)
-    episodes = "1 episode is" if kept == 1 else f"{kept} episodes are"
+            count += sum(1 for _ in file)
+    episodes = "1 episode is" if count == 1 else f"{count} episodes are"
     command = shlex.join(["evalharness", *args.typed])
-    return f"stopped; {episodes} kept in {folders[0]}; to go on: {command}"
+    return f"stopped; {episodes} kept in {folders[0]}; to continue: {command}"
 
 
 @contextlib.contextmanager
-def saying_what_is_kept(args: argparse.Namespace) -> Iterator[list[Path]]:
-    """Gives a list for the folders of runs. Where it is stopped, a person reads `stopped_line`."""
-    kept: list[Path] = []
+def report_kept_episodes(args: argparse.Namespace) -> Iterator[list[Path]]:
+    """Yield a list for the folders of runs. If the command is stopped, show `stopped_line` for them."""
+    folders: list[Path] = []
     try:
-        yield kept
+        yield folders
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(stopped_line(kept, args)) from None
+        raise KeyboardInterrupt(stopped_line(folders, args)) from None
     except SystemExit:
-        note(stopped_line(kept, args))
+        note(stopped_line(folders, args))
         raise
 
 
-def how_to_go_on(stopped: str) -> str:
-    """What follows for a person, where the reason why it stopped does not say it."""
+def describe_continuation(stopped: str) -> str:
+    """Return how the user can continue after a run stopped for the reason `stopped`."""
     if "stop_on_format_errors" in stopped:
-        return "; the same command would stop again: with another option it is another run; without this one it goes on"
+        return "; the same command would stop again; to continue, leave out stop_on_format_errors"
     return "; the same command continues"
 
 
 def require_family(family: str) -> EnvSpec:
-    """Raises UserError for one that is not installed."""
+    """Return the family's specification. Raises UserError if the family is not installed."""
     from evalharness.envs import specs
 
     if family not in specs():
@@ -131,16 +131,16 @@ def require_family(family: str) -> EnvSpec:
 
 
 def open_families() -> dict[str, EnvSpec]:
-    """Those with an open suite."""
+    """Return the families with an open suite."""
     from evalharness.envs import specs
 
     return {family: spec for family, spec in specs().items() if spec.suites.expected.get("open")}
 
 
 def families_of(tasks: str, known: Mapping[str, EnvSpec], *, all_is_one: bool = False) -> list[str]:
-    """The families that `--tasks LIST` names, sorted. `all_is_one`: `all` is a name, as in `run --tasks all`.
+    """Return the sorted families that `--tasks LIST` names. `all_is_one`: `all` is allowed, as in `run --tasks all`.
 
-    Raises UserError for one that is not `known`.
+    Raises UserError for a family that is not `known`.
     """
     chosen = {name.strip() for name in tasks.split(",")}
     if all_is_one and "all" in chosen:
@@ -152,7 +152,7 @@ def families_of(tasks: str, known: Mapping[str, EnvSpec], *, all_is_one: bool = 
 
 
 def titles() -> dict[str, str]:
-    """Family -> the name a person reads."""
+    """Map each family to its title."""
     from evalharness.envs import specs
 
     return {family: spec.title for family, spec in specs().items()}

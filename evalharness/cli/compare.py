@@ -1,7 +1,7 @@
-"""Test whether runs differ from the first one, paired by task: the answer, then rates, difference with a 95 % interval
-and p by family. Join repeats with commas (A1,A2). A study of seeds is read as repeats. Two sweeps: does one model lose
-less under perturbation? If an argument is another study, each of its runs is compared. Runs whose labels differ in
-training_seed alone are read as one. docs/statistics.md
+"""Test whether runs differ from the first one, paired by task. Print the answer, then rates, difference with a 95 %
+interval, and p by family. Join repeats with commas (A1,A2); a study of seeds counts as repeats. Given two sweeps, test
+whether one model loses less under perturbation. Of any other study, each run is compared. Runs whose labels differ only
+in training_seed are joined. docs/statistics.md
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser, "baseline RUN_A", "run folder, or repeats A1,A2,...: the baseline; or a study", nargs="?"
     )
-    argument(parser, "runs RUN_B", "run folders, or repeats B1,B2,..., to compare with it", nargs="*")
+    argument(
+        parser, "runs RUN_B", "run folders, or repeats B1,B2,..., to compare with the baseline", nargs="*"
+    )
     argument(
         parser,
         "-v --verbose",
@@ -43,8 +45,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "--fail-if LIMIT",
-        "exit with status 1 if the whole 95 %% interval of a difference is beyond so many points: 'held_out < -2'; "
-        "or one end of it: 'babyai_progress.low < -5'; may be repeated. docs/ci.md",
+        "exit with status 1 if the whole 95 %% interval of a difference is beyond this limit in points: 'held_out < "
+        "-2'; or one end of the interval: 'babyai_progress.low < -5'; may be repeated. docs/ci.md",
         action="append",
         default=[],
     )
@@ -75,8 +77,8 @@ def run(args: argparse.Namespace) -> int:
         comparisons = compare_runs(join_labelled([load_joined(folder) for folder in folders]))
     verdicts = [verdict(limit, comparison) for limit in limits for comparison in comparisons]
     if args.markdown:
-        said = comparisons_as_markdown(comparisons, [text for text, _ in verdicts])
-        write_text("--markdown", "-", said)
+        text = comparisons_as_markdown(comparisons, [text for text, _ in verdicts])
+        write_text("--markdown", "-", text)
     else:
         console = results_console(args)
         print_comparisons(console, comparisons, verbose=args.verbose)
@@ -88,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sweeps(given: Sequence[str]) -> list[tuple[Path, Mapping[str, ScoredRun]]] | None:
-    """The runs of each; None unless several are given and all are sweeps over perturbations."""
+    """Return the runs of each sweep; None unless there are several folders and all are sweeps over perturbations."""
     from evalharness.runs.study_file import read_study
 
     folders = [Path(one) for one in given]
@@ -102,7 +104,7 @@ def _sweeps(given: Sequence[str]) -> list[tuple[Path, Mapping[str, ScoredRun]]] 
 
 
 def _runs_of(given: str) -> list[str]:
-    """What `load_joined` takes for a run, repeats joined with commas, or a study."""
+    """Return arguments of `load_joined` for a run, for repeats joined with commas, or for a study."""
     from evalharness.runs.study_file import read_study, run_folders
 
     folder = Path(given)
@@ -117,7 +119,7 @@ def _judge_published(args: argparse.Namespace) -> int:
     from evalharness.stats.published_gain import describe_gain, parse_rate
 
     if args.baseline is not None or args.json or args.csv or args.fail_if or args.markdown:
-        raise UserError("--published prints its answer for two rates: give it alone, or with --draws-from")
+        raise UserError("--published judges two rates: give it alone, or with --draws-from")
     if args.draws_from is not None:
         at_least(1, draws_from=args.draws_from)
     before, after = map(parse_rate, args.published)

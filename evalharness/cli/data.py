@@ -1,5 +1,5 @@
-"""The published AgentBoard data (supplied by you, checked file by file), and what ships with the harness: open suites,
-prompts, perturbations, protocols, agents.
+"""Manage the published AgentBoard data (you supply it; every file is checked), and show the harness's own open suites,
+prompts, perturbations, protocols and agents.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def add_options(parser: CommandParser) -> None:
     )
     for added in (fetch, verify):
         argument(added, "families FAMILY", "only these families (default: all)", nargs="*")
-    status = action("status", _status, "show which data is there, and the command for the rest")
+    status = action("status", _status, "show which data is imported, and how to get the rest")
     for added in (bring, fetch, verify, status):
         add_json_option(added)
     action("path", _path, "print the data folder")
@@ -75,7 +75,7 @@ def add_options(parser: CommandParser) -> None:
 
 
 class _FamilyFolder(argparse.Action):
-    """`--FAMILY DIR`: the option names the family."""
+    """Stores (family, folder) of `--FAMILY DIR`."""
 
     def __call__(
         self, parser: Any, namespace: argparse.Namespace, values: Any, option: str | None = None
@@ -113,7 +113,7 @@ def _import(args: argparse.Namespace) -> int:
 
 
 def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> int:
-    """By the family's own importer."""
+    """Import data by the family's own importer."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     from evalharness.data.importer import alone_in
@@ -124,9 +124,9 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
         name: spec.own.import_data for name, spec in specs().items() if spec.own.import_data is not None
     }
     if family not in importers:
-        raise UserError(f"{family!r} has no import of its own{nearest(family, sorted(importers))}")
+        raise UserError(f"{family!r} has no own importer{nearest(family, sorted(importers))}")
     if args.link:
-        raise UserError(f"--link is for the published files; {family} makes its own from {source}")
+        raise UserError(f"--link is for the published files; {family} makes other files from {source}")
     folder = data_folder(args)
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     try:
@@ -142,7 +142,7 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
         raise UserError(printable(str(error), single_line=True)) from error
     except OSError as error:
         raise UserError(
-            f"the import into {folder} stopped: {error}; fix that and run the same command again"
+            f"the import into {folder} stopped: {error}; fix this and run the same command again"
         ) from error
     if args.json != "-":
         for line in done:
@@ -152,7 +152,7 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    """Download what the named families need from the publishers and import it; some games are only in the 1.4 GB
+    """Download the data of the named families from the publishers and import it; some games are only in the 1.4 GB
     archive. The same command continues. HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not
     the published one."""
     from rich.progress import (
@@ -195,13 +195,13 @@ def _report_import(args: argparse.Namespace, results: Mapping[str, FamilyImport]
     return 1 if any(check.changed for check in checks.values()) else 0
 
 
-def _checked(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) -> bool:
-    """Whether all is there, and as published."""
+def _check(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) -> bool:
+    """Report the families' data; return whether every file is there and unchanged."""
     from evalharness.data import check
 
     checks = {name: check(family, data_folder(args)) for name, family in families.items()}
     _report(args, checks)
-    return all(found.ok for found in checks.values())
+    return all(each.ok for each in checks.values())
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -210,19 +210,19 @@ def _verify(args: argparse.Namespace) -> int:
     from evalharness.data import published
     from evalharness.data.importer import require_known
 
-    return 0 if _checked(args, require_known(args.families, published())) else 1
+    return 0 if _check(args, require_known(args.families, published())) else 1
 
 
 def _status(args: argparse.Namespace) -> int:
     from evalharness.data import published
 
-    _checked(args, published())
+    _check(args, published())
     _print_own_suites(args)
     return 0
 
 
 def _print_own_suites(args: argparse.Namespace) -> None:
-    """What families with an import of their own have, a line each; these files have no published hash to check."""
+    """Print the number of tasks of families with their own importer; their files have no published hash to check."""
     from evalharness.base.terminal import line
     from evalharness.envs import specs
     from evalharness.envs.base import MissingDataError
@@ -243,38 +243,38 @@ def _print_own_suites(args: argparse.Namespace) -> None:
 def _report(
     args: argparse.Namespace, checks: Mapping[str, FamilyCheck], imported: Mapping[str, int] | None = None
 ) -> None:
-    """As JSON, and as a table. `imported`: family -> how many files were."""
+    """Print the checks as a table and write them as JSON. `imported`: family -> number of imported files."""
     from rich.table import Column
     from rich.text import Text
 
     from evalharness.base.terminal import plain_table, words
     from evalharness.data.source import display
 
-    listed = {
-        name: found.to_json() | ({} if imported is None else {"imported": imported[name]})
-        for name, found in checks.items()
+    families = {
+        name: check.to_json() | ({} if imported is None else {"imported": imported[name]})
+        for name, check in checks.items()
     }
-    ok = all(found.ok for found in checks.values())
-    write_json(args.json, {"schema": 1, "data": str(data_folder(args)), "ok": ok, "families": listed})
+    ok = all(check.ok for check in checks.values())
+    write_json(args.json, {"schema": 1, "data": str(data_folder(args)), "ok": ok, "families": families})
     console = results_console(args)
-    counted = ("tasks", "files", "imported") if imported is not None else ("tasks", "files")
-    table = plain_table("family", Column("state", no_wrap=True), *counted, words("note"), gap=2)
-    for name, found in checks.items():
-        counts = [f"{found.tasks or 0}/{found.expected_tasks}", f"{found.files}/{found.expected_files}"]
+    columns = ("tasks", "files", "imported") if imported is not None else ("tasks", "files")
+    table = plain_table("family", Column("state", no_wrap=True), *columns, words("note"), gap=2)
+    for name, check in checks.items():
+        counts = [f"{check.tasks or 0}/{check.expected_tasks}", f"{check.files}/{check.expected_files}"]
         counts += [str(imported[name])] if imported is not None else []
-        state = Text(found.state, style=STYLES[found.state])
-        table.add_row(Text(name), state, *map(Text, counts), Text(_note(found)))
+        state = Text(check.state, style=STYLES[check.state])
+        table.add_row(Text(name), state, *map(Text, counts), Text(_note(check)))
     console.print(table)
     lines = [f"data folder: {display(str(data_folder(args)))}"]
-    if wanting := [name for name, found in checks.items() if found.missing]:
+    if incomplete := [name for name, check in checks.items() if check.missing]:
         where = f" --data {display(str(args.data))}" if args.data else ""
         lines += [
-            f"to get {', '.join(wanting)}:",
+            f"to get {', '.join(incomplete)}:",
             f"  evalharness data import DIR{where}    from a copy that you have",
-            f"  evalharness data fetch {' '.join(wanting)}{where}    from the publishers",
+            f"  evalharness data fetch {' '.join(incomplete)}{where}    from the publishers",
         ]
     console.print(Text("\n".join(lines)), soft_wrap=True)
-    if any(found.changed for found in checks.values()):
+    if any(check.changed for check in checks.values()):
         console.print(
             "Some files are not the published ones: scores with them are not comparable.",
             style="red",
@@ -282,13 +282,13 @@ def _report(
         )
 
 
-def _note(found: FamilyCheck) -> str:
-    notes = [f"changed: {_some(found.changed)}"] if found.changed else []
-    notes += [f"missing: {_some(found.missing)}"] if found.missing and found.state != "absent" else []
-    notes += [f"no hash known for: {_some(found.unverified)}"] if found.unverified else []
+def _note(check: FamilyCheck) -> str:
+    notes = [f"changed: {_some(check.changed)}"] if check.changed else []
+    notes += [f"missing: {_some(check.missing)}"] if check.missing and check.state != "absent" else []
+    notes += [f"no hash known for: {_some(check.unverified)}"] if check.unverified else []
     return "; ".join(notes)
 
 
 def _some(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+    first = ", ".join(names[:3])
+    return f"{first} and {len(names) - 3} more" if len(names) > 3 else first

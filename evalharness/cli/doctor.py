@@ -1,4 +1,4 @@
-"""Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Name the command that fixes
+"""Check Python, packages, Java, GPU, server and disk, and play one turn of each family. Name the command that fixes
 each problem. Exit status 1 if a family has no playable suite.
 """
 
@@ -77,7 +77,7 @@ def _findings(findings: Sequence[Finding]) -> Table:
 
 
 def _families(probes: Sequence[FamilyProbe]) -> Iterator[RenderableType]:
-    """A row a family; below it why the other suites do not play, each reason once."""
+    """Yield a table with a row for each family, then each reason why a suite cannot be played."""
     from rich.padding import Padding
     from rich.table import Column
     from rich.text import Text
@@ -101,7 +101,7 @@ def _families(probes: Sequence[FamilyProbe]) -> Iterator[RenderableType]:
 
 
 def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: bool) -> Iterator[Text]:
-    """What to do, each command once, and the verdict."""
+    """Yield the commands that fix the problems, and the verdict."""
     from rich.text import Text
 
     fixes: dict[str, list[str]] = {}
@@ -125,5 +125,5 @@ def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: boo
 
 
 def _plain(text: str) -> str:
-    """One line without control characters: details quote what other programs print."""
+    """Return one line without control characters, since details quote other programs' output."""
     return "".join(character if character.isprintable() else " " for character in text)[:300]

@@ -1,12 +1,12 @@
-"""Write a run or a study in the format of another tool; none of them has to be installed.
+"""Write a run or a study in the format of another tool, which need not be installed.
 
   atif         Harbor's agent trajectory interchange format: a JSON document for each episode, a folder for each run
-  openai-chat  JSON lines of chat messages, RUN.jsonl, as fine-tuning takes them
+  openai-chat  JSON lines of chat messages for fine-tuning, RUN.jsonl
   csv          episodes.csv and turns.csv; text that looks like a formula gets an apostrophe
   parquet      episodes.parquet and turns.parquet
 
-To an experiment tracker (pip install 'evalharness[wandb]', or mlflow, trackio; its own variables say where the numbers
-go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
+Or send it to an experiment tracker (pip install 'evalharness[wandb]', or mlflow, trackio). The tracker's own variables
+set the destination (WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...):
 
   wandb, mlflow, trackio  the scores and the configuration
 """
@@ -34,10 +34,10 @@ _SUFFIX = {
     "csv": "-csv",
     "parquet": "-parquet",
 }
-"""Format -> how the name of its file or folder ends."""
+"""Format -> suffix of its file or folder."""
 _TRACKERS = ("mlflow", "trackio", "wandb")
 _OF_EPISODES = ("atif", "openai-chat")
-"""Formats that `--successful` can leave episodes out of."""
+"""Formats for which `--successful` can omit episodes."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""Shows a long installation: its own steps as lines, and on a terminal the newest line of its output."""
+"""Show the progress of a long installation: its steps as lines, and on a terminal the last line of its output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalharness.base.stream import STEP
 
 @contextmanager
 def install_progress(out: TextIO) -> Iterator[Callable[[str], None]]:
-    """Gives what is to be called with every line of the installation."""
+    """Yield a function that must be called with every line of the installation's output."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from evalharness.base.terminal import console_for

@@ -1,4 +1,4 @@
-"""The main results table of AgentRefine (ICLR 2025) with your runs in it. Runs with another suite, turn limit or
+"""Show the main results table of AgentRefine (ICLR 2025) with your runs. Runs with another suite, turn limit or
 perturbation are shown only with --no-published. docs/leaderboard.md
 """
 
@@ -43,7 +43,7 @@ def add_options(parser: CommandParser) -> None:
         action="append",
         default=[],
     )
-    argument(parser, "-v --verbose", "show progress, too, and the intervals of your rows")
+    argument(parser, "-v --verbose", "also show progress, and the intervals of your rows")
     argument(parser, "--no-published", "only your runs (all of one suite and turn limit)")
     argument(
         parser,
@@ -55,14 +55,14 @@ def add_options(parser: CommandParser) -> None:
     argument(
         parser,
         "--format FORMAT",
-        f"{', '.join(_FORMATS)} (default: by the ending of -o FILE, else text)",
+        f"{', '.join(_FORMATS)} (default: by the suffix of -o FILE, otherwise text)",
         choices=_FORMATS,
     )
     argument(parser, "-o --output FILE", "write to this file instead of the terminal", type=str)
     argument(
         parser,
         "--verify",
-        "replay every run first; leave out, with a line each, those that fail",
+        "replay every run first; omit the runs that fail, with a line for each",
     )
     add_data_option(parser)
     add_json_option(parser)
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.tabular.markup import latex, markdown
 
     if args.table is not None and args.verify:
-        raise UserError("--verify is for the main table; leave --table out")
+        raise UserError("--verify is for the main table; leave out --table")
     board = choose_rows(_make_board(args), args.rows)
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
@@ -114,14 +114,14 @@ def _make_board(args: argparse.Namespace) -> Leaderboard:
         left_out.append(f"left out: {problem}")
         note(left_out[-1])
 
-    with locate_runs(args.runs) as (located, problems):
+    with locate_runs(args.runs) as (folders, problems):
         for problem in problems:
             leave_out(problem)
-        for name, folder in located.items():
+        for name, folder in folders.items():
             try:
                 run = replace(load_scored_run(folder), folder=name)
                 if args.verify:
-                    # First what is quickly known: no run is replayed that the table has no place for.
+                    # First the quick check: do not replay a run that does not belong in the table.
                     require_one_table([*runs[:1], run], None if args.no_published else benchmark)
                     _require_verified(args, name, folder)
             except UserError as error:
@@ -142,25 +142,24 @@ def _make_board(args: argparse.Namespace) -> Leaderboard:
 
 
 def _require_verified(args: argparse.Namespace, name: Path, folder: Path) -> None:
-    """Raises UserError if the run's numbers do not follow from its actions, or cannot be checked."""
+    """Raise UserError if the run's numbers do not follow from its actions, or cannot be checked."""
     say(f"verifying {name}")
     if not replay_run(args, name, folder).verified:
-        place = next(
-            each for each in (name, *name.parents) if each.exists()
-        )  # of an unpacked run: the archive
+        # An unpacked run's own folder no longer exists then, so name its archive.
+        place = next(each for each in (name, *name.parents) if each.exists())
         raise UserError(
             f"{name}: its numbers do not follow from its actions; see: evalharness verify {place}"
         )
 
 
 def _held_in(declared: Sequence[str], places: Sequence[Path], runs: Sequence[Path]) -> dict[Path, list[str]]:
-    """Map runs to families. Raises UserError for a place that is not among `places`, and without one."""
+    """Map runs to the families declared for them. Raises UserError if a declaration names none of the runs."""
     families: dict[Path, list[str]] = {run: [] for run in runs}
     for text in declared:
         place, _, family = text.rpartition("=")
         if not any(not place or given == Path(place) for given in (*places, *runs)):
             which = f"{place} is not among the runs" if place else "no run is named"
-            raise UserError(f"--held-in {text}: {which}; published rows have theirs")
+            raise UserError(f"--held-in {text}: {which}; published rows have their own declarations")
         for run in runs:
             if not place or run.is_relative_to(place):
                 families[run].append(family)

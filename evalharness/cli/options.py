@@ -1,4 +1,4 @@
-"""The options of every command that evaluates or asks a model, made from the fields of the configuration's parts."""
+"""Make command-line options from the fields of the configuration, for every command that uses a model."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from evalharness.config.protocol import read_protocol_options
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
 SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "attempts")
-"""What a command has of a served model that it asks outside any environment."""
+"""Options of a command that sends requests to a served model without an environment."""
 _METAVARS = {int: "N", float: "X", Path: "DIR", dict: "NAME=VALUE"}
 
 
 class _Pairs(argparse.Action):
-    """`--workers babyai=2 --workers pddl=1` as a mapping."""
+    """Stores `--workers babyai=2 --workers pddl=1` as a mapping."""
 
     def __call__(
         self,
@@ -47,8 +47,7 @@ def add_run_options(
     without: tuple[str, ...] = (),
     options: Mapping[str, FieldInfo] = OPTIONS,
 ) -> None:
-    """Every field of the configuration but `without`, which the command says in its own way; `--config`, `--data`,
-    `--json`."""
+    """Add a flag for every field of the configuration except `without`, and `--config`, `--data`, `--json`."""
     what, how = parser.add_argument_group(WHAT), parser.add_argument_group(HOW)
     for name, field in options.items():
         if name not in without and not option_of(field).no_flag:
@@ -63,7 +62,7 @@ def add_config_option(parser: argparse._ActionsContainer) -> None:
 
 
 def run_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Field -> its flag, as `add_run_options` made it."""
+    """Map each field to the flag that `add_run_options` made."""
     return {
         action.dest: action
         for group in parser._action_groups
@@ -76,8 +75,8 @@ def run_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
 def add_option(
     parser: argparse._ActionsContainer, name: str, field: FieldInfo, *, default: Any = None
 ) -> None:
-    """The flag of one field; `default`: another one than the field's, for the help. A flag that is not given is None:
-    a file or the default says then what holds."""
+    """Add the flag of one field; `default` replaces the field's default in the help. Without the flag its value is
+    None, and the file or the default decides."""
     option, kind = option_of(field), _kind(field.annotation)
     names = [*([option.short] if option.short else []), "--" + name.replace("_", "-")]
     more: dict[str, Any]
@@ -100,22 +99,22 @@ def add_option(
 
 
 def _kind(annotation: Any) -> Any:
-    """The type itself: `int` of `int | None`."""
+    """Return the type without None and annotations: `int` for `int | None`."""
     if get_origin(annotation) in (Union, types.UnionType):
         [annotation] = [kind for kind in get_args(annotation) if kind is not type(None)]
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def help_of(field: FieldInfo, own_default: Any = None) -> str:
-    """The first paragraph of a field's docstring, with the default where there is one worth a word."""
+    """Return the first paragraph of a field's docstring, with the default if `with_default` shows it."""
     text = " ".join((field.description or "").partition("\n\n")[0].split())
     default = field.get_default(call_default_factory=True) if own_default is None else own_default
     return text if field.is_required() else with_default(text, default)
 
 
 def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = None, **own: Any) -> RunConfig:
-    """The configuration that `add_run_options` was given; `own`: what the command itself decides; `usual`: its
-    defaults, in place of the fields' and of a protocol's."""
+    """Make the configuration from the flags of `add_run_options`. `own` are options that the command sets itself;
+    `usual` are its defaults, which replace those of the fields and of a protocol."""
     from evalharness.models.served import UnreachableError, add_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
@@ -126,7 +125,7 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
     if "suite" not in {*in_file, *protocol} and not args.suite:
         flags["suite"] = chosen_suite(args, data_folder(args))
     config = make_config(flags | own, args.config)
-    for line in config.doubts():
+    for line in config.find_doubts():
         note(line)
     try:
         return replace(config, policy=add_served_name(config.policy))
@@ -137,7 +136,7 @@ def config_of(args: argparse.Namespace, *, usual: Mapping[str, Any] | None = Non
 
 
 def _stored_name(folder: Path | None) -> str | None:
-    """What the model of the run or study in `folder` was served by; None where that is not one name."""
+    """Return the served name of the model of the run or study in `folder`; None if there is no single name."""
     from evalharness.records.store import MANIFEST, read_manifest
     from evalharness.runs.study_file import run_folders
 
@@ -147,7 +146,7 @@ def _stored_name(folder: Path | None) -> str | None:
 
 
 def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse._ActionsContainer:
-    """`--model`, `--model-name`, `--api-key-env` as `run` has them; `--judge`, `--judge-name`, `--judge-key-env`."""
+    """Add `--model`, `--model-name` and `--api-key-env` like `run`; or `--judge`, `--judge-name`, `--judge-key-env`."""
     group = parser.add_argument_group(what)
     group.add_argument(
         f"--{name}",
@@ -163,7 +162,7 @@ def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse
 
 
 def _key_option(name: str) -> str:
-    """A judge's key is not for the model's server."""
+    """Return the field of the key; a judge's key has another option than the model's."""
     return "api_key_env" if name == "model" else f"{name}_key_env"
 
 
@@ -172,13 +171,13 @@ def _header_option(name: str) -> str:
 
 
 def add_fields(group: argparse._ActionsContainer, names: Iterable[str], **defaults: Any) -> None:
-    """Options as `run` has them; `defaults`: of this command."""
+    """Add options of `run`; `defaults` are this command's."""
     for name in names:
         add_option(group, name, OPTIONS[name], default=defaults.get(name))
 
 
 def policy_of(args: argparse.Namespace, name: str = "model", **own: Any) -> PolicyConfig:
-    """The model that `--NAME` names, with what the command says of its serving; `own` counts more. Raises UserError."""
+    """Make the policy from `--NAME` and the serving options; `own` overrides them. Raises UserError."""
     from evalharness.models.api_key import read_key
 
     flags = {"model": name, "model_name": f"{name}_name", "api_key_env": _key_option(name)}

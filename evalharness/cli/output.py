@@ -1,4 +1,4 @@
-"""What commands print and write."""
+"""Print and write the results of commands."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def say(text: str, *, stderr: bool = True) -> None:
-    """As the terminal's, which imports rich: `--help` does not wait for it."""
+    """Call `terminal.say`; the import of rich must not slow down `--help`."""
     from evalharness.base import terminal
 
     terminal.say(text, stderr=stderr)
 
 
 def note(text: str) -> None:
-    """What a command says beside its results, on standard error."""
+    """Print a remark of a command on standard error."""
     say(f"evalharness: {text}")
 
 
@@ -39,13 +39,13 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 def results_console(args: argparse.Namespace) -> Console:
-    """For what a person reads: standard error where JSON, CSV or LaTeX goes to standard output."""
+    """Return the console for tables and text: standard error if JSON, CSV or LaTeX goes to standard output."""
     targets = [getattr(args, option, None) for option in ("json", "csv", "tasks_csv", "latex")]
     return make_console(stderr="-" in targets)
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows with the same keys as CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    """Format rows with the same keys as CSV. Text that a spreadsheet would read as a formula gets an apostrophe."""
     import csv
     import io
 
@@ -71,13 +71,13 @@ def write_json(target: str | None, value: Any) -> None:
 
 
 def require_writable(option: str, target: str | None) -> None:
-    """Raises UserError where `write_text` would, before hours of work and not after them. Leaves nothing behind."""
+    """Raise UserError before hours of work if `write_text` would fail later. No new file remains."""
     if target in (None, "-"):
         return
     path = Path(str(target))
     with system_errors(f"cannot write {option} {target}"):
         if path.exists() and not path.is_file() and not path.is_dir():
-            return  # a device or a pipe: opening that could wait for a reader
+            return  # a device or a pipe: opening it could wait for a reader
         new = not path.exists()
         path.open("ab").close()
         if new:
@@ -88,7 +88,7 @@ def write_text(option: str, target: str, text: str) -> None:
     from evalharness.base.text import printable
 
     if target == "-":
-        # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
+        # A pipe or file gets the exact text; on a terminal, control characters are escaped.
         sys.stdout.write(printable(text) if sys.stdout.isatty() else redact(text))
         return
     with system_errors(f"cannot write {option} {target}"):
@@ -98,10 +98,10 @@ def write_text(option: str, target: str, text: str) -> None:
 def write_picture(
     stem: Path, rows: Sequence[Mapping[str, Any]], figure: Figure, look: Style = "screen"
 ) -> None:
-    """The numbers as `stem`.csv, and the figure in the formats of `look`. Within `looks.style(look)`."""
+    """Write the numbers as `stem`.csv, and the figure in the formats of `look`. Call it within `looks.style(look)`."""
     from evalharness.results.report.looks import save_figure
 
-    with system_errors(f"cannot make {stem.parent}", "; choose another with -o DIR"):
+    with system_errors(f"cannot make {stem.parent}", "; choose another folder with -o DIR"):
         stem.parent.mkdir(parents=True, exist_ok=True)
     write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
     written = save_figure(figure, stem, look)
@@ -109,7 +109,8 @@ def write_picture(
 
 
 def show_outcome(args: argparse.Namespace, outcome: AskingResult, table: RenderableType, left: str) -> int:
-    """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
+    """Print and write the result of a command that asks a model; return the exit status. `left` is such as `turns are
+    left to judge`."""
     console = results_console(args)
     console.print(table)
     console.print(f"folder: {outcome.folder}", soft_wrap=True)

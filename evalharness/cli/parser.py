@@ -1,7 +1,6 @@
-"""Parsers whose options may be added late, and whose errors cannot steer a terminal.
+"""Parsers whose options can be added late, and whose error messages contain no control characters.
 
-Options made of the configuration import pydantic and numpy. `evalharness --help` and the other commands do not wait for
-them.
+Options from the configuration import pydantic and numpy, which `evalharness --help` and other commands do not need.
 """
 
 from __future__ import annotations
@@ -18,26 +17,26 @@ from typing import Any, NoReturn, TypeAlias
 from evalharness.base.errors import close_to
 
 _USAGE_LINES = 6
-"""A longer usage is not shown before an error."""
+"""Maximum number of lines of a usage that is shown before an error."""
 AddOptions = Callable[["CommandParser"], None]
 Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"
 Run = Callable[[argparse.Namespace], int]
-"""Carries a command out; the exit status."""
+"""Runs a command and returns the exit status."""
 _MOST = 10**12
-"""A larger number than any that a person means: it overflows what is computed with it, or takes hours."""
+"""Largest number of an option: larger ones are mistakes, and would overflow or take hours."""
 
 
 def whole_number(text: str) -> int:
-    """For options. Raises ArgumentTypeError."""
+    """Parse a whole number of an option. Raises ArgumentTypeError."""
     if not re.fullmatch(r"\s*[+-]?\d[\d_]{,12}\s*", text) or abs(value := int(text)) > _MOST:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number (up to {_MOST:,})")
     return value
 
 
 def number(text: str) -> float:
-    """For options. Raises ArgumentTypeError."""
+    """Parse a number of an option. Raises ArgumentTypeError."""
     try:
-        if abs(value := float(text)) <= _MOST:  # NaN is not
+        if abs(value := float(text)) <= _MOST:  # False for NaN
             return value
     except ValueError:
         pass
@@ -45,9 +44,9 @@ def number(text: str) -> float:
 
 
 def _port(text: str) -> int:
-    """Of this machine; 0 for a free one."""
+    """Parse a port of this machine; 0 means a free one."""
     if not 0 <= (value := whole_number(text)) <= 65535:
-        raise argparse.ArgumentTypeError(f"{value} is not a port, which is a number up to 65535")
+        raise argparse.ArgumentTypeError(f"{value} is not a port: give a number up to 65535")
     return value
 
 
@@ -57,17 +56,17 @@ _TYPES: Mapping[str, Callable[[str], Any]] = {
     "PORT": _port,
     **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "DIR|FILE", "FOLDER", "RUN", "RUN|DATA", "SOURCE"), Path),
 }
-"""Metavar -> what the value is; of every other one it is a text."""
+"""Metavar -> type of the value; all others are texts."""
 
 
-def argument(parser: argparse._ActionsContainer, said: str, help: str, **more: Any) -> None:
-    """Add an argument as its usage says it: `-n --samples N`, `--by {progress,success}`, `--force`; `runs RUN` for one
-    without a flag.
+def argument(parser: argparse._ActionsContainer, usage: str, help: str, **more: Any) -> None:
+    """Add an argument from its usage: `-n --samples N`, `--by {progress,success}`, `--force`, or `runs RUN` without a
+    flag.
 
-    Its metavar tells its type; an option without metavar and choices is a switch; a default that the help does not
-    name is added to it. `more`: as argparse has it.
+    The metavar decides the type; an option without metavar and choices is a switch. A default is added to a help that
+    does not name it. `more` goes to argparse.
     """
-    words = said.split()
+    words = usage.split()
     names = [word for word in words if word.startswith("-")] or words[:1]
     metavar = " ".join(words[len(names) :])
     if metavar.startswith("{"):
@@ -80,11 +79,11 @@ def argument(parser: argparse._ActionsContainer, said: str, help: str, **more: A
 
 
 def with_default(text: str, default: Any) -> str:
-    """A help with the default where there is one worth a word and the text does not name it."""
+    """Add the default to a help that does not name it, unless the default is a switch's or empty."""
     if "default" in text or isinstance(default, bool) or default in (None, "", (), {}, []):
         return text
-    shown = f"{default:g}" if isinstance(default, float) else str(default)  # as a person would give it
-    return f"{text} (default: {shown})"
+    value = f"{default:g}" if isinstance(default, float) else str(default)
+    return f"{text} (default: {value})"
 
 
 class _WholeHelp(argparse.Action):
@@ -94,33 +93,33 @@ class _WholeHelp(argparse.Action):
 
 
 class CommandParser(argparse.ArgumentParser):
-    """The commands' parsers are of the same class as the program's, which argparse sees to."""
+    """The class of the program's parser and of all commands' parsers."""
 
     _late: AddOptions | None = None
     loose: str | None = None
-    """The argument that takes words behind an option as well: argparse fills a `*` with the first ones alone."""
+    """The argument that also gets words after an option: argparse gives a `*` only the words before it."""
     beside: dict[str, CommandParser]
-    """Commands that stand in the place of this one's arguments: `leaderboard submit` beside `leaderboard RUN...`."""
+    """Commands in the place of this command's arguments: `judge label` beside `judge RUN...`."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        # A shortened name would mean another option as soon as one with the same beginning is added.
+        # An abbreviation could mean another option later, when an option with the same beginning is added.
         super().__init__(*args, **{"allow_abbrev": False, **more})
         self.beside = {}
         self._usual: tuple[str, ...] = ()
         self._examples = ""
 
     def add_beside(self, name: str, module: ModuleType) -> None:
-        """Add the command that a first word of `name` means: a module as `add_command` takes it."""
-        self.beside[name] = CommandParser(prog=f"{self.prog} {name}", **_described(module))
+        """Add a command that is called if the first word is `name`; `module` as in `add_command`."""
+        self.beside[name] = CommandParser(prog=f"{self.prog} {name}", **_description_of(module))
         self.beside[name].set_defaults(run=module.run)
         self.beside[name].add_late(module.add_options)
 
     def add_late(self, add_options: AddOptions) -> None:
-        """`add_options` is called once, when this command is given or `complete` is called."""
+        """Call `add_options` later, once: when this command is given or `complete` is called."""
         self._late = add_options
 
     def set_short_help(self, usual: str, examples: str) -> None:
-        """`--help` shows these options alone, and the examples; `--help-all` shows everything."""
+        """Let `--help` show only these options and the examples; `--help-all` shows everything."""
         self._usual, self._examples = tuple(usual.split()), examples
         self.add_argument(
             "--help-all", action=_WholeHelp, nargs=0, dest=argparse.SUPPRESS, default=argparse.SUPPRESS,
@@ -128,7 +127,7 @@ class CommandParser(argparse.ArgumentParser):
         )  # fmt: skip
 
     def format_short_help(self) -> str:
-        """The whole help where no short one was set."""
+        """Return the short help, or the whole help if no short one was set."""
         self.complete()
         if not self._usual:
             return self.format_help()
@@ -140,11 +139,12 @@ class CommandParser(argparse.ArgumentParser):
         known = {name: action for action in self._actions for name in action.option_strings}
         formatter.add_arguments([*arguments, *(known[name] for name in self._usual)])
         formatter.end_section()
-        shown = formatter.format_help()
-        return f"{shown}\nexamples:\n{self._examples}\nall options: {self.prog} --help-all\n"
+        return (
+            f"{formatter.format_help()}\nexamples:\n{self._examples}\nall options: {self.prog} --help-all\n"
+        )
 
     def print_help(self, file: Any = None) -> None:
-        """What `--help` asks for."""
+        """Print the short help, for `--help`."""
         self._print_message(self.format_short_help(), file or sys.stdout)
 
     def complete(self) -> None:
@@ -153,8 +153,8 @@ class CommandParser(argparse.ArgumentParser):
             add_options(self)
 
     def error(self, message: str) -> NoReturn:
-        """What is refused can hold anything: it is shown, not obeyed. Last stands what is wrong, so that a long usage
-        does not push it off the screen."""
+        """Print the usage, then the error, and exit. The error comes last, so that a long usage does not hide it;
+        control characters in it are escaped."""
         from evalharness.base.text import printable
 
         usage = self.format_usage()
@@ -166,21 +166,21 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """A command refuses what it does not know itself: the program no longer knows which options it has."""
+        """Parse the arguments. A command itself refuses unknown words: only it knows its options."""
         self.complete()
         if args and args[0] in self.beside:
             return self.beside[args[0]].parse_known_args(args[1:], namespace)
-        found, unknown = super().parse_known_args(args, namespace)
+        values, unknown = super().parse_known_args(args, namespace)
         if self.loose is not None:
             words = [word for word in unknown if not word.startswith("-")]
-            setattr(found, self.loose, [*getattr(found, self.loose), *words])
+            setattr(values, self.loose, [*getattr(values, self.loose), *words])
             unknown = [word for word in unknown if word.startswith("-")]
         if unknown and not subcommands(self):
-            self.error(self._unrecognized(unknown))
-        return found, unknown
+            self.error(self._describe_unknown(unknown))
+        return values, unknown
 
-    def _unrecognized(self, words: Sequence[str]) -> str:
-        """`unrecognized arguments: --modle; did you mean --model?`"""
+    def _describe_unknown(self, words: Sequence[str]) -> str:
+        """Return `unrecognized arguments: --modle; did you mean --model?`."""
         known = [name for name in self._option_string_actions if name.startswith("--")]
         given = [word.partition("=")[0] for word in words if word.startswith("--")]
         meant = [close for word in given if (close := close_to(word, known)) is not None]
@@ -189,22 +189,22 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """A word that is close to a command or to a choice is answered with that one, and not with all of them."""
-        refused = action.choices is not None and value not in action.choices
-        if refused and (close := close_to(str(value), [str(choice) for choice in action.choices or ()])):
+        """Refuse a wrong choice; name only the close choice if there is one, otherwise all choices."""
+        wrong = action.choices is not None and value not in action.choices
+        if wrong and (close := close_to(str(value), [str(choice) for choice in action.choices or ()])):
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {close!r}?")
         super()._check_value(action, value)
 
 
 def add_command(commands: Commands, name: str, module: ModuleType, *, listed: bool = True) -> None:
-    """The command that a module is: its HELP, its docstring (DESCRIPTION where that would lose an indentation that all
-    its lines but the first have), `add_options`, and `run` if it is more than the commands below it.
+    """Add the command of a module: its HELP, its docstring (or DESCRIPTION, for a text whose later lines are indented),
+    `add_options`, and `run` unless it only has subcommands.
 
-    `listed`: whether the help above it lists it.
+    `listed`: whether the program's help lists the command.
     """
     description = getattr(module, "DESCRIPTION", module)
     more = {"help": module.HELP} if listed else {}
-    parser = commands.add_parser(name, **more, **_described(description))
+    parser = commands.add_parser(name, **more, **_description_of(description))
     parser.add_late(module.add_options)
     if hasattr(module, "run"):
         parser.set_defaults(run=module.run)
@@ -213,22 +213,22 @@ def add_command(commands: Commands, name: str, module: ModuleType, *, listed: bo
 def subcommand(
     commands: Commands, name: str, run: Run, help: str, description: str | None = None
 ) -> CommandParser:
-    """A command below another one. `description`: where it is not `run`'s docstring."""
-    parser = commands.add_parser(name, help=help, **_described(description or run))
+    """Add a subcommand. `description` replaces `run`'s docstring."""
+    parser = commands.add_parser(name, help=help, **_description_of(description or run))
     parser.set_defaults(run=run)
     return parser
 
 
-def _described(by: ModuleType | Run | str) -> dict[str, Any]:
-    """The description of a command: a text, or a docstring. One with columns keeps its lines."""
-    text = by if isinstance(by, str) else inspect.getdoc(by)
+def _description_of(source: ModuleType | Run | str) -> dict[str, Any]:
+    """Return argparse's arguments for the description of a command. A text with columns keeps its lines."""
+    text = source if isinstance(source, str) else inspect.getdoc(source)
     in_columns = text is not None and "  " in text
     formatter = argparse.RawDescriptionHelpFormatter if in_columns else argparse.HelpFormatter
     return {"description": text, "formatter_class": formatter}
 
 
 def subcommands(parser: CommandParser) -> dict[str, CommandParser]:
-    """Name -> parser, in the order in which help lists them."""
+    """Map names of subcommands to parsers, in the order of the help."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
@@ -236,12 +236,12 @@ def subcommands(parser: CommandParser) -> dict[str, CommandParser]:
 
 
 def children(parser: CommandParser) -> dict[str, CommandParser]:
-    """Commands of a command, those beside its arguments too."""
+    """Map names to parsers: the subcommands, and the commands beside the arguments."""
     return subcommands(parser) | parser.beside
 
 
 def walk_commands(parser: CommandParser) -> Iterator[CommandParser]:
-    """A parser and those of all commands below it; add their late options."""
+    """Yield a parser and those of all its subcommands, with their late options."""
     parser.complete()
     yield parser
     for child in children(parser).values():

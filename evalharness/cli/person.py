@@ -1,4 +1,4 @@
-"""`evalharness run --model human:NAME`: a person's episodes in a run folder, beside those of models."""
+"""Let a person play at the terminal (`evalharness run --model human:NAME`); the run folder is like a model's."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from evalharness.play.progress import Progress
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode
 
-_HELP = "type an action; 'give up' ends the task, 'quit' (or Ctrl-D) leaves: the same command begins this task anew"
+_HELP = "type an action; 'give up' ends the task; 'quit' or Ctrl-D ends the run: the same command repeats this task"
 _LISTED = "+list"
-"""Ends the name of a person who saw the valid actions."""
+"""Suffix of the name of a person who saw the valid actions."""
 
 
 @dataclass
 class Person(Policy):
-    """Asks at the terminal. One episode at a time."""
+    """A policy that asks a person at the terminal for actions, one episode at a time."""
 
     console: Console
     lists_actions: bool
@@ -44,7 +44,7 @@ class Person(Policy):
 
     @contextmanager
     def watch(self, progress: Progress) -> Iterator[None]:
-        """Of `evaluate`: tells the person how each episode ended."""
+        """Show the person how each episode ended; `evaluate` calls it."""
         progress.on_episode = self._say_end
         yield
 
@@ -56,13 +56,13 @@ class Person(Policy):
         self.console.print(Text(f"{episode.task_id}: {verdict}, {share}", style="bold"))
 
     def show_opening(self, task: Task, messages: list[Message]) -> None:
-        """Show what a model reads first."""
+        """Show the messages that a model would read first."""
         self.console.print(Text(f"\n{task.id}", style="bold"))
         self.console.print(Text(printable("\n\n".join(str(message["content"]) for message in messages))))
         self.console.print(Text(f"({_HELP})", style="dim"))
 
     async def ask(self, prompt: str, environment: Environment) -> str:
-        """An action. Raises PolicyStoppedError and AbortedError where the person gives up or leaves."""
+        """Return an action. Raises PolicyStoppedError if the person gives up, AbortedError if the person leaves."""
         self._offered = await environment.valid_actions() if self.lists_actions else []
         while True:
             try:
@@ -73,14 +73,14 @@ class Person(Policy):
             if line == "quit":
                 raise AbortedError("you left")
             if line == "give up":
-                raise PolicyStoppedError("given up")
+                raise PolicyStoppedError("the person gave up")
             if line:
                 return line
             text = "\n".join(map(printable, self._offered)) or _HELP
             self.console.print(Text(text, style="green" if self._offered else "dim"))
 
     def _read(self, prompt: str) -> str:
-        # The event loop waits meanwhile, and with it its way to hear of Ctrl-C.
+        # `input` blocks the event loop, which then cannot handle Ctrl-C.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             return input(prompt)
@@ -102,9 +102,9 @@ class _AtTheTerminal(Player):
         return Reply("Action: " + await self.person.ask(f"[{turn}] > ", self.environment))
 
 
-def person_of(model: str) -> Person:
-    """Of `human:NAME`, or `human:NAME+list`, who sees the valid actions at each turn. Raises UserError."""
+def make_person(model: str) -> Person:
+    """Make the person of `human:NAME`, or of `human:NAME+list`, who sees the valid actions. Raises UserError."""
     name = model.removeprefix(HUMAN)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", name.removesuffix(_LISTED)):
-        raise UserError(f"--model {model}: a name of letters, digits, '.', '_' and '-', at most 40")
+        raise UserError(f"--model {model}: give a name of at most 40 letters, digits, '.', '_' and '-'")
     return Person(make_console(), name.endswith(_LISTED))

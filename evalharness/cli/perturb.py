@@ -1,5 +1,5 @@
-"""A perturbation words the same actions differently: in the prompt, the worked example, the observations and the
-parser. Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
+"""A perturbation changes the wording of actions: in the prompt, the worked example, the observations and the parser.
+Use it with: evalharness run --perturb NAME (or NAME+NAME) ...
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HELP = "list and show perturbations of actions"
 
 
-def _recalled(how: Perturbation) -> str:
-    return ", recalled: wording not checked" if how.recalled else ""
+def _format_recalled(perturbation: Perturbation) -> str:
+    return ", from memory: wording not checked" if perturbation.recalled else ""
 
 
 def add_options(parser: CommandParser) -> None:
@@ -56,7 +56,7 @@ def run_list(args: argparse.Namespace) -> int:
                     "recalled": how.recalled,
                 }
             )
-            table.add_row(family, name, how.description, how.source + _recalled(how))
+            table.add_row(family, name, how.description, how.source + _format_recalled(how))
     results_console(args).print(table)
     write_json(args.json, rows)
     return 0
@@ -87,7 +87,7 @@ def run_show(args: argparse.Namespace) -> int:
     }
     console = results_console(args)
     console.print(f"{spec.title}, {surface.name}: {surface.perturbation.description}")
-    source = surface.perturbation.source + _recalled(surface.perturbation)
+    source = surface.perturbation.source + _format_recalled(surface.perturbation)
     console.print(f"source: {source}", style="dim")
     if kind:
         console.print(f"prompt of {kind}", style="dim")

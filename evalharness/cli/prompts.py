@@ -1,5 +1,5 @@
-"""The prompts come from one file for each family. `export` writes ours, with a README.md, into a folder;
-`run --prompts DIR` plays with what you change there.
+"""Each family has one prompt file. `export` writes the harness's prompt files and a README.md into a folder; `run
+--prompts DIR` plays with the files of a folder.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ def _export(args: argparse.Namespace) -> int:
     families = families_of(args.tasks, known) if args.tasks else sorted(known)
     files = {f"{family}.yaml": prompt_path(known[family]) for family in families}
     files["README.md"] = prompts_folder() / "README.md"
-    there = [name for name in files if (args.folder / name).exists() and name != "README.md"]
-    if there and not args.force:
-        raise UserError(f"{args.folder} has {there[0]} already; --force replaces it")
+    existing = [name for name in files if (args.folder / name).exists() and name != "README.md"]
+    if existing and not args.force:
+        raise UserError(f"{args.folder} already has {existing[0]}; --force replaces it")
     with system_errors(f"cannot write to {args.folder}"):
         args.folder.mkdir(parents=True, exist_ok=True)
         for name, source in files.items():
@@ -56,7 +56,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    """Print the prompt of a family as it is sent, without goal and first observation."""
+    """Print the prompt that is sent for a family, without goal and first observation."""
     from evalharness.config import make_config
     from evalharness.protocol.perturb import PlayedSurface
     from evalharness.protocol.prompt import load_prompt, prompt_path
@@ -73,19 +73,19 @@ def _show(args: argparse.Namespace) -> int:
     prompt = load_prompt(spec, args.prompts, changed.adaptation)
     kinds = sorted(prompt.variants)
     if args.kind and args.kind not in kinds:
-        others = f"; those are: {', '.join(kinds)}" if kinds else ""
-        raise UserError(
-            f"{args.family}: kind {args.kind!r} has no prompt of its own; leave --kind out{others}"
-        )
+        others = f", or give one of: {', '.join(kinds)}" if kinds else ""
+        raise UserError(f"{args.family}: kind {args.kind!r} has no own prompt; leave --kind out{others}")
     kind = args.kind or (kinds[0] if kinds and prompt.example is None else "")
     if line := prompt.fewer_examples([kind]):
         say(line, stderr=True)
     surface = PlayedSurface(spec, changed.agent.perturb)
-    shown = surface.prompt(prompt.for_kind(kind))
+    perturbed = surface.prompt(prompt.for_kind(kind))
     console = make_console()
-    for message in shown.messages(surface.perturbed, "...", "...", max_turns=changed.agent.turn_limit(spec)):
+    for message in perturbed.messages(
+        surface.perturbed, "...", "...", max_turns=changed.agent.turn_limit(spec)
+    ):
         console.print(f"--- {message['role']}", style="bold")
         console.print(message["content"], soft_wrap=True)
     if kinds:
-        say(f"\nkinds with a prompt of their own (--kind): {', '.join(kinds)}", stderr=True)
+        say(f"\nkinds with their own prompt (--kind): {', '.join(kinds)}", stderr=True)
     return 0

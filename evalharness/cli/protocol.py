@@ -1,5 +1,5 @@
-"""A protocol is how a group asks a model, reads its reply, samples, scores and averages. Play one with:
-evalharness run --protocol NAME ...
+"""A protocol defines how a research group asks a model, reads its reply, samples, scores and averages. Play a protocol
+with: evalharness run --protocol NAME ...
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ def run_list(args: argparse.Namespace) -> int:
     from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
 
     table = plain_table(words("name"), words("what it is"), "turns", words("its prompt texts"), gap=2)
-    found = []
+    rows = []
     for name in protocol_names():
         protocol = load_protocol(name)
         try:
             state = (
-                "ours" if protocol.texts is None else "imported" if _imported(protocol) else "not imported"
+                "ours" if protocol.texts is None else "imported" if _read_texts(protocol) else "not imported"
             )
         except UserError:
             state = "damaged"
-        shown = f"{name} (default)" if name == DEFAULT else name
-        table.add_row(Text(shown), Text(protocol.title), str(protocol.turns), state)
-        found.append({"name": name, "title": protocol.title, "turns": protocol.turns, "texts": state})
+        label = f"{name} (default)" if name == DEFAULT else name
+        table.add_row(Text(label), Text(protocol.title), str(protocol.turns), state)
+        rows.append({"name": name, "title": protocol.title, "turns": protocol.turns, "texts": state})
     results_console(args).print(table)
-    write_json(args.json, {"protocols": found})
+    write_json(args.json, {"protocols": rows})
     return 0
 
 
@@ -71,8 +71,8 @@ def run_show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _imported(protocol: Protocol) -> Any:
-    """Its prompt texts, with their source; None if they are not here."""
+def _read_texts(protocol: Protocol) -> Any:
+    """Return the protocol's imported prompt texts with their source; None if they are not imported."""
     from evalharness.protocol.published import module_of
 
     module = None if protocol.texts is None else module_of(protocol.texts)
@@ -83,7 +83,7 @@ def _print_protocol(console: Console, protocol: Protocol) -> None:
     from evalharness.base.terminal import line
     from evalharness.protocol.published import module_of
 
-    imported = _imported(protocol)
+    texts = _read_texts(protocol)
     options = " ".join(f"--agent-option {name}={value}" for name, value in protocol.options.items())
     stated = protocol.sampling.model_dump(exclude_none=True)
     rows = {
@@ -101,15 +101,15 @@ def _print_protocol(console: Console, protocol: Protocol) -> None:
     if protocol.texts is not None and (module := module_of(protocol.texts)) is not None:
         rows["texts"] = (
             module.how_to_import(protocol.texts)
-            if imported is None
-            else f"imported {imported['imported']} from {imported['repository']}, sha256 {imported['sha256'][:12]}"
+            if texts is None
+            else f"imported {texts['imported']} from {texts['repository']}, sha256 {texts['sha256'][:12]}"
         )
     for name, value in rows.items():
         if value.strip():
             console.print(line(f"{name:10} {value}"), soft_wrap=True)
     for title, lines in (
-        ("what it does that nobody would expect", protocol.oddities),
-        ("not as there", protocol.differs),
+        ("surprising rules", protocol.oddities),
+        ("differences between this harness and the group's own code", protocol.differs),
     ):
         if lines:
             console.print(line(title, "bold"))
@@ -119,7 +119,7 @@ def _print_protocol(console: Console, protocol: Protocol) -> None:
 
 def run_import(args: argparse.Namespace) -> int:
     """Read a protocol's prompt texts from a checkout of its authors into the data folder, with their hash and licence.
-    Files of the checkout are parsed as data; nothing of them is run.
+    Files of the checkout are parsed as data; no code of them is run.
     """
     from evalharness.protocol.published import load_protocol, module_of
 
@@ -127,24 +127,24 @@ def run_import(args: argparse.Namespace) -> int:
     module = module_of(args.name)
     if module is None:
         raise UserError(f"data protocols import {args.name}: no texts to import")
-    brought = module.import_texts(args.name, args.path)
+    imported = module.import_texts(args.name, args.path)
     console = results_console(args)
-    families = ", ".join(sorted(brought.families))
-    console.print(f"{args.name}: prompt texts for {families}, in {brought.path}", soft_wrap=True)
+    families = ", ".join(sorted(imported.families))
+    console.print(f"{args.name}: prompt texts for {families}, in {imported.path}", soft_wrap=True)
     console.print(
-        f"licence: {brought.licence or 'no file; see the README of the checkout'}",
+        f"licence: {imported.licence or 'no file; see the README of the checkout'}",
         soft_wrap=True,
         markup=False,
     )
-    for name, sha256 in brought.sources.items():
+    for name, sha256 in imported.sources.items():
         console.print(f"  {sha256[:12]} {name}", soft_wrap=True)
     write_json(
         args.json,
         {
             "protocol": args.name,
-            "file": str(brought.path),
-            "licence": brought.licence,
-            "sources": dict(brought.sources),
+            "file": str(imported.path),
+            "licence": imported.licence,
+            "sources": dict(imported.sources),
         },
     )
     return 0

@@ -1,5 +1,5 @@
 """Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
-trajectory turn by turn, two runs side by side. The run may be in progress. docs/report.md
+trajectory turn by turn, two runs side by side. A run in progress works, too. docs/report.md
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.viewer.page import write_page
     from evalharness.runs.study_file import some_run_folders
 
-    broken: list[str] = []
-    with open_as_runs(some_run_folders(args.runs), broken) as folders:
+    problems: list[str] = []
+    with open_as_runs(some_run_folders(args.runs), problems) as folders:
         bundle = load_bundle(
             folders,
             prompts=args.prompts,
             judgements=find_hook("judgements") or (lambda folder: {}),
         )
-    for line in broken:
+    for line in problems:
         note(line)
     size = write_page(args.output, bundle)
     say(f"wrote {args.output} ({size / 1e6:.1f} MB)")
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_short(args: argparse.Namespace) -> int:
-    """Several comparable runs as `compare --markdown` shows them, else each run's scores."""
+    """Print comparable runs like `compare --markdown`, and the scores of other runs."""
     from evalharness.records.store import read_manifest
     from evalharness.results.comparison import comparable_groups, compare_runs
     from evalharness.results.report.comparison import comparisons_as_markdown

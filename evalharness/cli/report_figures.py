@@ -1,4 +1,4 @@
-"""The figures of `report --figure`."""
+"""Draw the figures of `report --figure`."""
 
 from __future__ import annotations
 
@@ -36,22 +36,17 @@ def draw_figures(args: argparse.Namespace) -> int:
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.study_file import some_run_folders
 
-    looks.style()  # before the work, not after it: raises where matplotlib is missing
+    looks.style()  # raises before the work if matplotlib is missing
     runs = [load_scored_run(folder) for folder in some_run_folders(args.runs)]
     labels = labels_of(runs)
-    labelled = list(zip(labels, runs, strict=True))
+    pairs = list(zip(labels, runs, strict=True))
     tables: dict[str, list[Row]] = {
         "progress_by_turn": [
-            row
-            for label, run in labelled
-            for row in curves.progress_by_turn(label, run.folder, run.max_turns)
+            row for label, run in pairs for row in curves.progress_by_turn(label, run.folder, run.max_turns)
         ],
-        "difficulty": [row for label, run in labelled for row in curves.by_difficulty(label, run)],
+        "difficulty": [row for label, run in pairs for row in curves.by_difficulty(label, run)],
         "best_of_k": [
-            row
-            for label, run in labelled
-            if run.config["samples"] > 1
-            for row in curves.best_of_k(label, run)
+            row for label, run in pairs if run.config["samples"] > 1 for row in curves.best_of_k(label, run)
         ],
     }
     names = titles() | {family: title for run in runs for family, title in run.titles.items()}

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import data_folder, how_to_go_on, saying_what_is_kept, titles
+from evalharness.cli.common import data_folder, describe_continuation, report_kept_episodes, titles
 from evalharness.cli.output import note, require_writable, results_console, write_json
 from evalharness.cli.parser import CommandParser, whole_number
 from evalharness.cli.studies import add_dry_run_option, run_study
@@ -59,21 +59,21 @@ def run(args: argparse.Namespace) -> int:
         return 2 if estimate.refused else 0
     if config.policy.model.startswith(HUMAN):
         return _play_by_hand(args, config)
-    with saying_what_is_kept(args) as kept:
-        outcome = evaluation.evaluate(config, data=data_folder(args), watch=watch, on_folder=kept.append)
+    with report_kept_episodes(args) as folders:
+        outcome = evaluation.evaluate(config, data=data_folder(args), watch=watch, on_folder=folders.append)
     _print_outcome(args, outcome)
     if outcome.stopped:
         note(f"the run stopped early: {outcome.stopped}")
-        note(f"finished episodes are kept{how_to_go_on(outcome.stopped)}")
+        note(f"finished episodes are kept{describe_continuation(outcome.stopped)}")
     return outcome.exit_status
 
 
 def _play_by_hand(args: argparse.Namespace, config: RunConfig) -> int:
-    """A person who leaves has not failed: the same command goes on."""
-    from evalharness.cli.person import person_of
+    """Let a person play; exit status 0 if the person leaves, since the same command continues."""
+    from evalharness.cli.person import make_person
     from evalharness.runs import evaluation
 
-    person = person_of(config.policy.model)
+    person = make_person(config.policy.model)
     outcome = evaluation.evaluate(
         config.with_options(concurrency=1),
         data=data_folder(args),
@@ -88,7 +88,7 @@ def _print_outcome(args: argparse.Namespace, outcome: RunOutcome) -> None:
     from evalharness.results.report.table import print_summary
 
     out = results_console(args)
-    # The last lines say why it stopped.
+    # `run` prints the reason of a stop last.
     print_summary(out, outcome.summary.model_copy(update={"stopped": None}), titles())
     if outcome.nothing_to_play:
         out.print(outcome.nothing_to_play, soft_wrap=True)
@@ -100,21 +100,21 @@ KIND = "seeds"
 
 
 def take_several(seed: argparse.Action) -> None:
-    """`--seed` of a parser that may be given a list, which stays a text."""
+    """Let `--seed` accept a list of seeds, which stays a text."""
     seed.type = lambda text: whole_number(text) if text.lstrip("-").isdecimal() else text
     seed.metavar = "N|LIST"
     seed.help = (
-        "seed of sampling and of the random policy (for tasks: --suite-seed); with several, 0,1,2"
-        " or 0-4, each seed is a run of one study; more seeds extend the study (default: 0)"
+        "seed of sampling and of the random policy (for tasks: --suite-seed); of several (0,1,2 or 0-4), each seed is a"
+        " run of one study; more seeds extend the study (default: 0)"
     )
 
 
 def read_seeds(text: str) -> list[int]:
-    """Two or more. Raises UserError."""
+    """Parse a list of at least two seeds. Raises UserError."""
     from evalharness.suites.selection import parse_seeds
 
     if len(seeds := parse_seeds("--seed", text)) < 2:
-        raise UserError(f"--seed {text}: a study needs two seeds")
+        raise UserError(f"--seed {text}: a study needs at least two seeds")
     return seeds
 
 

@@ -1,4 +1,4 @@
-"""The vLLM server."""
+"""Install vLLM, show which vLLM `run` starts, or remove it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HELP = "install vLLM, or show which vLLM `run` starts"
 def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    install = subcommand(actions, "install", _install, "install a vLLM of its own")
+    install = subcommand(actions, "install", _install, "install a private vLLM")
     kind = install.add_mutually_exclusive_group()
     argument(kind, "--cpu", "the CPU build (3.5 GB; default without an NVIDIA GPU)")
     argument(kind, "--gpu", "the CUDA build (default with an NVIDIA GPU)")
@@ -40,9 +40,7 @@ def add_options(parser: CommandParser) -> None:
 
 
 def _install(args: argparse.Namespace) -> int:
-    """Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server if that is
-    set).
-    """
+    """Install vLLM into a private environment in the user's data folder ($EVALHARNESS_HOME/server if that is set)."""
     from evalharness.cli.install_progress import install_progress
     from evalharness.models.serving.find import nvidia_gpu
     from evalharness.models.serving.install import install_server
@@ -54,7 +52,7 @@ def _install(args: argparse.Namespace) -> int:
     if install.fresh:
         say(f"installed {what} in {install.seconds:.0f} s: {install.environment}", stderr=False)
     else:
-        say(f"{what} is already there: {install.environment} (--force installs it again)", stderr=False)
+        say(f"{what} is already installed: {install.environment} (--force installs it again)", stderr=False)
     return 0
 
 
@@ -107,15 +105,15 @@ def _status_lines(result: dict[str, Any]) -> list[str]:
     lines = [
         f"run would start: {_name(used)} from {_PLACE.get(used['source'], used['source'])}"
         if used
-        else f"run would start none: {result['problem']}",
+        else f"run would start no server: {result['problem']}",
         "",
-        "looked for, in this order:",
+        "searched in this order:",
     ]
     for candidate in result["candidates"]:
-        said = f"{_name(candidate)}: {candidate['where']}" if candidate["found"] else candidate["problem"]
+        text = f"{_name(candidate)}: {candidate['where']}" if candidate["found"] else candidate["problem"]
         if not candidate["found"] and candidate["where"] and candidate["problem"] != "not set":
-            said += f": {candidate['where']}" if candidate["source"] != "PATH" else ""
-        lines.append(f"  {candidate['source']:<20} {said}")
+            text += f": {candidate['where']}" if candidate["source"] != "PATH" else ""
+        lines.append(f"  {candidate['source']:<20} {text}")
     demo = result["demo_model"] or "not made yet; the first `evalharness run --model demo` makes it"
     return [*lines, "", f"demo model: {demo}"]
 

@@ -1,5 +1,5 @@
-"""Print a run's score in one line, then by family with 95 % intervals. With TASK_ID print that task's trajectory. For a
-study print its table. Without RUN, or for a folder of runs, list the runs.
+"""Print a run's score in one line, then by family with 95 % intervals. With TASK_ID, print this task's trajectory. For
+a study, print its table. Without RUN, or for a folder of runs, list the runs.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(
         parser,
         "-v --verbose",
-        "also show grounding, floor, ceiling, kinds of tasks, the error between attempts, and where the time went; of "
-        "a study all tests",
+        "also show grounding, floor, ceiling, kinds of tasks, the error between attempts, and the use of time; for a "
+        "study all tests",
     )
     argument(parser, "--raw", "show a trajectory's replies unparsed, and long texts in full")
     add_csv_option(parser, "a row for each family and kind of task, or for each figure of --behaviour,")
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _holds_runs(folder: Path) -> bool:
-    """Whether it is a folder of run folders, rather than a run or a study."""
+    """Return whether the folder contains run folders and is not itself a run or a study."""
     return folder.is_dir() and not any((folder / name).exists() for name in (MANIFEST, STUDY, EPISODES))
 
 
@@ -91,7 +91,7 @@ def _show_run(args: argparse.Namespace) -> int:
 
 
 def _study(args: argparse.Namespace, console: Console) -> int:
-    """A sweep's, a Best-of-N's, ... own table, from its stored runs."""
+    """Print the table of a sweep, a Best-of-N or another study, from its stored runs."""
     from evalharness.base.terminal import line
     from evalharness.runs.study_file import run_folders, some_run_folders
     from evalharness.runs.study_results import print_study
@@ -108,8 +108,8 @@ def _study(args: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _is_meant(given: str, task_id: str) -> bool:
-    """The task's whole name, or its number, alone or after its family: 121 or babyai/121 for babyai/open/121."""
+def _matches_task(given: str, task_id: str) -> bool:
+    """Return whether `given` is the task's id, its number, or family/number (babyai/121 for babyai/open/121)."""
     family, _, wanted = given.rpartition("/")
     number = task_id.rpartition("/")[2]
     if given == task_id or not (wanted.isdecimal() and number.isdecimal()):
@@ -122,21 +122,21 @@ def _trajectory(args: argparse.Namespace, console: Console) -> int:
     from evalharness.results.report.trajectory import trajectory
 
     read_manifest(args.folder)
-    seen: dict[str, None] = {}
-    found: dict[str, Episode] = {}
-    for episode in read_episodes(args.folder):  # to the end: a folder that is damaged is said to be
-        seen[episode.task_id] = None
-        if episode.sample == args.sample and _is_meant(args.task, episode.task_id):
-            found[episode.task_id] = episode
-    if args.task not in found and len(found) > 1:
-        raise UserError(f"{args.folder} has more than one task {args.task}: {', '.join(sorted(found))}")
-    wanted = found.get(args.task) or next(iter(found.values()), None)
-    if wanted is not None:
-        for part in trajectory(wanted, raw=args.raw):
+    task_ids: dict[str, None] = {}
+    matches: dict[str, Episode] = {}
+    for episode in read_episodes(args.folder):  # to the end, so that damage is reported
+        task_ids[episode.task_id] = None
+        if episode.sample == args.sample and _matches_task(args.task, episode.task_id):
+            matches[episode.task_id] = episode
+    if args.task not in matches and len(matches) > 1:
+        raise UserError(f"{args.folder} has more than one task {args.task}: {', '.join(sorted(matches))}")
+    match = matches.get(args.task) or next(iter(matches.values()), None)
+    if match is not None:
+        for part in trajectory(match, raw=args.raw):
             console.print(part)
-        write_json(args.json, wanted.to_json())
+        write_json(args.json, match.to_json())
         return 0
     raise UserError(
         f"{args.folder} has no finished episode of {args.task!r}, sample {args.sample}"
-        + (nearest(args.task, sorted(seen)) if seen else "")
+        + (nearest(args.task, sorted(task_ids)) if task_ids else "")
     )

@@ -1,4 +1,4 @@
-"""What models do, as `show RUN --behaviour` prints it. docs/behaviour.md"""
+"""Show the behaviour of models (`show RUN --behaviour`). docs/behaviour.md"""
 
 from __future__ import annotations
 
@@ -34,42 +34,42 @@ def show_behaviour(args: argparse.Namespace, folders: Sequence[Path]) -> int:
     if args.family is not None and args.family not in families:
         raise UserError(f"no episode of family {args.family!r}{nearest(args.family, families)}")
 
-    def wanted(family: str) -> bool:
+    def is_chosen(family: str) -> bool:
         return args.family in (None, family)
 
     differences = [
-        [row for row in difference_rows(runs[0], other) if wanted(row.family)] for other in runs[1:]
+        [row for row in difference_rows(runs[0], other) if is_chosen(row.family)] for other in runs[1:]
     ]
-    rows = [[row for row in behaviour_rows(each) if wanted(row.family)] for each in runs]
+    rows = [[row for row in behaviour_rows(each) if is_chosen(row.family)] for each in runs]
     console = results_console(args)
     if len(runs) == 1:
         print_behaviour(console, runs[0], rows[0])
     if len(runs) > 1:
         print_runs(console, runs)
-    for number, listed in enumerate(differences, start=1):
+    for number, figures in enumerate(differences, start=1):
         console.print()
-        print_differences(console, runs, number, listed)
+        print_differences(console, runs, number, figures)
     write_csv(
         args.csv,
         [
             {"run": str(each.folder), "model_name": each.name} | asdict(row)
-            for each, listed in zip(runs, rows, strict=True)
-            for row in listed
+            for each, figures in zip(runs, rows, strict=True)
+            for row in figures
         ],
     )
-    described = [{"folder": str(each.folder), "model_name": each.name} for each in runs]
+    names = [{"folder": str(each.folder), "model_name": each.name} for each in runs]
     write_json(
         args.json,
         {
             "schema": SCHEMA,
             "corrected_for_number_of_figures": False,
             "runs": [
-                about | {"figures": [asdict(row) for row in listed]}
-                for about, listed in zip(described, rows, strict=True)
+                name | {"figures": [asdict(row) for row in figures]}
+                for name, figures in zip(names, rows, strict=True)
             ],
             "differences": [
-                about | {"figures": [asdict(row) for row in listed]}
-                for about, listed in zip(described[1:], differences, strict=True)
+                name | {"figures": [asdict(row) for row in figures]}
+                for name, figures in zip(names[1:], differences, strict=True)
             ],
         },
     )

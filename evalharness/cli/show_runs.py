@@ -1,4 +1,4 @@
-"""The list of runs, as `show` prints it without a run."""
+"""List runs (`show` without a run)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ def list_runs(args: argparse.Namespace, folders: Sequence[Path]) -> int:
         if not folder.is_dir():
             raise UserError(f"{folder} is {'a file' if folder.exists() else 'not there'}; name a folder")
     folders = folders or [RESULTS]
-    found = [entry for folder in folders if folder.is_dir() for entry in list_folder(folder)]
-    entries = newest_first(found)
+    entries = newest_first([entry for folder in folders if folder.is_dir() for entry in list_folder(folder)])
     write_json(args.json, {"schema": 1, "runs": [entry.to_json() for entry in entries]})
     if entries:
         print_runs(results_console(args), entries)

@@ -1,4 +1,4 @@
-"""The list of families or tasks, as `show --tasks` prints it."""
+"""List families or tasks (`show --tasks`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     argument(
         group,
         "--tasks LIST",
-        "list tasks instead of runs: those of `run --tasks LIST`; without LIST the families",
+        "list the tasks of `run --tasks LIST` instead of runs; without LIST, list the families",
         nargs="?",
         const="",
         type=str,

@@ -1,4 +1,4 @@
-"""What `sweep` and `bon` share: playing a study with a live view, and its last lines."""
+"""Play a study with a live view, and print its last lines, for `sweep`, `bon` and others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import data_folder, how_to_go_on, saying_what_is_kept, titles
+from evalharness.cli.common import data_folder, describe_continuation, report_kept_episodes, titles
 from evalharness.cli.output import (
     csv_text,
     make_console,
@@ -37,14 +37,14 @@ def play_study(
     elsewhere: Mapping[str, Path] | None = None,
     began: float | None = None,
 ) -> StudyOutcome:
-    """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
+    """Play the runs and show them on standard error; after an interrupt, say where the finished episodes are."""
     from evalharness.runs.live import watch
     from evalharness.runs.study import play
 
     for option in ("json", "csv", "tasks_csv"):
         require_writable("--" + option.replace("_", "-"), getattr(args, option, None))
-    shown = make_console(stderr=True)
-    with saying_what_is_kept(args) as kept:
+    console = make_console(stderr=True)
+    with report_kept_episodes(args) as folders:
         return play(
             kind,
             folder,
@@ -53,8 +53,8 @@ def play_study(
             data=data_folder(args),
             began=began,
             watch=watch,
-            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}"),
-            on_folder=kept.append,
+            on_run=lambda name, number, of: console.print(f"{number} of {of}: {name}"),
+            on_folder=folders.append,
         )
 
 
@@ -67,9 +67,9 @@ def run_study(
     elsewhere: Mapping[str, Path] | None = None,
     shows_a_part: bool = False,
 ) -> int:
-    """Play a study, or show what it would play; its own table, and the files that were asked for.
+    """Play a study, or with `--dry-run` estimate it; print its table and write the requested files.
 
-    `shows_a_part`: its table says something where a run stopped, too.
+    `shows_a_part`: the table is useful even if a run stopped early.
     """
     from evalharness.records.files import STUDY
     from evalharness.records.store import held_folder
@@ -79,18 +79,18 @@ def run_study(
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
     with held_folder(folder, STUDY):
-        played = play_study(kind, folder, runs, args, elsewhere=elsewhere)
-        result = print_study(out, folder) if shows_a_part or not played.stopped else None
+        outcome = play_study(kind, folder, runs, args, elsewhere=elsewhere)
+        result = print_study(out, folder) if shows_a_part or not outcome.stopped else None
         if result is not None:
             for option, rows in (("csv", "rows"), ("tasks_csv", "task_rows")):
                 if (target := getattr(args, option, None)) is not None:
                     write_csv(target, getattr(result, rows)())
             write_json(args.json, result.to_json())
-        return end_study(out, folder, played)
+        return end_study(out, folder, outcome)
 
 
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:
-    """The table, the files that were asked for, and `stem`.png, .svg and .csv."""
+    """Print the table, and write the requested files and `stem`.png, .svg and .csv."""
     from evalharness.results.curves import by_checkpoint
     from evalharness.results.report import looks, plots
     from evalharness.results.report.checkpoints import print_training
@@ -109,28 +109,28 @@ def show_training(args: argparse.Namespace, stem: Path, training: Training | Non
         note(f"no plot: {error}")
 
 
-def end_study(out: Console, folder: Path, played: StudyOutcome) -> int:
-    """What was there already, where it is and what is missing; the exit status."""
-    for name, outcome in played.runs.items():
-        if outcome.nothing_to_play:
-            out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True)
+def end_study(out: Console, folder: Path, outcome: StudyOutcome) -> int:
+    """Print the study's folder and the runs that are left; return the exit status."""
+    for name, run in outcome.runs.items():
+        if run.nothing_to_play:
+            out.print(f"{name}: {run.nothing_to_play}", soft_wrap=True)
     out.print(
         f"study folder: {folder}  (pictures: evalharness report {folder} --figure plots)", soft_wrap=True
     )
-    if played.stopped:
-        note(f"the study stopped early: {played.stopped}")
-        if played.left:
-            note(f"still to play: {', '.join(played.left)}")
-        note(f"finished episodes are kept{how_to_go_on(played.stopped)}")
-    return played.exit_status
+    if outcome.stopped:
+        note(f"the study stopped early: {outcome.stopped}")
+        if outcome.left:
+            note(f"still to play: {', '.join(outcome.left)}")
+        note(f"finished episodes are kept{describe_continuation(outcome.stopped)}")
+    return outcome.exit_status
 
 
 def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
-    argument(parser, "--dry-run", "show the tasks, and estimate tokens and time; play nothing")
+    argument(parser, "--dry-run", "show the tasks and estimate tokens and time, without playing")
 
 
 def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:
-    """Print the first run's estimate, what the others have left, and the estimate of all."""
+    """Print the first run's estimate, the episodes left in the other runs, and the estimate of all runs."""
     from evalharness.runs.dry_run import dry_run, estimate_line, folder_line, print_estimate
 
     require_writable("--json", args.json)

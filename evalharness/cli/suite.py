@@ -1,4 +1,4 @@
-"""Open suites: built in, and new ones from any seed."""
+"""Make and check open suites: the built-in one, and new ones from any seed."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def add_options(parser: CommandParser) -> None:
 
 
 def _build(args: argparse.Namespace) -> int:
-    """Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns succeeds with
-    full progress), and write a file for each family, with the same bytes on every machine. The same command
+    """Generate the tasks of an open suite from a seed, prove each task (its oracle's plan of 3 to 30 turns succeeds
+    with full progress), and write a file for each family. The files are the same on every machine. The same command
     continues. Seed 0 is built in; building it checks it.
     """
     import time
@@ -54,9 +54,9 @@ def _build(args: argparse.Namespace) -> int:
     everything: list[Proven] = []
     same = True
     for spec in map(known.__getitem__, families_of(args.tasks, known, all_is_one=True)):
-        kept = None if check or args.force or args.output else suites.read_frozen(spec, seed)
+        stored = None if check or args.force or args.output else suites.read_frozen(spec, seed)
         started = time.monotonic()
-        if kept is None:
+        if stored is None:
             progress = WorkProgress(f"{names[spec.family]}, tasks", spec.suites.expected["open"])
             with watch_work(progress, make_console(stderr=True)):
                 try:
@@ -64,7 +64,7 @@ def _build(args: argparse.Namespace) -> int:
                 except suites.UnprovenTaskError as error:
                     raise InfrastructureError(f"the generator of {spec.title} failed: {error}") from error
         else:
-            rows = kept
+            rows = stored
         took = time.monotonic() - started
         turns = sorted(row.proof.plan_turns for row in rows)
         entry: dict[str, Any] = {
@@ -81,7 +81,7 @@ def _build(args: argparse.Namespace) -> int:
                 "as frozen" if not entry["differences"] else "DIFFERS: " + ", ".join(entry["differences"][:5])
             )
             same = same and not entry["differences"]
-        elif kept is not None:
+        elif stored is not None:
             done = "frozen already"
         else:
             entry["file"] = str(suites.freeze(spec, seed, rows, args.output))

@@ -53,7 +53,7 @@ def add_options(parser: CommandParser) -> None:
     argument(
         sweep,
         "--perturb NAME",
-        "the perturbations, or files of your own (default: the published ones of the family, else all); see: "
+        "the perturbations, or your own files (default: the family's published ones, otherwise all); see: "
         "evalharness data perturbations list",
         nargs="+",
     )
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         return run_agents(args)
     tasks = args.tasks or in_file.get("tasks")
     if not tasks:
-        raise UserError("--tasks FAMILY is missing: a sweep over perturbations is of one family")
+        raise UserError("--tasks FAMILY is missing: a sweep over perturbations needs one family")
     args.tasks = make_part(SelectionConfig, {"tasks": tasks}).tasks
     return _run_perturbations(args)
 
@@ -93,26 +93,26 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
     with held_folder(folder, STUDY):
-        played = play_study("sweep", folder, runs, args)
-        begun = {name: run for name, run in load_played_runs(folder).items() if name in played.runs}
-        if UNPERTURBED in begun:
-            sweep = sweep_result(begun)
+        outcome = play_study("sweep", folder, runs, args)
+        columns = {name: run for name, run in load_played_runs(folder).items() if name in outcome.runs}
+        if UNPERTURBED in columns:
+            sweep = sweep_result(columns)
             print_sweep(out, sweep)
             write_csv(args.csv, sweep.rows())
             write_json(args.json, sweep.to_json())
-        return end_study(out, folder, played)
+        return end_study(out, folder, outcome)
 
 
 def _family(args: argparse.Namespace) -> str:
-    """Raises UserError for several."""
-    found = {part.strip().partition(":")[0].partition("/")[0] for part in args.tasks.split(",")}
-    if len(found) > 1:
-        raise UserError(f"--tasks {args.tasks}: a sweep over perturbations is of one family")
-    return str(found.pop())
+    """Return the family of `--tasks`. Raises UserError for several."""
+    families = {part.strip().partition(":")[0].partition("/")[0] for part in args.tasks.split(",")}
+    if len(families) > 1:
+        raise UserError(f"--tasks {args.tasks}: a sweep over perturbations needs one family")
+    return str(families.pop())
 
 
 def _columns(args: argparse.Namespace) -> Runs:
-    """Column -> its run. Raises UserError for an unknown family or perturbation."""
+    """Map columns to their runs. Raises UserError for an unknown family or perturbation."""
     from evalharness.cli.options import config_of
     from evalharness.envs import specs as installed_specs
     from evalharness.protocol.perturbation_names import compose, normal_name, read_files
@@ -145,45 +145,48 @@ def run_agents(args: argparse.Namespace) -> int:
 
 
 def _agent_columns(args: argparse.Namespace) -> Runs:
-    """Folder's name -> its run. Raises UserError for what is no list of agents."""
+    """Map folder names to runs. Raises UserError if `--over` is not a list of agents or protocols."""
     from evalharness.cli.options import config_of
 
-    key, equals, listed = args.over.partition("=")
-    said = list(dict.fromkeys(filter(None, (part.strip() for part in listed.split(",")))))
-    if key.strip() == "protocol" and equals and len(said) > 1:
-        return _protocols(args, said)
-    if key.strip() != "agent" or not equals or len(said) < 2:
+    key, equals, values = args.over.partition("=")
+    names = list(dict.fromkeys(filter(None, (part.strip() for part in values.split(",")))))
+    if key.strip() == "protocol" and equals and len(names) > 1:
+        return _protocols(args, names)
+    if key.strip() != "agent" or not equals or len(names) < 2:
         raise UserError(
             f"--over {args.over}: give two agents or more: --over {EXAMPLE}; or two protocols: --over protocol=A,B"
         )
     if args.agent or args.agent_option or args.perturb:
         given = "--perturb" if args.perturb else "--agent"
-        raise UserError(f"--over and {given} exclude each other; an agent's options go with it: {EXAMPLE}")
+        raise UserError(
+            f"--over and {given} exclude each other; write an agent's options after its name: {EXAMPLE}"
+        )
     _refuse_elsewhere(args, "agent", "agent_option")
     config = config_of(args, perturb=None)
-    return _by_folder(args, {one: replace(config, agent=_agent(config.agent, one)) for one in said})
+    return _by_folder(args, {name: replace(config, agent=_agent(config.agent, name)) for name in names})
 
 
 def _refuse_elsewhere(args: argparse.Namespace, *options: str) -> None:
-    """Raises UserError for what the configuration file sets and `--over` would replace."""
+    """Raise UserError if the configuration file sets an option that `--over` would replace."""
     from evalharness.config import options_in
 
     in_file = options_in(args.config)
-    found = [f"{name} in {args.config}" for name in options if in_file.get(name)]
-    if found:
-        raise UserError(f"--over {args.over} and {found[0]} exclude each other")
+    conflicts = [f"{name} in {args.config}" for name in options if in_file.get(name)]
+    if conflicts:
+        raise UserError(f"--over {args.over} and {conflicts[0]} exclude each other")
 
 
 def _by_folder(args: argparse.Namespace, runs: Runs) -> Runs:
-    """Folder's name -> the run of what `--over` names. Raises UserError where two would share a folder."""
-    found = {re.sub(r"[^\w.+=-]+", "-", said): run for said, run in runs.items()}
-    if len(found) < len(runs):
+    """Map folder names to the runs that `--over` names. Raises UserError if two would share a folder."""
+    by_folder = {re.sub(r"[^\w.+=-]+", "-", name): run for name, run in runs.items()}
+    if len(by_folder) < len(runs):
         raise UserError(f"--over {args.over}: two of them would share a folder; rename a file")
-    return found
+    return by_folder
 
 
-def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
-    """Each protocol plays the same tasks with as many turns: else nothing could be paired. Raises UserError."""
+def _protocols(args: argparse.Namespace, names: list[str]) -> Runs:
+    """Map folder names to the protocols' runs. Raises UserError if tasks or turns differ, so that runs cannot be
+    paired."""
     from evalharness.cli.options import config_of
     from evalharness.protocol.published import load_protocol
 
@@ -192,29 +195,29 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
         raise UserError(f"--over {args.over} and {given} exclude each other")
     _refuse_elsewhere(args, "protocol")
     runs = {}
-    for one in said:
-        words = bool(args.own_words) and load_protocol(one).texts is not None
-        runs[one] = config_of(args, perturb=None, protocol=one, own_words=words)
+    for name in names:
+        words = bool(args.own_words) and load_protocol(name).texts is not None
+        runs[name] = config_of(args, perturb=None, protocol=name, own_words=words)
     flags = {"--suite": "suite", "--tasks": "tasks", "--max-turns": "max_turns"}
     for flag, option in flags.items():
         values = {name: config.options()[option] or 30 for name, config in runs.items()}
         if len(set(values.values())) > 1:
             given = ", ".join(f"{name} {value}" for name, value in values.items())
             raise UserError(
-                f"--over {args.over}: {flag} differs ({given[:200]}); give one for all, to compare in pairs"
+                f"--over {args.over}: {flag} differs ({given[:200]}); give {flag}, so that runs can be paired"
             )
     return _by_folder(args, runs)
 
 
-def _agent(own: AgentConfig, said: str) -> AgentConfig:
-    """`own` with the agent of `NAME+option=value+...`."""
-    from evalharness.agents.registry import agent_typed
+def _agent(own: AgentConfig, text: str) -> AgentConfig:
+    """Return `own` with the agent `NAME+option=value+...`."""
+    from evalharness.agents.registry import load_agent
 
-    name, *options = said.split("+")
+    name, *options = text.split("+")
     pairs = dict(option.partition("=")[::2] for option in options)
     if any("=" not in option for option in options):
-        raise UserError(f"--over {said}: an agent's option is NAME=VALUE: {EXAMPLE}")
-    if agent_typed(name, pairs).name == "external":
-        raise UserError("--over: an agent from outside is started with a run of its own; compare the runs")
+        raise UserError(f"--over {text}: an agent's option is NAME=VALUE: {EXAMPLE}")
+    if load_agent(name, pairs).name == "external":
+        raise UserError("--over: an external agent needs a run of its own; compare the runs")
     chosen = {"agent": name, "agent_option": pairs, "action_interface": "react"}
     return type(own).model_validate(own.model_dump() | chosen)

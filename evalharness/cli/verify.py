@@ -67,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def locate_runs(places: Sequence[Path]) -> Iterator[tuple[Mapping[Path, Path], Sequence[str]]]:
-    """Give (name -> folder of each run at these places, a line for each place without runs). A folder's archives count
-    as places of their own. Archives stay unpacked while the context is open."""
+    """Yield (name -> folder of each run at these places, a line for each place without runs). A folder's archives also
+    count as places. Archives stay unpacked while the context is open."""
     from evalharness.runs.folders import archives_in, find_runs
 
     runs: dict[Path, Path] = {}
@@ -86,7 +86,7 @@ def locate_runs(places: Sequence[Path]) -> Iterator[tuple[Mapping[Path, Path], S
 
 
 def replay_run(args: argparse.Namespace, name: Path, folder: Path) -> FolderCheck:
-    """Raises UserError if nothing can be said of the run. An archive's run is called `name`, not by its folder."""
+    """Replay a run. Raises UserError if the run cannot be checked. Messages show `name`, not an archive's folder."""
     from evalharness.checks.verify import verify
     from evalharness.runs.live import watch
 

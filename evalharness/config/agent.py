@@ -1,4 +1,4 @@
-"""The model's way of acting: prompts, wording, turns, content of the conversation."""
+"""Options for the agent: prompts, wording, turns, content of the conversation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from evalharness.agents.registry import ChosenAgent, agent_typed
+from evalharness.agents.registry import ChosenAgent, load_agent
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
 from evalharness.config.option import ConfigPart, Option
@@ -26,32 +26,32 @@ from evalharness.protocol.published import Protocol, load_protocol
 
 class AgentConfig(ConfigPart):
     protocol: Annotated[str | None, Option("NAME|FILE.yaml", later=True, model_only=True)] = None
-    """evaluate as another group does; the protocol sets agent, turns, tasks and sampling; options override it, and
-    tables name them (default: agentrefine; see: evalharness data protocols list)"""
+    """evaluate like another group: the protocol sets agent, turns, tasks and sampling; options override it, and tables
+    name these options (default: agentrefine; see: evalharness data protocols list)"""
     own_words: Annotated[bool, Option(later=True, model_only=True)] = False
-    """play the protocol with our prompt texts instead of its authors'; tables say so"""
+    """play the protocol with evalharness's prompt texts instead of its authors'; tables say so"""
     agent: Annotated[
         str | None, Option("NAME|module:Class|FILE.py:Class", model_only=True, by_content=True)
     ] = None
-    """what the model reads and how its reply is read (default: react; see: evalharness data agents)"""
+    """the agent writes the model's messages and reads its replies (default: react; see: evalharness data agents)"""
     agent_option: Annotated[dict[str, Any], Option("NAME=VALUE", model_only=True, by_content=True)] = Field(
         default={}
     )
     """an option of the agent: --agent-option history=2"""
     action_interface: Annotated[Literal["react", "tools"], Option(no_flag=True, model_only=True)] = "react"
-    """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
+    """react: the action is a line of the reply; tools: the model calls the tool act(command)"""
     max_turns: Turns | None = None
-    """turns of an episode (default: 30, or the family's own smaller limit)"""
+    """maximum number of turns of an episode (default: 30, or the family's own smaller limit)"""
     perturb: Annotated[str | None, Option("NAME[+NAME]|FILE.yaml")] = None
-    """word the actions differently: P1, P1+P4, or as your file says; see: evalharness data perturbations list"""
+    """change the wording of actions: P1, P1+P4, or your own file; see: evalharness data perturbations list"""
     own_perturbations: Annotated[dict[str, OwnPerturbation], Option(no_flag=True, later=True)] = Field(
         default={}
     )
-    """definitions of perturbations from files, by the names in `perturb`; --perturb FILE.yaml sets it"""
+    """name in `perturb` -> definition of a perturbation from a file; --perturb FILE.yaml sets it"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
-    """folder with your own prompt files, one FAMILY.yaml for each family (ours: `evalharness data prompts export`)"""
+    """folder with your own prompt files, FAMILY.yaml for each family (`evalharness data prompts export` writes ours)"""
     system: Annotated[str | None, Option(no_flag=True, later=True, model_only=True)] = None
-    """a system message that replaces that of the prompt files: the text, or a file that holds it"""
+    """a system message that replaces the one of the prompt files: the text, or a file with the text"""
     shots: Annotated[int | None, Option(later=True, model_only=True)] = Field(default=None, ge=0)
     """number of worked examples in the prompt; more than 1 only if the family has more (default: as in the prompt
     file)"""
@@ -60,15 +60,15 @@ class AgentConfig(ConfigPart):
 
     @field_validator("protocol")
     @classmethod
-    def _there_is_such_a_protocol(cls, said: str | None) -> str | None:
-        """Drop the default protocol: it sets nothing, and a run's identity does not contain it."""
-        if said is None or said == DEFAULT_PROTOCOL:
+    def _require_protocol(cls, name: str | None) -> str | None:
+        """Require that the protocol exists. Drop the default protocol: a run's identity does not contain it."""
+        if name is None or name == DEFAULT_PROTOCOL:
             return None
         try:
-            load_protocol(said)
+            load_protocol(name)
         except UserError as error:
-            raise ValueError(str(error).removeprefix(f"--protocol {said}: ")) from None
-        return said
+            raise ValueError(str(error).removeprefix(f"--protocol {name}: ")) from None
+        return name
 
     @field_validator("own_perturbations")
     @classmethod
@@ -98,8 +98,8 @@ class AgentConfig(ConfigPart):
 
     @field_validator("system", mode="before")
     @classmethod
-    def _text_of_a_file(cls, given: Any) -> Any:
-        """Read the text of a file: results depend on the text, not on its path."""
+    def _read_system(cls, given: Any) -> Any:
+        """Replace a file's path by its text: results depend on the text, not on the path."""
         if not isinstance(given, str) or "\n" in given or len(given) > 1000:
             return given
         try:
@@ -110,8 +110,8 @@ class AgentConfig(ConfigPart):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_way_of_saying_it(cls, given: Any) -> Any:
-        """Map the agents `react` and `tools` to the older option that identifies their runs."""
+    def _use_older_option(cls, given: Any) -> Any:
+        """Replace the agents `react` and `tools` by `action_interface`, which identifies their runs."""
         if not isinstance(given, dict) or given.get("agent") is None:
             return given
         agent, interface = given["agent"], given.get("action_interface", "react")
@@ -124,29 +124,29 @@ class AgentConfig(ConfigPart):
         return given
 
     @model_validator(mode="after")
-    def _there_is_such_an_agent(self) -> AgentConfig:
+    def _require_agent(self) -> AgentConfig:
         try:
-            agent_typed(self.agent or self.action_interface, self.agent_option)
+            load_agent(self.agent or self.action_interface, self.agent_option)
         except UserError as error:
             raise ValueError(str(error)) from None
         return self
 
     @cached_property
     def chosen(self) -> ChosenAgent:
-        return agent_typed(self.agent or self.action_interface, self.agent_option)
+        return load_agent(self.agent or self.action_interface, self.agent_option)
 
     @cached_property
     def followed(self) -> Protocol | None:
-        """Return the protocol; None for the default, agentrefine."""
+        """The protocol; None for the default, agentrefine."""
         return None if self.protocol is None else load_protocol(self.protocol)
 
     @property
     def texts(self) -> str | None:
-        """Return the protocol whose imported prompt texts the agent reads."""
+        """Name of the protocol whose imported prompt texts the agent reads, or None."""
         return None if self.followed is None or self.own_words else self.followed.texts
 
     def agent_identity(self) -> dict[str, Any]:
-        """Return the agent's identity; empty if `action_interface` says everything."""
+        """Return the agent's identity; empty if `action_interface` identifies the agent."""
         return {} if self.agent is None and not self.agent_option else {"agent": self.chosen.identity()}
 
     @property
@@ -154,5 +154,5 @@ class AgentConfig(ConfigPart):
         return self.history_thinking == "keep"
 
     def turn_limit(self, spec: EnvSpec) -> int:
-        """Return the turn limit of that family: the user's, else the family's own."""
+        """Return the family's turn limit: the user's, otherwise the family's own."""
         return self.max_turns or min(spec.own.max_turns, MAX_TURNS)

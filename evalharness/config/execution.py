@@ -1,4 +1,4 @@
-"""The place of a run, and the name of its folder."""
+"""Options for a run's folder, workers, engine and labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field, PositiveInt, field_validator
 from evalharness.config.option import ConfigPart, Option
 
 RUN_NAME = "run_name"
-"""Key of the label that holds `--name`."""
+"""Key of the label that stores `--name`."""
 
 
 class ExecutionConfig(ConfigPart):
@@ -19,24 +19,24 @@ class ExecutionConfig(ConfigPart):
     workers: Annotated[dict[str, PositiveInt], Option("FAMILY=N", operational=True)] = Field(default={})
     """environment processes of a family (default: by cores and measured cost); may be repeated"""
     engine: Annotated[Literal["ours", "stock"], Option(later=True)] = "ours"
-    """stock: play ALFWorld on TextWorld and PDDL on pddlgym: the same games, many times as slow"""
+    """stock: play ALFWorld with TextWorld and PDDL with pddlgym: the same games, many times slower"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = Field(default={})
     """a label for tables and plots, such as data_size=8000 (`paper figure5 --x data_size`); may be repeated"""
 
     name: Annotated[str | None, Option("NAME", operational=True)] = Field(
         default=None, min_length=1, max_length=80
     )
-    """the run's name in tables and pages (default: its model's); the same command with another name renames it"""
+    """the run's name in tables and pages (default: the model's name); the same command with another name renames it"""
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the labels that the manifest stores, the name among them."""
+        """The labels for the manifest, including the name."""
         return {**self.label, **({RUN_NAME: self.name} if self.name else {})}
 
     @field_validator("label", mode="before")
     @classmethod
     def _numbers_as_text(cls, given: Any) -> Any:
-        # `data_size: 8000` in YAML is the same label as `--label data_size=8000`.
+        """Convert numbers to text: `data_size: 8000` in YAML is the same label as `--label data_size=8000`."""
         if not isinstance(given, dict):
             return given
         return {key: str(value) if type(value) in (int, float) else value for key, value in given.items()}

@@ -1,4 +1,4 @@
-"""Limits of a run: attempts and time."""
+"""Options that limit a run: tries, time, format errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LimitsConfig(ConfigPart):
     stop_on_format_errors: Annotated[float | None, Option(no_flag=True, operational=True)] = Field(
         default=None, ge=0, lt=1
     )
-    """stop when more than this share of the replies (0..1) are format errors; counted from 20 replies on"""
+    """stop if more than this share of the replies (0..1) are format errors; checked from 20 replies on"""
 
     @field_validator("time_limit", mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""A configuration field's facts about its flag, beside its type."""
+"""Describe the flag of a configuration field, and check parts of a configuration."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ class Option:
     """Annotates a field's type (`Annotated`) with the form of its flag and its influence on results."""
 
     metavar: str | None = None
-    """None: `N` for a whole number, `X` for a fraction, `DIR` for a path, `NAME=VALUE` for a mapping, else `TEXT`."""
+    """If None: `N` for a whole number, `X` for a fraction, `DIR` for a path, `NAME=VALUE` for a mapping, else
+    `TEXT`."""
     short: str | None = None
-    """`-o`."""
+    """A short flag, such as `-o`."""
     repeated: bool = False
-    """The flag of a single value may be given several times."""
+    """Whether the flag may be given several times although the field has a single value."""
     no_flag: bool = False
-    """Available only in configuration files and Python."""
+    """Whether the option exists only in configuration files and Python."""
     operational: bool = False
-    """Results do not depend on the option, so a run may be continued with another value."""
+    """Whether results do not depend on the option, so that a run can be continued with another value."""
     later: bool = False
-    """Added after the first runs: part of a run's identity and folder name only if it differs from the default."""
+    """Whether earlier runs lacked the option: a run's identity and folder name contain it only without its default."""
     by_content: bool = False
-    """Results depend on the content that it names: a run's identity holds the content's hash instead of the name."""
+    """Whether results depend on the named content: a run's identity contains the content's hash, not the name."""
     stored: str | None = None
-    """Its name in manifests, if the option was renamed after the first runs."""
+    """The option's name in manifests, if it was renamed after the first runs."""
     text: bool = False
-    """The flag's text is parsed by the field's validator."""
+    """Whether the field's validator parses the flag's text."""
     model_only: bool = False
-    """Changes nothing for a scripted policy, and is not in such a run's identity."""
+    """Whether the option has no effect on a scripted policy; the identity of such a run does not contain it."""
 
 
 _NO_OPTION = Option()
@@ -59,9 +60,9 @@ class ConfigPart(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _without_null(cls, given: Any) -> Any:
-        """Refuse null characters: no path or system name can hold one, and system calls raise ValueError."""
+        """Refuse null characters: paths cannot contain them, and system calls would raise ValueError."""
         if isinstance(given, str) and "\0" in given:
-            raise ValueError("it holds a null character")
+            raise ValueError("it contains a null character")
         return given
 
 
@@ -69,7 +70,7 @@ P = TypeVar("P", bound=ConfigPart)
 
 
 def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
-    """Make one part of a configuration, for commands that need no more. Raises UserError naming the wrong option."""
+    """Make one part of a configuration, for commands that need no others. Raises UserError naming the wrong option."""
     try:
         return kind.model_validate({key: value for key, value in flags.items() if value is not None})
     except ValidationError as error:
@@ -77,7 +78,7 @@ def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
 
 
 _LONGEST_SHOWN = 300
-"""Characters of a value that a message repeats: a value from a file may be anything."""
+"""Maximum characters of a value in a message, since a file can contain any text."""
 
 
 def problems(error: ValidationError) -> list[str]:

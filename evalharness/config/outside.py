@@ -1,4 +1,4 @@
-"""The connection of external agents, and their time limits (`--agent external`)."""
+"""Options for external agents (`--agent external`): their command and time limits."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from evalharness.config.option import ConfigPart, Option
 
 class OutsideConfig(ConfigPart):
     agent_command: Annotated[str | None, Option("COMMAND", later=True)] = None
-    """command that is started for each episode of --agent external: 'python my_agent.py'. The address and the token
-    are in its environment"""
+    """command that starts an external agent for each episode: 'python my_agent.py'; its environment has address and
+    token"""
     turn_time_limit: Annotated[float, Option(no_flag=True, later=True)] = Field(
         default=300.0, gt=0, allow_inf_nan=False
     )
-    """seconds that an agent from outside has for a turn; then its episode ends and counts"""
+    """seconds that an external agent has for a turn; then the episode ends and counts"""
     agent_wait: Annotated[float, Option(no_flag=True, operational=True)] = Field(
         default=600.0, gt=0, allow_inf_nan=False
     )
-    """seconds that the process of an agent from outside has to ask for its episode"""
+    """seconds that an external agent's process has to ask for its episode"""
 
     @field_validator("agent_command")
     @classmethod
@@ -34,7 +34,7 @@ class OutsideConfig(ConfigPart):
 
     @cached_property
     def program(self) -> tuple[dict[str, str], Program]:
-        """Hash the command's program as `hash_command` does. A command that cannot be parsed names no file."""
+        """The hashes and the program of the command (`hash_command`); empty for a command that cannot be parsed."""
         try:
             return hash_command(shlex.split(self.agent_command or ""))
         except ValueError:

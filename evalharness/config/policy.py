@@ -1,4 +1,4 @@
-"""The policy: which model, how it is served, how its replies are sampled."""
+"""Options for the policy: the model, its server, and the sampling of its replies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTERNAL = "external:"
 
 
 def is_scripted(model: str) -> bool:
-    """Return whether no model server of ours answers, but a script, a replay, a person, or an external agent."""
+    """Return whether a script, a replay, a person or an external agent answers, and no model server."""
     return model in SCRIPTED or model.startswith(("replay:", HUMAN, EXTERNAL))
 
 
@@ -35,7 +35,7 @@ _OURS = frozenset(
         *("tool_choice", "response_format", "chat_template_kwargs"),
     }
 )
-"""Fields of a request that have an option, or that the harness sets itself."""
+"""Fields of a request that have their own option, or that the harness sets."""
 
 
 def display_name(model: str, model_name: str | None, lora: Path | str | None) -> str:
@@ -51,13 +51,13 @@ class PolicyConfig(ConfigPart):
     (the same before training), oracle, random, replay:RUN, or human:NAME (you play by hand; human:NAME+list also shows
     the valid actions)
 
-    Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
+    If there are several endpoints (a list in YAML), this is the first; the others are `more_endpoints`."""
     more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()
-    """further endpoints that serve the same model under the same name; as flags: --model several times"""
+    """further endpoints that serve the same model under the same name (on the command line: --model several times)"""
     model_name: Annotated[str | None, Option("NAME")] = None
     """the model's name at the endpoint and in tables; required if the endpoint serves several models"""
     lora: Annotated[Path | None, Option(later=True)] = None
-    """a LoRA adapter of the model; merged once and kept"""
+    """a LoRA adapter of the model; it is merged once, and the merged model is kept"""
     lora_serve: Annotated[bool, Option(later=True)] = False
     """serve the LoRA adapter with vLLM, without merging"""
     temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -65,26 +65,26 @@ class PolicyConfig(ConfigPart):
     top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
     """sample from the most likely tokens whose probabilities add up to P"""
     top_k: Annotated[int, Option(no_flag=True, model_only=True)] = Field(default=-1, ge=-1)
-    """sample from the most likely tokens, this many; -1: from all"""
+    """sample from this many of the most likely tokens; -1: from all tokens"""
     min_p: Annotated[float, Option(no_flag=True, model_only=True)] = Field(default=0.0, ge=0, le=1)
     """sample from tokens at least P times as likely as the most likely one"""
     presence_penalty: Annotated[float, Option(no_flag=True, model_only=True)] = Field(
         default=0.0, ge=-2, le=2
     )
-    """penalty for tokens that the reply already has; 0: none"""
+    """penalty for tokens that the reply already contains; 0: no penalty"""
     frequency_penalty: Annotated[float, Option(no_flag=True, model_only=True)] = Field(
         default=0.0, ge=-2, le=2
     )
-    """penalty for each time that the reply already has the token; 0: none"""
+    """penalty for each earlier occurrence of the token in the reply; 0: no penalty"""
     repetition_penalty: Annotated[float, Option(no_flag=True, model_only=True)] = Field(
         default=1.0, gt=0, allow_inf_nan=False
     )
-    """penalty for tokens that the conversation already has; 1: none"""
+    """penalty for tokens that the conversation already contains; 1: no penalty"""
     sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
     """read sampling values and penalties from a JSON or YAML file, or from the checkpoint (model); options override
     them"""
     max_tokens: int = Field(default=256, ge=1)
-    """tokens of one reply, reasoning included"""
+    """maximum number of tokens of one reply, including reasoning"""
     seed: int = Field(default=0, ge=0)
     """seed of sampling and of random choices, not of tasks"""
     chat_template: Annotated[Path | None, Option("FILE", by_content=True)] = None
@@ -92,7 +92,7 @@ class PolicyConfig(ConfigPart):
     chat_template_kwargs: Annotated[str, Option("JSON", model_only=True)] = ""
     """arguments of the chat template: '{"enable_thinking": false}'
 
-    In YAML and Python a mapping will do."""
+    YAML and Python also accept a mapping."""
     extra_body: Annotated[str, Option(no_flag=True, later=True, model_only=True)] = ""
     """further fields of every request: {reasoning_effort: low}"""
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
@@ -106,18 +106,18 @@ class PolicyConfig(ConfigPart):
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
     """maximum number of requests in flight (default: 512 for each server, less if the server refuses)"""
     session_header: Annotated[str, Option(no_flag=True, operational=True)] = "X-Session-ID"
-    """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
+    """header with the episode's key, so that a router keeps an episode on one server; "" for no header"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
-    """environment variable that holds the endpoint's key"""
+    """environment variable with the endpoint's key"""
     header: Annotated[tuple[str, ...], Option("'NAME: VALUE'", operational=True)] = ()
-    """a header of every request to the endpoint, such as 'api-key: KEY'; its value is never written; may be repeated"""
+    """a header of every request to the endpoint, such as 'api-key: KEY'; its value is never stored; may be repeated"""
     timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
-    """seconds for one reply"""
+    """maximum seconds for one reply"""
 
     @model_validator(mode="before")
     @classmethod
-    def _whole_addresses(cls, values: Any) -> Any:
-        """Use the first of several models as `model`, and the others as further endpoints."""
+    def _split_endpoints(cls, values: Any) -> Any:
+        """Use the first of several models as `model` and the others as `more_endpoints`; complete the URLs."""
         if not isinstance(values, dict):
             return values
         whole = dict(values)
@@ -145,14 +145,14 @@ class PolicyConfig(ConfigPart):
 
     @field_validator("chat_template_kwargs", "extra_body", mode="before")
     @classmethod
-    def _one_spelling(cls, given: Any) -> Any:
-        """Normalise: different spellings of the same arguments are the same run."""
+    def _normalise_json(cls, given: Any) -> Any:
+        """Normalise the JSON: different spellings of the same arguments are the same run."""
         try:
             kwargs = json.loads(given) if isinstance(given, str) and given.strip() else given or {}
         except ValueError as error:
-            raise ValueError(f"is no JSON ({error})") from None
+            raise ValueError(f"is not JSON ({error})") from None
         if not isinstance(kwargs, dict):
-            raise ValueError('is no JSON object such as {"enable_thinking": false}')
+            raise ValueError('is not a JSON object such as {"enable_thinking": false}')
         return json.dumps(kwargs, sort_keys=True) if kwargs else ""
 
     @field_validator("extra_body")
@@ -187,7 +187,7 @@ class PolicyConfig(ConfigPart):
                 or not re.fullmatch(_HEADER_NAME, name.strip())
                 or not re.fullmatch(r"[ -~]+", value)
             ):
-                raise ValueError("is no header 'NAME: VALUE' of printable ASCII characters")
+                raise ValueError("is not a header 'NAME: VALUE' of printable ASCII characters")
             if name.strip().lower() in _OWN_HEADERS:
                 raise ValueError(f"{name.strip()} is a header that evalharness sets itself")
             know(value.strip())
@@ -198,7 +198,7 @@ class PolicyConfig(ConfigPart):
     @classmethod
     def _names_a_header(cls, name: str) -> str:
         if name and not re.fullmatch(_HEADER_NAME, name):
-            raise ValueError("no name of an HTTP header")
+            raise ValueError("not the name of an HTTP header")
         return name
 
     @model_validator(mode="after")
@@ -207,7 +207,7 @@ class PolicyConfig(ConfigPart):
             for model in (self.model, *self.more_endpoints):
                 if not model.startswith(("http://", "https://")):
                     raise ValueError(
-                        f"{model} is no endpoint: --model may be given several times only for endpoints "
+                        f"{model} is not an endpoint: --model may be given several times only for endpoints "
                         "(http://host:port/v1); for several servers of one checkpoint use --replicas"
                     )
         if (self.lora or self.lora_serve) and not self.is_ours:
@@ -221,7 +221,7 @@ class PolicyConfig(ConfigPart):
             )
         if self.api_key_env and any("@" in url.split("/")[2] for url in self.endpoints):
             raise ValueError(
-                "a server's URL has a name and password, and --api-key-env a key: give one of them"
+                "the endpoint's URL contains a name and password, and --api-key-env gives a key: use only one of them"
             )
         if self.replicas > 1 and not self.is_ours:
             raise ValueError(
@@ -240,17 +240,17 @@ class PolicyConfig(ConfigPart):
 
     @property
     def is_scripted(self) -> bool:
-        """Return whether no model server answers."""
+        """Whether no model server answers."""
         return is_scripted(self.model)
 
     @property
     def is_external(self) -> bool:
-        """Return whether an external agent acts; which model it uses is unknown."""
+        """Whether an external agent acts, whose model is unknown."""
         return self.model.startswith(EXTERNAL)
 
     @property
     def is_ours(self) -> bool:
-        """Return whether we start a vLLM for the model."""
+        """Whether the harness starts a vLLM for the model."""
         return not self.is_endpoint and not self.is_scripted
 
     @property
@@ -265,24 +265,24 @@ class PolicyConfig(ConfigPart):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return the headers of every request, besides our own."""
+        """The user's headers of every request."""
         return {
             name.strip(): value.strip() for name, _, value in (line.partition(":") for line in self.header)
         }
 
     @property
     def extra_fields(self) -> dict[str, Any]:
-        """Return the fields of every request, besides our own."""
+        """The user's additional fields of every request."""
         fields: dict[str, Any] = json.loads(self.extra_body or "{}")
         return fields
 
     @property
     def template_kwargs(self) -> dict[str, Any]:
-        """Return the arguments of the chat template."""
+        """The arguments of the chat template."""
         fields: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
         return fields
 
     def sampling_fields(self) -> dict[str, Any]:
-        """Return the sampling options without token limit and seed; None: the model's own recommendation."""
-        left_open = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
-        return {name: None if name in left_open else getattr(self, name) for name in SAMPLING}
+        """Return the sampling options without token limit and seed; None means the model's own recommendation."""
+        unset = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
+        return {name: None if name in unset else getattr(self, name) for name in SAMPLING}

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from evalharness.agents.registry import agent_typed
+from evalharness.agents.registry import load_agent
 from evalharness.base.errors import UserError
 from evalharness.config.policy import is_scripted
 from evalharness.config.values import SAMPLING
@@ -16,11 +16,11 @@ _OF_MODELS = ("agent", "agent_option", "max_tokens", "seed", *SAMPLING)
 
 
 def read_protocol_options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that the protocol in `given` sets and `given` does not. Raises UserError."""
-    said = given.get("protocol")
-    if said is None or said == DEFAULT or not isinstance(said, str):
+    """Return the options of the protocol that `given` names, without those that do not apply. Raises UserError."""
+    protocol = given.get("protocol")
+    if protocol is None or protocol == DEFAULT or not isinstance(protocol, str):
         return {}
-    stated = load_protocol(said).run_options()
+    stated = load_protocol(protocol).run_options()
     without: set[str] = set()
     model = given.get("model")  # --model may be given several times: a list
     if is_scripted(str(model[0] if isinstance(model, list) and model else model)):
@@ -33,14 +33,14 @@ def read_protocol_options(given: Mapping[str, Any]) -> dict[str, Any]:
     if ":" in stated["agent"] and "agent" not in given and "agent" not in without:
         # The author of a protocol's file must not choose code that runs here.
         raise UserError(
-            f"--protocol {said}: its agent, {stated['agent']}, is code that is not installed, and a protocol's file "
-            f"may not load it; if you trust it, type --agent {shlex.quote(stated['agent'])} too"
+            f"--protocol {protocol}: its agent, {stated['agent']}, is code that is not installed, and a protocol file "
+            f"may not load it; if you trust it, also type --agent {shlex.quote(stated['agent'])}"
         )
     return {name: value for name, value in stated.items() if name not in without}
 
 
 def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge `given` over the protocol's options; an agent's options one by one. Raises UserError."""
+    """Override the protocol's options by `given`; each option of the agent separately. Raises UserError."""
     stated = read_protocol_options(given)
     options = {**stated, **given}
     if "agent_option" in stated and isinstance(given.get("agent_option", {}), Mapping):
@@ -49,9 +49,9 @@ def with_protocol(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Compare a whole configuration with the protocol: options that differ -> the protocol's value."""
+    """Compare a whole configuration with the protocol; map each option that differs to the protocol's value."""
     stated = protocol.run_options()
-    options_of_agent = stated.pop("agent_option")
+    agent_options = stated.pop("agent_option")
     agent = options.get("agent") or options.get("action_interface")
     changed = {
         name: value
@@ -62,8 +62,8 @@ def find_changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict
         changed["agent"] = stated["agent"]
     else:
         # If the agent is not installed, the user typed it: `read_protocol_options` checks that.
-        wanted = agent_typed(agent, options_of_agent).options.model_dump(mode="json")
-        played = agent_typed(agent, options["agent_option"]).options.model_dump(mode="json")
+        wanted = load_agent(agent, agent_options).options.model_dump(mode="json")
+        played = load_agent(agent, options["agent_option"]).options.model_dump(mode="json")
         for name, value in wanted.items():
             if played[name] != value:
                 changed[f"agent_option.{name}"] = value
@@ -71,9 +71,8 @@ def find_changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict
 
 
 def require_texts(protocol: Protocol | None, *, own_words: bool) -> None:
-    """Raises UserError for `--own-words` if the protocol has no texts of other authors."""
+    """Raise UserError for `--own-words` if the protocol has no texts of other authors."""
     if own_words and (protocol is None or protocol.texts is None):
         raise UserError(
-            "--own-words goes with a --protocol whose prompt texts are its authors' (see: evalharness data protocols "
-            "list)"
+            "--own-words needs a --protocol with prompt texts of its authors (see: evalharness data protocols list)"
         )

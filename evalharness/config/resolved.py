@@ -1,4 +1,4 @@
-"""`config.yaml` of a run folder: every resolved option, for `--config RUN/config.yaml`."""
+"""Write `config.yaml` of a run folder: every resolved option, for `--config RUN/config.yaml`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from evalharness.config.policy import PolicyConfig
 from evalharness.config.values import SAMPLING
 
 _HEAD = """\
-# The options of this run, flags, file, environment and defaults in one. The same again, elsewhere:
+# All options of this run, from flags, file, environment and defaults. To repeat the run in another folder:
 #   evalharness run --config THIS_FILE -o DIR
 """
 _JSON = ("chat_template_kwargs", "extra_body")
 
 
 def format_config(options: Mapping[str, Any], policy: PolicyConfig) -> str:
-    """Return the options as YAML, without the run's folder (`-o`), headers (they hold keys), and unset options."""
+    """Return the options as YAML, without the run's folder (`-o`), headers (they contain keys), and unset options."""
     data = dict(options)
     del data["output"], data["more_endpoints"], data["header"]
     if policy.more_endpoints:
@@ -34,10 +34,12 @@ def format_config(options: Mapping[str, Any], policy: PolicyConfig) -> str:
     data["tasks"] = data["tasks"].split(",")
     if data["protocol"]:  # otherwise the protocol decides which agent plays
         data["agent"] = data["agent"] or data["action_interface"]
-    texts = type(policy).model_fields  # an empty text is a choice only in other parts: `--system ""`
-    kept = {
+    texts = type(
+        policy
+    ).model_fields  # only other parts have options whose empty text has a meaning: `--system ""`
+    stored = {
         key: escape_variables(value)
         for key, value in data.items()
         if value not in (None, {}, []) and not (value == "" and key in texts)
     }
-    return _HEAD + yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=100)
+    return _HEAD + yaml.safe_dump(stored, sort_keys=False, allow_unicode=True, width=100)

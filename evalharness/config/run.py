@@ -42,12 +42,12 @@ PARTS: Mapping[str, type[ConfigPart]] = {
 OPTIONS: Mapping[str, FieldInfo] = {
     name: info for part in PARTS.values() for name, info in part.model_fields.items()
 }
-"""Every option by its name in flags, YAML files and variables: no two parts share a name."""
+"""Every option by its name in flags and YAML files; the names of all parts differ."""
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Made from options by `RunConfig.of`. Raises UserError for conflicting options."""
+    """The configuration of a run; make it by `RunConfig.of`. Raises UserError for conflicting options."""
 
     policy: PolicyConfig
     selection: SelectionConfig
@@ -64,12 +64,12 @@ class RunConfig:
             raise UserError("--agent-command is for --agent external")
         if self.policy.is_scripted and not (self.policy.is_external or self.agent.chosen.is_react):
             raise UserError(
-                f"--agent {self.agent.chosen.name}: {self.policy.model} is no model and reads nothing"
+                f"--agent {self.agent.chosen.name}: {self.policy.model} is not a model and reads no prompt"
             )
 
     @classmethod
     def of(cls, **options: Any) -> RunConfig:
-        """Raises UserError that names each wrong option."""
+        """Make a configuration from options. Raises UserError that names each wrong option."""
         if unknown := options.keys() - OPTIONS.keys():
             raise UserError(
                 "; ".join(
@@ -91,7 +91,7 @@ class RunConfig:
         return cls(**parts)
 
     def with_options(self, **options: Any) -> RunConfig:
-        """Replace these options, without validating the others again."""
+        """Return the configuration with these options replaced; the others are not validated again."""
         parts = {
             name: getattr(self, name).model_copy(update=own)
             for name, part in PARTS.items()
@@ -106,12 +106,12 @@ class RunConfig:
         return {name: value for part in self._parts() for name, value in part.model_dump(mode="json").items()}
 
     def to_yaml(self) -> str:
-        """Return `config.yaml` of the run's folder, from which the same run can be made again."""
+        """Return the text of `config.yaml` in the run's folder, which repeats the run."""
         return format_config(self.options(), self.policy)
 
     @property
     def adaptation(self) -> Adaptation:
-        """Return the run's changes to the prompt files; none for a script, which reads no prompt."""
+        """The run's changes to the prompt files; no changes for a script, which reads no prompt."""
         return (
             Adaptation()
             if self.policy.is_scripted
@@ -148,7 +148,7 @@ class RunConfig:
         """Return the protocol's identity; empty for the default."""
         if (protocol := self.agent.followed) is None:
             return {}
-        said = {
+        facts = {
             "name": protocol.name,
             "sha256": protocol.sha256,
             "texts": self.agent.texts,
@@ -157,13 +157,13 @@ class RunConfig:
             "draw": None if protocol.draw is None else protocol.draw.games,
             "changed": find_changed_options(protocol, self.options()),
         }
-        return {"protocol": {name: value for name, value in said.items() if value not in (None, False, {})}}
+        return {"protocol": {name: value for name, value in facts.items() if value not in (None, False, {})}}
 
-    def doubts(self) -> list[str]:
+    def find_doubts(self) -> list[str]:
         """Return a line for each option that is allowed but probably a mistake."""
         policy, samples = self.policy, self.selection.samples
-        alike = policy.model == "oracle" or not policy.is_scripted
-        if samples > 1 and policy.temperature == 0 and alike:
+        repeats = policy.model == "oracle" or not policy.is_scripted
+        if samples > 1 and policy.temperature == 0 and repeats:
             return [
                 f"--samples {samples} at temperature 0: greedy repeats are nearly identical; for different attempts "
                 "give --temperature 1"
@@ -171,18 +171,18 @@ class RunConfig:
         return []
 
     def folder(self, address: str | None = None) -> Path:
-        """Return the run's folder: the same options give the same folder, so the same command continues.
+        """Return the run's folder: the same options give the same folder, so the same command continues the run.
 
-        `address` as in `models.opened.Prepared`: an endpoint's URL, only if nothing else distinguishes models.
+        `address` as in `models.opened.Prepared`: the endpoint's URL if nothing else distinguishes models.
         """
         if self.execution.output is not None:
             return self.execution.output
         name = folder_name(self.policy.display_name, "model")
         endpoint = address if self.policy.is_endpoint else self.policy.model
-        # A requested limit of 30 differs from no limit if a family's own limit is smaller.
+        # The user's limit of 30 turns and no limit differ if a family's own limit is smaller.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         identity = self.identity()
-        if "agent" in identity:  # a changed program is refused, like a changed prompt
+        if "agent" in identity:  # a changed program is refused when the run continues, like a changed prompt
             identity["agent"] = {k: v for k, v in identity["agent"].items() if k not in OF_PROGRAMS}
         key = json.dumps({**identity, "endpoint": endpoint, **asked}, sort_keys=True)
         if self.agent.followed is not None and not self.policy.is_scripted:
@@ -197,13 +197,13 @@ class RunConfig:
 
 
 def with_new_names(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename options read from a run folder. A manifest keeps an option's first name, so that identities and folder
-    names do not change."""
+    """Rename options read from a run folder to their present names. A manifest keeps an option's first name, so that
+    identities and folder names do not change."""
     return {("draw" if name == "sample" else name): value for name, value in options.items()}
 
 
 def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
-    """Name the model after the external agent, which chooses its model itself."""
+    """Use the external agent's name as the model: the agent chooses its model itself."""
     if options.get("agent") != EXTERNAL_AGENT:
         return options
     given = options.get("agent_option") or {}
@@ -214,7 +214,8 @@ def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:
-    """Merge flags over the file over the protocol's options. Raises UserError naming the wrong option."""
+    """Make a configuration: flags override the file, which overrides the protocol. Raises UserError naming the
+    option."""
     given = options_in(config_file)
     typed = {key: value for key, value in flags.items() if value is not None}
     if config_file is not None:
@@ -236,12 +237,12 @@ _PROGRAMS = ("agent_command", "vllm")
 
 
 def _refuse_code(path: Path, given: Mapping[str, Any]) -> None:
-    """Raises UserError if a configuration file names code: another person may have written the file, so only the user
-    may name code. Options of vLLM may name a plugin: they are refused only in the file of a run folder."""
+    """Raise UserError if a configuration file names code: another person may have written the file. Arguments of vLLM,
+    which can name a plugin, are refused only in the file of a run folder."""
     names = [name for name in _PROGRAMS if given.get(name)]
     if ":" in str(given.get("agent") or ""):
         names.append("agent")
-    if _is_kept(path) and given.get("vllm_args"):
+    if _is_in_run_folder(path) and given.get("vllm_args"):
         names.append("vllm_args")
     for name in names:
         value = given[name] if isinstance(given[name], str) else shlex.join(map(str, given[name]))
@@ -251,7 +252,7 @@ def _refuse_code(path: Path, given: Mapping[str, Any]) -> None:
         )
 
 
-def _is_kept(path: Path) -> bool:
+def _is_in_run_folder(path: Path) -> bool:
     return (path.parent / "manifest.json").exists()
 
 
@@ -260,4 +261,4 @@ def options_in(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
     given = read_config(path)
-    return with_new_names(given) if _is_kept(path) else given
+    return with_new_names(given) if _is_in_run_folder(path) else given

@@ -1,4 +1,4 @@
-"""The tasks that a run plays."""
+"""Options that select the tasks of a run."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ class SelectionConfig(ConfigPart):
     """all, or a comma list of FAMILY, FAMILY:0-9, FAMILY:kind=KIND, FAMILY:difficulty=easy|hard (also all:...) and
     task ids; @FILE: such a list from a file, one entry a line
 
-    In YAML and Python a list will do."""
+    YAML and Python also accept a list."""
     suite: Annotated[str, Option("SUITE")] = "agentboard"
     """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard if
     its data is imported, else open)"""
     suite_seed: SuiteSeed = 0
     """seed of the tasks; it chooses the open suite and the tasks of --draw; 0 is the built-in suite"""
     questions: Annotated[str | None, Option("N|all")] = None
-    """number of tasks that a family draws by --suite-seed from a larger suite (default: the family's own number)"""
+    """number of tasks drawn by --suite-seed from a family's larger suite (default: the family's own number)"""
     limit: int | None = Field(default=None, ge=1)
-    """only the first N tasks of each family, for a smoke test; --draw is representative"""
+    """play only the first N tasks of each family, for a smoke test; --draw is representative"""
     draw: Annotated[int | None, Option(later=True, stored="sample")] = Field(default=None, ge=1)
-    """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks"""
+    """play N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks"""
     subset: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
-    """N tasks that represent the whole held-out score, chosen by family, kind and difficulty, the same for every model
+    """play N tasks that represent the held-out score, chosen by family, kind and difficulty, the same for every model
     (80 of 282: an error of 3 to 4 points of success, 5 of a difference; 14 Jericho games have no task)"""
     samples: Samples = 1
-    """attempts at each task"""
+    """number of attempts at each task"""
 
     @field_validator("tasks", mode="before")
     @classmethod
@@ -42,7 +42,7 @@ class SelectionConfig(ConfigPart):
             given = ",".join(map(str, given))
         if isinstance(given, str) and given.startswith("@"):
             if not (lines := lines_of(Path(given[1:]).expanduser())):
-                raise ValueError("names no task")
+                raise ValueError("contains no task")
             return ",".join(lines)
         return given
 

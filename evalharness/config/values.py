@@ -1,4 +1,4 @@
-"""Values with several spellings: files of tasks and of sampling values, addresses, times."""
+"""Read values of options: files of tasks and of sampling values, and endpoint URLs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
 from evalharness.base.yaml_lines import load_yaml
 
-# The largest numbers of a run, typed or read from another person's folder. Tables and curves have a row for each.
+# Limits for numbers that a user types or that another person's folder contains: tables have a row for each.
 Turns = Annotated[int, Field(ge=1, le=10_000)]
 Samples = Annotated[int, Field(ge=1, le=10_000)]
 SuiteSeed = Annotated[int, Field(ge=0, le=10**9)]
@@ -36,8 +36,7 @@ def lines_of(path: Path) -> list[str]:
 
 
 def endpoint_url(model: str) -> str:
-    """Return `http://host:8000` and `http://host:8000/v1/chat/completions` as http://host:8000/v1, and report that.
-    Any other text stays unchanged."""
+    """Complete or shorten an endpoint's URL to `http://host:8000/v1`, and report the change; keep any other text."""
     if not model.startswith(("http://", "https://")):
         return model
     address, mark, query = model.partition("?")
@@ -57,10 +56,10 @@ def read_sampling(path: Path) -> dict[str, Any]:
     stated = data if isinstance(data, dict) else {}
     sampling = {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
     if not sampling:
-        raise UserError(f"--sampling {path} names none of {', '.join(SAMPLING)}")
+        raise UserError(f"--sampling {path} contains none of {', '.join(SAMPLING)}")
     # A generation_config.json has many other fields that do not affect sampling.
     if "transformers_version" not in stated and (unknown := sorted(map(str, stated.keys() - set(SAMPLING)))):
         raise UserError(
-            f"--sampling {path} names {unknown[0][:80]!r}, which is none of {', '.join(SAMPLING)}"
+            f"--sampling {path} contains {unknown[0][:80]!r}, which is none of {', '.join(SAMPLING)}"
         )
     return sampling

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from evalharness.agents.registry import ChosenAgent, agent_named, agent_recorded
+from evalharness.agents.registry import ChosenAgent, find_agent, find_recorded_agent
 from evalharness.config.execution import RUN_NAME
 from evalharness.config.values import Samples, SuiteSeed, Turns
 from evalharness.protocol.perturbation_names import OwnPerturbation, is_file, remember
@@ -111,8 +111,10 @@ class RunOptions(Stored):
     def chosen_agent(self) -> ChosenAgent | None:
         """Return the run's agent; None if exactly this agent is not installed, so its messages cannot be rebuilt."""
         if self.agent is None:
-            return agent_named(self.agent_name)
-        return agent_recorded(self.agent.name, self.agent.version, self.agent.options, self.agent.code_sha256)
+            return find_agent(self.agent_name)
+        return find_recorded_agent(
+            self.agent.name, self.agent.version, self.agent.options, self.agent.code_sha256
+        )
 
     @property
     def protocol_said(self) -> str | None:

@@ -9,7 +9,7 @@ from agent_contract import PROMPT, check_agent
 
 from evalharness.agents.base import Agent, EpisodeStart, ModelReply
 from evalharness.agents.react import ActAgent
-from evalharness.agents.registry import OURS, agent_named
+from evalharness.agents.registry import OURS, find_agent
 from evalharness.agents.window import WindowAgent, WindowOptions
 from evalharness.base.errors import UserError
 from evalharness.envs.surface import ActionSurface
@@ -21,7 +21,7 @@ OPTIONS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("name", [name for name in OURS if name != "external"])
 def test_every_agent_keeps_the_promises_of_agents(name: str) -> None:
-    check_agent(agent_named(name).kind, OPTIONS.get(name))
+    check_agent(find_agent(name).kind, OPTIONS.get(name))
 
 
 def start(agent: Agent, **more: Any) -> Agent:
@@ -81,8 +81,8 @@ def test_window_reads_the_action_in_tags(reply: str, action: str | None, errors:
 
 def test_an_agent_or_option_that_there_is_not_is_named_with_what_there_is() -> None:
     with pytest.raises(UserError, match=r"no such agent.*did you mean 'window'.*there are react, tools, act"):
-        agent_named("windw")
+        find_agent("windw")
     with pytest.raises(UserError, match=r"'histry'.*history"):
-        agent_named("window", {"histry": "2"})
+        find_agent("window", {"histry": "2"})
     with pytest.raises(UserError, match="history=-1"):
-        agent_named("window", {"history": "-1"})
+        find_agent("window", {"history": "-1"})

@@ -10,7 +10,7 @@ import pytest
 
 from evalharness.agents import program as programs
 from evalharness.agents.program import Program, hash_command
-from evalharness.agents.registry import agent_typed
+from evalharness.agents.registry import load_agent
 from evalharness.config import make_config
 from evalharness.records.identity import changes
 
@@ -76,7 +76,7 @@ def test_the_agent_of_a_package_is_all_of_its_files(place: Path, monkeypatch: py
     monkeypatch.syspath_prepend(place)
     monkeypatch.delitem(sys.modules, "pack", raising=False)
     (place / "pack" / "main.py").write_text(AGENT)
-    code = agent_typed("pack.main:Mine").code
+    code = load_agent("pack.main:Mine").code
     assert code is not None
     assert {path.name for path in code.files} == {"__init__.py", "main.py", "code.py"}
     (place / "pack" / "deep" / "code.py").write_text("edited")

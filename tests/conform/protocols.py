@@ -8,7 +8,7 @@ from typing import Any
 
 from evalharness.agents.base import ContextFullError, EpisodeStart, ModelReply, Request
 from evalharness.agents.guard import Guarded
-from evalharness.agents.registry import agent_named
+from evalharness.agents.registry import find_agent
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import FormatError
@@ -54,7 +54,7 @@ class ProtocolResult:
 
 def follow(game: RecordedGame, agent_name: str, prompt: PromptFile, result: ProtocolResult) -> None:
     """Through one recorded game: at each call what is sent, at each step what is read."""
-    agent = Guarded(agent_named(agent_name, game.options).make())
+    agent = Guarded(find_agent(agent_name, game.options).make())
     listed = game.valid_actions if agent.wants_valid_actions else None
     start = EpisodeStart(
         game.source, game.family, game.kind, game.goal, game.observation, len(game.steps) + 1, prompt,
@@ -90,7 +90,7 @@ def _fitting(agent: Guarded, game: RecordedGame) -> Request:
 
 def read_reply(reading: RecordedReading, agent_name: str, prompt: PromptFile, result: ProtocolResult) -> None:
     """What is made of a single reply."""
-    agent = Guarded(agent_named(agent_name, reading.options).make())
+    agent = Guarded(find_agent(agent_name, reading.options).make())
     surface = ActionSurface({})
     agent.start(
         EpisodeStart(reading.source, reading.family, "", "goal", "observation", 9, prompt, surface, ())

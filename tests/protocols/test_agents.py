@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from agent_contract import check_agent
 
-from evalharness.agents.registry import agent_named
+from evalharness.agents.registry import find_agent
 from evalharness.protocols.agentboard import AgentBoardOptions
 from evalharness.protocols.agentgym import AgentGymOptions
 from evalharness.protocols.tales import TalesOptions
@@ -23,4 +23,4 @@ OPTIONS: dict[str, list[Any]] = {
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_every_agent_keeps_the_promises_of_agents(name: str) -> None:
-    check_agent(agent_named(name).kind, OPTIONS[name])
+    check_agent(find_agent(name).kind, OPTIONS[name])

@@ -11,7 +11,7 @@ from agent_contract import PROMPT
 
 from evalharness.agents.base import Agent, EpisodeStart, ModelReply
 from evalharness.agents.guard import Guarded
-from evalharness.agents.registry import agent_named
+from evalharness.agents.registry import find_agent
 from evalharness.base.errors import UserError
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.react import FormatError
@@ -31,7 +31,7 @@ def start(agent: Agent, **more: Any) -> Agent:
 
 
 def read(name: str, text: str, **options: Any) -> tuple[str | None, tuple[str, ...]]:
-    parsed = start(agent_named(name, options).make()).read(ModelReply(text))
+    parsed = start(find_agent(name, options).make()).read(ModelReply(text))
     assert parsed is not None
     return parsed.action, tuple(map(str, parsed.errors))
 
@@ -53,7 +53,7 @@ def test_verl_agent_carries_out_what_it_calls_invalid(reply: str, action: str, v
 
 
 def test_verl_agent_shows_what_was_read_and_never_what_was_said() -> None:
-    agent = start(agent_named("verl-agent", {"history": 1}).make(), valid_actions=("look", "help"))
+    agent = start(find_agent("verl-agent", {"history": 1}).make(), valid_actions=("look", "help"))
     agent.read(ModelReply("<think>secret</think><action>LOOK</action>"))
     agent.observe("A room.", ("wait",))
     [message] = agent.request().messages
@@ -78,7 +78,7 @@ def test_agentboard_reads_an_action_out_of_anything(reply: str, action: str) -> 
 
 
 def test_agentboard_drops_single_entries() -> None:
-    agent = start(agent_named("agentboard").make())
+    agent = start(find_agent("agentboard").make())
     agent.read(ModelReply("look"))
     agent.observe("A room.")
     assert agent.shorten() == 1
@@ -98,7 +98,7 @@ def test_agentgym_takes_all_after_the_last_label() -> None:
 def test_tales_refuses_two_lines_and_forgets_its_thoughts() -> None:
     assert read("tales", "look\nwait") == (None, ("several_actions",))
     assert read("tales", " look ") == ("look", ())
-    agent = start(agent_named("tales", {"think": True}).make())
+    agent = start(find_agent("tales", {"think": True}).make())
     assert (agent.request().purpose, agent.read(ModelReply("a plan"))) == ("think", None)
     assert "a plan" in str(agent.request().messages)
     assert agent.read(ModelReply("look")) is not None
@@ -182,6 +182,6 @@ def test_a_call_in_json_is_worded_or_refused(call: dict[str, Any], action: str |
 
 
 def test_a_format_whose_texts_are_not_there_is_named() -> None:
-    agent = Guarded(agent_named("agentgym", {"format": "json"}).make())
+    agent = Guarded(find_agent("agentgym", {"format": "json"}).make())
     with pytest.raises(UserError, match="evalharness data protocols import agentgym"):
         agent.start(EpisodeStart("t", "rooms", "walk", "g", "o", 9, PROMPT, ActionSurface({})))

@@ -268,7 +268,7 @@ def test_checkpoints_of_scripts_and_empty_folders_are_refused(
 ) -> None:
     (tmp_path / "empty").mkdir()
     for folder, complaint in (
-        ("oracle", "no folder of checkpoints"),
+        ("oracle", "not a folder of checkpoints"),
         (tmp_path / "empty", "holds no checkpoint-N"),
         (tmp_path / "nowhere", "No such file"),
     ):

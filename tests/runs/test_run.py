@@ -205,7 +205,7 @@ async def test_an_interrupted_run_says_how_to_go_on(
         process.send_signal(number)
         _, stderr = await process.communicate()
     assert process.returncode == status
-    assert re.search(rb"stopped; \d+ episodes? (is|are) kept in .*; to go on: evalharness run ", stderr)
+    assert re.search(rb"stopped; \d+ episodes? (is|are) kept in .*; to continue: evalharness run ", stderr)
     assert b"Traceback" not in stderr
     assert not psutil.wait_procs(children, timeout=20)[1]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalharness.agents.base import Agent, EpisodeStart
 from evalharness.agents.react import ReactAgent
-from evalharness.agents.registry import ChosenAgent, agent_named
+from evalharness.agents.registry import ChosenAgent, find_agent
 from evalharness.envs.base import MAX_TURNS
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.played_prompt import played_prompt
@@ -25,7 +25,7 @@ class Protocol:
     limits: Mapping[str, int] = field(default_factory=dict)
     """Family -> turns of its episodes at most."""
     keep_thinking: bool = False
-    agent: ChosenAgent | None = field(default_factory=lambda: agent_named("react"))
+    agent: ChosenAgent | None = field(default_factory=lambda: find_agent("react"))
     """None: the run's agent is not installed, and a plain chat replaces its messages."""
     adaptation: Adaptation = AS_WRITTEN
 

@@ -74,7 +74,7 @@ def test_install_shows_its_milestones_and_then_says_that_it_is_there(
     assert "verifying: importing vLLM" in out
     assert "installed vLLM 0.32.0 (cpu, torch 2.13.0+cpu" in out
     assert run("install", "--cpu") == 0
-    assert "already there" in capsys.readouterr().out
+    assert "already installed" in capsys.readouterr().out
     assert run("uninstall") == 0
     assert not (home / "server").exists()
     assert run("uninstall") == 0
