@@ -91,7 +91,7 @@ def hash_command(words: Sequence[str]) -> tuple[dict[str, str], Program]:
         is_module = number > 0 and words[number - 1] == "-m"
         path = find_module(word, [Path.cwd()]) if is_module else _path_of_word(word)
         if number == 0 and os.sep not in word:
-            whole.not_checked.append(word)  # found on the PATH
+            whole.not_checked.append(word)  # a program on PATH
         elif path is not None:
             program = Program.of([path])
             whole.files |= program.files

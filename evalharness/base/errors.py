@@ -13,7 +13,7 @@ class EvalharnessError(Exception):
 
 
 class UserError(EvalharnessError):
-    """An error that the user can fix; the message says what is wrong and how to fix it. Exit status 2."""
+    """An error that the user can fix; the message says what is wrong and how to fix it. The exit status is 2."""
 
 
 class InfrastructureError(EvalharnessError):

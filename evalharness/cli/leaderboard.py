@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _make_board(args: argparse.Namespace) -> Leaderboard:
-    """Raises UserError if a run does not belong in the table, or if `--verify` leaves none."""
+    """Make the table. Raises UserError if a run does not belong in it, or if `--verify` leaves no run."""
     from evalharness.envs import specs
     from evalharness.results.leaderboard.leaderboards import make_leaderboard, require_one_table
     from evalharness.results.leaderboard.standing_rows import Benchmark

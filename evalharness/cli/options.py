@@ -162,7 +162,7 @@ def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> argparse
 
 
 def _key_option(name: str) -> str:
-    """Return the field of the key; a judge's key has another option than the model's."""
+    """Return the field for the API key; a judge's key has a different option from the model's."""
     return "api_key_env" if name == "model" else f"{name}_key_env"
 
 

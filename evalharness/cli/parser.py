@@ -99,7 +99,7 @@ class CommandParser(argparse.ArgumentParser):
     loose: str | None = None
     """The argument that also gets words after an option: argparse gives a `*` only the words before it."""
     beside: dict[str, CommandParser]
-    """Commands in the place of this command's arguments: `judge label` beside `judge RUN...`."""
+    """Commands that the first argument can name instead: `judge label` beside `judge RUN...`."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         # An abbreviation could mean another option later, when an option with the same beginning is added.
@@ -182,10 +182,10 @@ class CommandParser(argparse.ArgumentParser):
     def _describe_unknown(self, words: Sequence[str]) -> str:
         """Return `unrecognized arguments: --modle; did you mean --model?`."""
         known = [name for name in self._option_string_actions if name.startswith("--")]
-        given = [word.partition("=")[0] for word in words if word.startswith("--")]
-        meant = [close for word in given if (close := close_to(word, known)) is not None]
+        typed = [word.partition("=")[0] for word in words if word.startswith("--")]
+        guesses = [close for word in typed if (close := close_to(word, known)) is not None]
         return f"unrecognized arguments: {' '.join(words)}" + (
-            f"; did you mean {' '.join(meant)}?" if meant else ""
+            f"; did you mean {' '.join(guesses)}?" if guesses else ""
         )
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -110,11 +110,11 @@ def _study(args: argparse.Namespace, console: Console) -> int:
 
 def _matches_task(given: str, task_id: str) -> bool:
     """Return whether `given` is the task's id, its number, or family/number (babyai/121 for babyai/open/121)."""
-    family, _, wanted = given.rpartition("/")
+    family, _, digits = given.rpartition("/")
     number = task_id.rpartition("/")[2]
-    if given == task_id or not (wanted.isdecimal() and number.isdecimal()):
+    if given == task_id or not (digits.isdecimal() and number.isdecimal()):
         return given == task_id
-    return int(wanted) == int(number) and family in ("", task_id.partition("/")[0])
+    return int(digits) == int(number) and family in ("", task_id.partition("/")[0])
 
 
 def _trajectory(args: argparse.Namespace, console: Console) -> int:

@@ -102,7 +102,7 @@ class PolicyConfig(ConfigPart):
     deterministic: Annotated[bool, Option(later=True)] = False
     """make replies independent of the other requests that vLLM computes (batch invariance; slower)"""
     replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
-    """vLLM servers for the model, each on its own GPUs"""
+    """number of vLLM servers for the model, each on its own GPUs"""
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
     """maximum number of requests in flight (default: 512 for each server, less if the server refuses)"""
     session_header: Annotated[str, Option(no_flag=True, operational=True)] = "X-Session-ID"
@@ -180,7 +180,7 @@ class PolicyConfig(ConfigPart):
     def _fields_of_headers(cls, given: Any) -> Any:
         lines = [given] if isinstance(given, str) else given
         for line in lines if isinstance(lines, list | tuple) else ():
-            know(str(line))  # even if the line is wrong
+            know(str(line))  # hide the text even if the header is wrong
             name, colon, value = str(line).partition(":")
             if (
                 not colon
@@ -191,7 +191,7 @@ class PolicyConfig(ConfigPart):
             if name.strip().lower() in _OWN_HEADERS:
                 raise ValueError(f"{name.strip()} is a header that evalharness sets itself")
             know(value.strip())
-            know(value.split()[-1] if value.split() else None)  # after `Bearer`
+            know(value.split()[-1] if value.split() else None)  # the key in `Bearer KEY`
         return lines
 
     @field_validator("session_header")

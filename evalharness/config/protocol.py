@@ -62,9 +62,9 @@ def find_changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict
         changed["agent"] = stated["agent"]
     else:
         # If the agent is not installed, the user typed it: `read_protocol_options` checks that.
-        wanted = load_agent(agent, agent_options).options.model_dump(mode="json")
+        expected = load_agent(agent, agent_options).options.model_dump(mode="json")
         played = load_agent(agent, options["agent_option"]).options.model_dump(mode="json")
-        for name, value in wanted.items():
+        for name, value in expected.items():
             if played[name] != value:
                 changed[f"agent_option.{name}"] = value
     return changed

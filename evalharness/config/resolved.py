@@ -34,9 +34,7 @@ def format_config(options: Mapping[str, Any], policy: PolicyConfig) -> str:
     data["tasks"] = data["tasks"].split(",")
     if data["protocol"]:  # otherwise the protocol decides which agent plays
         data["agent"] = data["agent"] or data["action_interface"]
-    texts = type(
-        policy
-    ).model_fields  # only other parts have options whose empty text has a meaning: `--system ""`
+    texts = type(policy).model_fields  # only in other parts, an empty text has a meaning: `--system ""`
     stored = {
         key: escape_variables(value)
         for key, value in data.items()

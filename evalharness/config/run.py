@@ -130,9 +130,8 @@ class RunConfig:
             elif option.stored:
                 data[option.stored] = data.pop(name)
         data.pop("own_words", None)  # stored with the protocol
-        data["max_turns"] = (
-            self.agent.max_turns or MAX_TURNS
-        )  # smaller limits are in the manifest's `turn_limits`
+        # The manifest's `turn_limits` has the families' smaller limits.
+        data["max_turns"] = self.agent.max_turns or MAX_TURNS
         if self.selection.questions is None:
             del data["questions"]
         if not policy.is_scripted:
@@ -140,7 +139,7 @@ class RunConfig:
         if policy.is_external:
             data["agent"] = {**self.agent.chosen.identity(), **self.outside.program_identity()}
         if policy.is_endpoint:
-            # A server on another port is the same model: only its own description counts (served.py).
+            # The URL does not identify a model, only the server's own description does (served.py).
             data["model"] = "endpoint"
         return data
 
@@ -223,7 +222,7 @@ def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunCo
     given |= typed
     values = with_protocol(given)
     if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
-        values.pop("model", None)  # a model from the file is for other agents
+        values.pop("model", None)  # an external agent does not use the file's model
     elif "model" not in values:
         raise UserError(
             "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"

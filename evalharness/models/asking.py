@@ -305,7 +305,7 @@ def _engine_line(slots: Slots, insight: ServerInsight) -> str:
 
 
 def refuse_scripted(config: PolicyConfig, flag: str) -> None:
-    """Raises UserError for a model that writes no text, and for an endpoint without a name."""
+    """Raise UserError for a model that writes no text, and for an endpoint without a name."""
     if config.is_scripted:
         raise UserError(
             f"{flag} {config.model} writes no text; give a checkpoint, a hub id, demo or http://host:port/v1"

@@ -110,12 +110,12 @@ class Player(Protocol):
         they did not, InfrastructureError if this cannot be checked now."""
         return  # a scripted policy has no model that could change
 
-    def finished(self, episode: Episode) -> Episode:
+    def finish(self, episode: Episode) -> Episode:
         """Called once at the episode's end. Return the episode with the facts that only the policy knows."""
         return episode
 
     def void(self) -> None:
-        """Called instead of `finished` if infrastructure failed: the episode is started again."""
+        """Called instead of `finish` if infrastructure failed: the episode is started again."""
         return
 
 

@@ -30,7 +30,7 @@ class CacheRoom:
 
     def __init__(self) -> None:
         self.capacity: float | None = None
-        """Tokens that the caches of all servers hold together; None if a server does not report it."""
+        """Total size of all servers' caches in tokens; None if a server does not report its size."""
         self._heads: dict[str, int] = {}
         """Family -> tokens of the prompt that all its conversations share; the cache stores these tokens once."""
         self._conversations: dict[Hashable, _Conversation] = {}

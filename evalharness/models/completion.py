@@ -147,9 +147,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             raise ErrorInsteadError(server_error)
         message = choice["message"]
         text, beside = _parts(message.get("content"))
-        text = (
-            text or message.get("refusal") or ""
-        )  # the model's own refusal, which OpenAI sends in another field
+        text = text or message.get("refusal") or ""  # OpenAI sends the model's own refusal separately
         named = (
             message.get(key) for key in ("reasoning_content", "reasoning", "thinking", "reasoning_details")
         )

@@ -1,4 +1,4 @@
-"""A model behind an OpenAI-compatible chat endpoint.
+"""Send chat requests to an OpenAI-compatible endpoint.
 
 `start` asks the server which model it serves (`GET /models`); `confirm` asks again after an episode's last reply.
 """
@@ -162,7 +162,7 @@ class ChatEndpoint:
         Raises UserError if the endpoint is down, refuses the key or the model, or serves an unexpected model;
         EndpointError if it is too busy.
         """
-        from evalharness.models.transport import Transport  # aiohttp: a fifth of a second of CPU
+        from evalharness.models.transport import Transport  # importing aiohttp takes 0.2 s of CPU
 
         self._opened = Transport(
             self.base_url,
@@ -271,18 +271,18 @@ class ChatEndpoint:
         Raises UserError if the server serves another model, EndpointError if it does not answer within the limits for
         retries.
         """
-        asked, failed = time.monotonic(), list[FailedTry]()
+        called, failed = time.monotonic(), list[FailedTry]()
         while True:
             began = time.monotonic()
             try:
                 async with self._looking:
-                    if self._looked < asked:
+                    if self._looked < called:
                         looked = time.monotonic()  # after waiting for the checks of other callers
                         if self._served is not None:
                             await require_still(self._transport, self._served)
                         self._looked = looked
             except TryFailedError as failure:
-                await self._wait_after(failure, failed, asked, began)
+                await self._wait_after(failure, failed, called, began)
             else:
                 return self._retry_policy.note_answer()
 

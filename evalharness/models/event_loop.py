@@ -24,7 +24,7 @@ def run_to_end(coroutine: Coroutine[Any, Any, Result]) -> Result:
 def _new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
-    except ImportError:  # Windows
+    except ImportError:  # uvloop does not exist for Windows
         return asyncio.new_event_loop()
     return uvloop.new_event_loop()
 

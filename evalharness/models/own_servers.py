@@ -138,7 +138,7 @@ def resolve_model(config: PolicyConfig, on_status: Status, *, tools: bool = Fals
 def _whole(
     config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status
 ) -> ResolvedModel:
-    """Return a whole checkpoint, or a hub id."""
+    """Resolve a `--model` that is a whole checkpoint or a hub id."""
     model = config.model
     if model == DEMO_BASE or is_local(model):
         checkpoint = check_checkpoint(ensure_demo(on_status) if model == DEMO_BASE else model)
@@ -150,7 +150,7 @@ def _whole(
     else:
         raise UserError(
             f"--model {config.model}: no such directory"
-            + (f" (did you mean {meant!r}?)" if (meant := close_to(config.model, _NAMED)) else "")
+            + (f" (did you mean {close!r}?)" if (close := close_to(config.model, _NAMED)) else "")
             + "; give a checkpoint directory, a hub id such as org/name, "
             + f"{', '.join(_NAMED)}, replay:RUN, or http://host:port/v1"
             + openai_hint(config.model)
@@ -162,7 +162,7 @@ def _whole(
 def _with_adapter(
     config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status
 ) -> ResolvedModel:
-    """Return a LoRA adapter and its base: merged into one checkpoint, or loaded by a server of the base."""
+    """Resolve a `--model` with a LoRA adapter: merge it into its base, or load it on a server of the base."""
     adapter = check_adapter(config.lora or (DEMO_ADAPTER if config.model == DEMO else config.model))
     base = check_checkpoint(_base(config, adapter, on_status))
     check_fits(adapter, base)

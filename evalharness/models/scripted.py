@@ -81,7 +81,7 @@ class RandomPolicy(Policy):
 
     seed: int
     actions: Mapping[str, Actions]
-    """By family."""
+    """Family -> its actions."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
         template = self.actions[task.family].help_in(task.words)

@@ -68,7 +68,7 @@ class ServedModel:
 
     @property
     def is_told(self) -> bool:
-        """Whether the server says more than the name."""
+        """Whether the server reports more facts than the name."""
         return (self.root, self.revision, self.created) != (None, None, None)
 
     def to_json(self) -> dict[str, str | int]:

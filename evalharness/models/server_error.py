@@ -120,9 +120,7 @@ class ServerError:
         """Whether the request is too long for the model, or for the server."""
         if self.status == 413:
             return True
-        if (
-            "request too large" in self.words
-        ):  # also with 429, if the request exceeds the account's tokens per minute
+        if "request too large" in self.words:  # also for 429, by the account's tokens per minute
             return True
         if _names_full(self.codes):
             return True

@@ -76,7 +76,7 @@ class Slots:
         self.wake()
 
     def wake(self) -> None:
-        """Wake those that wait to start an episode."""
+        """Wake the tasks that wait to start an episode."""
         self._changed.set()
 
     async def change(self) -> None:
@@ -153,7 +153,7 @@ class Slots:
         return conversation is None or self.room.needs(conversation) <= spare
 
     def count_reply(self) -> None:
-        """Count a reply. After as many replies as there are slots, without a refusal, add one slot."""
+        """Count a reply. Add one slot when the replies since the last change are as many as the slots."""
         self.replies += 1
         if self.limit < self.most and self.replies - self._replies_then >= self.limit:
             self._set_limit(self.limit + 1)

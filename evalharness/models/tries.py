@@ -107,7 +107,7 @@ def pause_before_retry(failure: TryFailedError, earlier: int) -> float:
 
 @dataclass
 class RetryPolicy:
-    """How long a server has answered no request; all requests to the server share it."""
+    """Measures how long a server has answered no request. All requests to a server share one instance."""
 
     limit_s: float
     """Seconds for which a server may refuse every request as too busy. A reply may take this long; a used-up quota

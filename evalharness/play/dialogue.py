@@ -20,7 +20,7 @@ _MOST_TRIMS = 64
 
 @dataclass(frozen=True)
 class TurnReply:
-    """The last reply of a turn."""
+    """The reply with the action of a turn, and the turn's earlier calls."""
 
     reply: Reply
     parsed: ParsedReply
@@ -29,7 +29,7 @@ class TurnReply:
     policy_s: float
     """Seconds of all calls, including queueing, failed tries and their pauses."""
     prompt_cut: bool
-    """As in `Turn`."""
+    """Whether the server dropped a part of the request."""
 
 
 @dataclass
@@ -87,9 +87,7 @@ class Dialogue:
 
     def _note_answer(self, reply: Reply) -> None:
         prompt = reply.prompt_tokens or 0
-        if (
-            cached := reply.cached_tokens or 0
-        ) > prompt:  # some servers do not count cached tokens as prompt tokens
+        if (cached := reply.cached_tokens or 0) > prompt:  # some servers count cached tokens separately
             prompt += cached
         self._cut = self.agent.extends and 0 < prompt <= self._prompt
         self._answered, self._prompt = self.agent.size, prompt

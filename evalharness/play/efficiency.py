@@ -73,9 +73,7 @@ def _turns(run: Measured) -> int:
 def _bounds(run: Measured) -> dict[Bound, float]:
     model_s = sum(times.model_s for times in run.families.values())
     if run.server and 0 < (run.server.requests_s or 0) < model_s:
-        model_s = (
-            run.server.requests_s or 0.0
-        )  # measured by the server, so the client's delays are not included
+        model_s = run.server.requests_s or 0.0  # without the client's delays
     mean_slots = run.allowed_slot_s / run.wall_s if run.wall_s > 0 else 0.0
     return {
         "model": model_s / mean_slots if mean_slots else 0.0,

@@ -37,14 +37,14 @@ class SlotPlayer(Player):
 
     async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         began = time.perf_counter()
-        asked: float | None = None
+        sent_at: float | None = None
         try:
             family, key = self.job.task.family, self.job.key
             await self.slots.take(key)
             try:
-                asked = time.perf_counter()
+                sent_at = time.perf_counter()
                 reply = await self.player.reply(messages, turn=turn, form=form)
-                seconds = time.perf_counter() - asked
+                seconds = time.perf_counter() - sent_at
                 if reply.prompt_tokens is not None:
                     self.slots.room.note_reply(
                         key, family, reply.prompt_tokens + (reply.completion_tokens or 0)
@@ -53,8 +53,8 @@ class SlotPlayer(Player):
                 self.slots.leave()
         finally:  # the time of a failed request counts, too
             ended = time.perf_counter()
-            self.times.slot_s += (asked or ended) - began
-            self.times.model_s += 0.0 if asked is None else ended - asked
+            self.times.slot_s += (sent_at or ended) - began
+            self.times.model_s += 0.0 if sent_at is None else ended - sent_at
         self.latencies.add(seconds)
         self.slots.count_reply()
         return reply
@@ -150,7 +150,7 @@ class Episodes:
             for own in players:
                 await own.confirm()
             for own in players:
-                episode = own.finished(episode)
+                episode = own.finish(episode)
             whole = True
         finally:
             if not whole:

@@ -59,7 +59,7 @@ class WordedEnvironment:
         return self.surface.observation(answer, action), terminated, self.info
 
     async def carry_out(self, action: str) -> ActionResult:
-        asked = time.perf_counter()
+        began = time.perf_counter()
         observation, terminated, info = await self.step(action)
         simulated = self.world.last_call.took_s
         return ActionResult(
@@ -69,7 +69,7 @@ class WordedEnvironment:
             tuple(info["subgoals_completed"]),
             info.get("no_effect"),
             simulated,
-            max(0.0, time.perf_counter() - asked - simulated),
+            max(0.0, time.perf_counter() - began - simulated),
         )
 
     async def valid_actions(self) -> list[str]:

@@ -31,7 +31,7 @@ class Progress:
     families: Mapping[str, FamilyProgress]
     started: float = field(default_factory=time.monotonic)
     status: str = ""
-    """One line on other events than episodes: the server's start, a retry."""
+    """One line on the latest event, such as the server's start or a retry."""
     warning: str = ""
     """One line on problems of the model's replies."""
     turns: int = 0

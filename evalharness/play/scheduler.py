@@ -38,8 +38,8 @@ class PendingEpisode:
 
 @dataclass
 class _Queue:
-    """One family's episodes: those with the most expected turns first, then the hard ones. A run expects the turn limit
-    of every episode; `verify` knows the lengths."""
+    """One family's episodes: those with the most expected turns first, then the hard ones. In a run, the expected turns
+    are the turn limit; `verify` knows the recorded number."""
 
     jobs: deque[PendingEpisode]
     in_flight: int = 0

@@ -18,7 +18,7 @@ class TimeLimit:
         """Seconds left; None without a limit."""
         return None if self.seconds is None else max(0.0, self.began + self.seconds - self.clock())
 
-    def reached(self) -> str | None:
+    def stop_reason(self) -> str | None:
         """Return why no more episodes are played; None while time is left."""
         if self.left is None or self.left > 0:
             return None

@@ -157,7 +157,7 @@ def evaluate(
             if prepared.missing:
                 name = manifest.model_name
                 _LOG.warning(f"no answer from {config.policy.model}: these are the stored results of {name}")
-            stopped = clock.reached() if jobs else None
+            stopped = clock.stop_reason() if jobs else None
             if is_new or (jobs and stopped is None):
                 work = Work(
                     config.policy, config.agent, config.limits, config.execution,

@@ -78,7 +78,7 @@ async def test_agents_are_runs_of_one_study_each_paired_with_the_first(
         ("--over agent=react,window+history", "NAME=VALUE"),
         ("--over agent=react,act --agent act", "--agent"),
         ("--over agent=react,act --tasks alfworld --perturb P1", "--over and --perturb"),
-        ("--over agent=react,external", "outside"),
+        ("--over agent=react,external", "external agent"),
         ("", "--tasks FAMILY is missing"),
     ],
 )

@@ -80,8 +80,8 @@ def test_a_time_is_written_as_people_write_it() -> None:
 def test_a_limit_of_time_counts_from_the_start_of_the_command() -> None:
     now = 100.0
     limit = TimeLimit(60.0, clock=lambda: now, began=100.0)
-    assert (limit.left, limit.reached()) == (60.0, None)
+    assert (limit.left, limit.stop_reason()) == (60.0, None)
     now = 160.0
     assert limit.left == 0.0
-    assert "60 s (--time-limit)" in str(limit.reached())
-    assert TimeLimit(None).reached() is None
+    assert "60 s (--time-limit)" in str(limit.stop_reason())
+    assert TimeLimit(None).stop_reason() is None

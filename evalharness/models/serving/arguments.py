@@ -38,8 +38,8 @@ _FEW_CORES = 4
 end, which uses little of it: on two cores that gave 50 tokens/s of the demo model instead of 83, and a run through all
 five families took 1.45 times as long. With more cores, vLLM's default is used: it considers which memory is near."""
 _MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
-"""Switched off: by default vLLM computes in another process on a CPU, to pin its threads. With the default, on two
-cores a start took 36 s instead of 24, and eight tasks of ALFWorld 55 s instead of 50; the replies were the same."""
+"""Set to 0: by default vLLM computes in another process on a CPU, to pin its threads. With the default, on two cores a
+start took 36 s instead of 24, and eight tasks of ALFWorld 55 s instead of 50; the replies were the same."""
 _WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
 """Variables that make waiting threads sleep instead of spin. Spinning is faster while the server is alone on two cores
 (131 turns in 58 s instead of 71); beside a training it gave 0.0 to 0.1 turns/s, and sleeping 0.3 to 0.6."""

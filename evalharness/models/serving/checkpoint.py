@@ -93,10 +93,10 @@ class CheckpointInfo:
         """The data type of the weights."""
         config = read_json(self.path / "config.json")
         text = config.get("text_config")
-        named = config.get("dtype") or config.get("torch_dtype")
-        if named is None and isinstance(text, dict):
-            named = text.get("dtype") or text.get("torch_dtype")
-        return named if named in ("float32", "bfloat16", "float16") else "float32"
+        dtype = config.get("dtype") or config.get("torch_dtype")
+        if dtype is None and isinstance(text, dict):
+            dtype = text.get("dtype") or text.get("torch_dtype")
+        return dtype if dtype in ("float32", "bfloat16", "float16") else "float32"
 
     @property
     def shapes(self) -> dict[str, Shape]:
@@ -313,9 +313,7 @@ def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
     tokenizer = folder / "tokenizer_config.json"
     if lengths and tokenizer.is_file():
         limit = read_json(tokenizer).get("model_max_length")
-        if (
-            isinstance(limit, int | float) and 0 < limit < 1e18
-        ):  # 1e30 and Infinity mean that there is no limit
+        if isinstance(limit, int | float) and 0 < limit < 1e18:  # 1e30 and Infinity mean no limit
             lengths.append(int(limit))
     return min(lengths, default=None)
 

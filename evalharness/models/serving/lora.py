@@ -146,7 +146,7 @@ def check_fits(adapter: Adapter, base: CheckpointInfo) -> None:
     tails = {_tail(name): name for name in weights}
     transposed = bool(adapter.settings.get("fan_in_fan_out"))
     for name, shape in sorted(adapter.shapes.items()):
-        weight, wanted = _weight_of(name, shape, adapter.shapes, transposed=transposed)
+        weight, expected = _weight_of(name, shape, adapter.shapes, transposed=transposed)
         if weight is None:
             continue
         actual = weights.get(weight) or weights.get(tails.get(_tail(weight), ""))
@@ -155,10 +155,10 @@ def check_fits(adapter: Adapter, base: CheckpointInfo) -> None:
                 f"{adapter.path} changes {weight}, which {base.path} does not have: it is an adapter of another model"
                 + (f" ({adapter.base})" if adapter.base else "")
             )
-        if actual != wanted:
+        if actual != expected:
             raise CheckpointError(
                 f"{adapter.path} does not fit {base.path}: {weight} is {_by(actual)} there, but the adapter is for "
-                f"{_by(wanted)}" + (f" (trained on {adapter.base})" if adapter.base else "")
+                f"{_by(expected)}" + (f" (trained on {adapter.base})" if adapter.base else "")
             )
 
 
@@ -167,7 +167,7 @@ def _by(shape: Shape) -> str:
 
 
 def _tail(name: str) -> str:
-    """Return a weight's name from `layers.` on: the part before it differs between files and the running model."""
+    """Return a weight's name from `layers.` on: its beginning differs between files and the running model."""
     at = name.find("layers.")
     return name if at < 0 else name[at:]
 

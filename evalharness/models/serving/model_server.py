@@ -1,4 +1,4 @@
-"""A model server that a run uses: for this run only, shared by several runs one after the other, or with an adapter."""
+"""Model servers of a run: a server for one run, a server shared by several runs, a server with an adapter."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SharedServers:
         """`folder` gets the servers' logs, instead of the runs' folders."""
         self._folder = folder
         self._servers: dict[str, ModelServer] = {}
-        """Name of the log -> a run's first, second, ... server."""
+        """File name of the log -> its server. Each of a run's servers has its own log."""
         self._what: dict[str, str] = {}
         """Name of the log -> the arguments of its server, as text."""
         self._replaced: list[ModelServer] = []

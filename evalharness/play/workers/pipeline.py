@@ -39,7 +39,7 @@ class Pipeline:
     def __init__(self, process: asyncio.subprocess.Process, on_break: Callable[[str], None]) -> None:
         self._process = process
         self._on_break = on_break
-        self._asked: deque[_PendingRequest] = deque()
+        self._pending: deque[_PendingRequest] = deque()
         self._count = 0
         self._timer: asyncio.TimerHandle | None = None
         self._broken = False
@@ -58,11 +58,11 @@ class Pipeline:
             raise PipelineGoneError("is gone")
         assert self._process.stdin is not None
         self._count += 1
-        asked = _PendingRequest(self._count, op, timeout, asyncio.get_running_loop().create_future())
-        self._asked.append(asked)
-        if len(self._asked) == 1:
+        pending = _PendingRequest(self._count, op, timeout, asyncio.get_running_loop().create_future())
+        self._pending.append(pending)
+        if len(self._pending) == 1:
             self._arm()
-        line = json.dumps({"id": asked.identity, "op": op, **request}).encode() + b"\n"
+        line = json.dumps({"id": pending.identity, "op": op, **request}).encode() + b"\n"
         try:
             self._process.stdin.write(line)
             if self._process.stdin.transport.get_write_buffer_size():  # the process reads too slowly
@@ -70,7 +70,7 @@ class Pipeline:
                     await self._process.stdin.drain()
         except (OSError, RuntimeError):
             pass  # `_read` sees the end of the process, too, and reports the reason
-        return await asked.answer
+        return await pending.answer
 
     def take_death_reason(self) -> str | None:
         """Return once how the process ended while no request was pending: no other error reports it."""
@@ -81,8 +81,8 @@ class Pipeline:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._asked:
-            first = self._asked[0]
+        if self._pending:
+            first = self._pending[0]
             self._timer = asyncio.get_running_loop().call_later(
                 first.timeout, self.fail, f"did not answer {first.op!r} within {first.timeout:.0f} s"
             )
@@ -95,17 +95,17 @@ class Pipeline:
                 if not self.ready:
                     self.ready = answer["ready"]
                     continue
-                asked = self._asked.popleft()
-                if answer["id"] != asked.identity:
+                pending = self._pending.popleft()
+                if answer["id"] != pending.identity:
                     raise ValueError("answer to another request")
                 self._arm()
-                if not asked.answer.done():
-                    asked.answer.set_result(answer)
+                if not pending.answer.done():
+                    pending.answer.set_result(answer)
             reason = f"exit status {await self._process.wait()}"
         except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
             reason = str(error) or type(error).__name__
-        if self._asked:
-            self.fail(f"died during {self._asked[0].op!r}: {reason}")
+        if self._pending:
+            self.fail(f"died during {self._pending[0].op!r}: {reason}")
         elif not self._broken:
             self._death_reason = f"died between two calls: {reason}"
             self.fail(self._death_reason)
@@ -116,7 +116,7 @@ class Pipeline:
             return
         self._broken = True
         self._on_break(reason)
-        if self._asked and not (first := self._asked.popleft().answer).done():
+        if self._pending and not (first := self._pending.popleft().answer).done():
             first.set_exception(PipelineBrokenError(reason))
             first.exception()  # mark it as retrieved: perhaps no task waits for it any more
         self._fail_pending()
@@ -129,11 +129,11 @@ class Pipeline:
     def _fail_pending(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        for asked in self._asked:
-            if not asked.answer.done():
-                asked.answer.set_exception(PipelineGoneError("is gone"))
-                asked.answer.exception()
-        self._asked.clear()
+        for pending in self._pending:
+            if not pending.answer.done():
+                pending.answer.set_exception(PipelineGoneError("is gone"))
+                pending.answer.exception()
+        self._pending.clear()
 
     async def close(self) -> None:
         self._reader.cancel()

@@ -76,7 +76,7 @@ class WorkerProcess:
         self.broken = False
         """Whether the process has died or was killed; it will never answer again."""
         self.lost: str | None = None
-        """How the process died, hung or raised; None if it did not, or no caller waited for it any more."""
+        """Why the process failed; None if it did not fail, or if no caller waited for its answer."""
         self.answered = False
         """Whether the process has started."""
         self.last_call = CallTimes()
@@ -144,7 +144,7 @@ class WorkerProcess:
             if self._pipeline is not None and (reason := self._pipeline.take_death_reason()) is not None:
                 raise WorkerError(f"the {self.spec.title} worker {reason}")
             raise WorkerGoneError(f"the {self.spec.title} worker that held this episode is gone")
-        asked, started, before = time.perf_counter(), self.answered, self._took_s
+        sent_at, started, before = time.perf_counter(), self.answered, self._took_s
         try:
             pipeline = await self._connect()
             limit = timeout if started else timeout + _START_TIMEOUT
@@ -178,10 +178,10 @@ class WorkerProcess:
         if started:
             # Since this call was sent, the process also executed calls of other episodes; the first of them may have
             # begun earlier.
-            waited = min(self._took_s - before - took, time.perf_counter() - asked - took)
+            waited = min(self._took_s - before - took, time.perf_counter() - sent_at - took)
             self.last_call = CallTimes(waited_s=max(0.0, waited), took_s=took)
         else:
-            self.last_call = CallTimes(start_s=time.perf_counter() - asked - took, took_s=took)
+            self.last_call = CallTimes(start_s=time.perf_counter() - sent_at - took, took_s=took)
         return answer["result"]
 
     def usage(self) -> Usage:

@@ -117,7 +117,7 @@ class _OutsidePlayer(Player):
         action = await self.session.next_action(self.policy.turn_s)
         return Reply(action.text, reasoning=action.thought)
 
-    def finished(self, episode: Episode) -> Episode:
+    def finish(self, episode: Episode) -> Episode:
         if self.session is None:
             return episode
         text = episode.turns[-1].observation if episode.turns else episode.first_observation

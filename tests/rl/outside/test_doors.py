@@ -74,7 +74,7 @@ class Run:
         except BaseException:
             players[0].void()
             raise
-        return players[0].finished(episode)
+        return players[0].finish(episode)
 
     async def agent(self) -> Acting:
         """In the place of the process that was started next."""
