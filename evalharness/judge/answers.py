@@ -148,8 +148,8 @@ def read_verdict(answer: Answer) -> Verdict:
         value = read(answer, lambda text: read_object(text, "verdict"))
     except UnusableReplyError as error:
         return Verdict(None, None, str(error))
-    said = value["verdict"].strip().casefold() if isinstance(value["verdict"], str) else None
-    if said not in ("right", "wrong"):
+    word = value["verdict"].strip().casefold() if isinstance(value["verdict"], str) else None
+    if word not in ("right", "wrong"):
         return Verdict(None, None, "the verdict is neither right nor wrong")
-    kind = value.get("kind") if said == "wrong" else None
-    return Verdict(said == "wrong", kind if kind in KINDS else None, sentence(value.get("reason")))
+    kind = value.get("kind") if word == "wrong" else None
+    return Verdict(word == "wrong", kind if kind in KINDS else None, sentence(value.get("reason")))

@@ -113,8 +113,8 @@ def judgements_of(run: Path) -> dict[EpisodeKey, dict[int, list[TurnJudgement]]]
     judgements: dict[EpisodeKey, dict[int, list[TurnJudgement]]] = {}
     for judge in judges_of(run):
         for (task_id, sample, turn), verdict in judge.verdicts.items():
-            said = (judge.name, verdict.word, verdict.kind or "", verdict.note)
-            judgements.setdefault((task_id, sample), {}).setdefault(turn, []).append(said)
+            judgement = (judge.name, verdict.word, verdict.kind or "", verdict.note)
+            judgements.setdefault((task_id, sample), {}).setdefault(turn, []).append(judgement)
     return judgements
 
 

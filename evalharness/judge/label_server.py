@@ -47,14 +47,14 @@ def label_page(run: str, rater: str) -> str:
 def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
     """Return what the page shows of a turn: the same texts as a judge gets, but uncut."""
     episode = drawn.episode
-    before, shown = drawn.since(EARLIER_TURNS)
+    before, turns = drawn.since(EARLIER_TURNS)
     return {
         "task_id": episode.task_id,
         "sample": episode.sample,
         "family": episode.family,
         "turn": drawn.number,
         "goal": episode.goal,
-        "left_out": drawn.number - len(shown),
+        "left_out": drawn.number - len(turns),
         "before": before,
         "turns": [
             {
@@ -64,7 +64,7 @@ def turn_data(drawn: DrawnTurn) -> dict[str, Any]:
                 "reply": turn.reply if turn.action is None else None,
                 "observation": turn.observation,
             }
-            for turn in shown
+            for turn in turns
         ],
     }
 

@@ -128,11 +128,11 @@ def labels_csv(turns: Iterable[DrawnTurn], labels: Mapping[TurnKey, Verdict]) ->
     for drawn in turns:
         before, (turn,) = drawn.since(0)
         label = labels.get(drawn.key)
-        said = [label.word, label.kind or "", label.note] if label else ["", "", ""]
+        decision = [label.word, label.kind or "", label.note] if label else ["", "", ""]
         action = turn.reply if turn.action is None else turn.action
         context = (drawn.episode.goal, before, turn.thought, action, turn.observation)
-        shown = [printable(text)[:_LONGEST_CELL] for text in context]
-        cells = [drawn.key[0], str(drawn.key[1]), str(drawn.key[2]), *said, *shown]
+        texts = [printable(text)[:_LONGEST_CELL] for text in context]
+        cells = [drawn.key[0], str(drawn.key[1]), str(drawn.key[2]), *decision, *texts]
         writer.writerow([*map(guard_cell, cells), drawn.sha256])
     return buffer.getvalue()
 

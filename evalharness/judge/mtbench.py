@@ -234,8 +234,8 @@ def conversation(question: TwoTurnQuestion, turn: int, answers: Mapping[GradeKey
     first: Message = {"role": "user", "content": question.turns[0]}
     if turn == 1:
         return [first]
-    said: Message = {"role": "assistant", "content": answers[question.id, 1]}
-    return [first, said, {"role": "user", "content": question.turns[1]}]
+    reply: Message = {"role": "assistant", "content": answers[question.id, 1]}
+    return [first, reply, {"role": "user", "content": question.turns[1]}]
 
 
 async def _grade(

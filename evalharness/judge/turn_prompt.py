@@ -88,11 +88,11 @@ def quoted_turn(drawn: DrawnTurn) -> list[str]:
 def _turn_lines(turn: Turn, longest: int) -> list[str]:
     name = f"turn {turn.turn}"
     if turn.action is None:
-        said = [f"{name} reply (no action could be read): {quote(clip(turn.reply, longest))}"]
+        lines = [f"{name} reply (no action could be read): {quote(clip(turn.reply, longest))}"]
     else:
-        said = [f"{name} thought: {quote(clip(turn.thought, longest))}"] if turn.thought else []
-        said.append(f"{name} action: {quote(clip(turn.action, longest))}")
-    return [*said, f"{name} observation: {quote(clip(turn.observation, longest))}"]
+        lines = [f"{name} thought: {quote(clip(turn.thought, longest))}"] if turn.thought else []
+        lines.append(f"{name} action: {quote(clip(turn.action, longest))}")
+    return [*lines, f"{name} observation: {quote(clip(turn.observation, longest))}"]
 
 
 def load_turn_prompt(folder: Path | None = None) -> TurnPrompt:

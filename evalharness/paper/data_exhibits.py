@@ -85,8 +85,8 @@ def _fill_map(given: Given) -> Filled:
         Column("similarity", "mean similarity", decimals=2),
     )
     problems = list(given.left_out)
-    found = list(read_each(_sources(given), diversity.read_thoughts, problems))
-    named = diversity.name_apart([read for _, read in found], [path for path, _ in found])
+    sources_read = list(read_each(_sources(given), diversity.read_thoughts, problems))
+    named = diversity.name_apart([read for _, read in sources_read], [path for path, _ in sources_read])
     sources = diversity.draw_pooled(named)
     empty = Table(_MAP, columns, (), notes=(_MAP_NOTE,))
     drawn = [source for source in sources if source.texts]

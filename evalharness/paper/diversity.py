@@ -64,7 +64,7 @@ def read_thoughts(path: Path) -> Source:
     if (path / MANIFEST).exists():
         manifest = read_manifest(path)
         name = manifest.model_name
-        found = [
+        thoughts = [
             turn.thought
             for episode in sorted(read_episodes(path), key=lambda e: (e.task_id, e.sample))
             for turn in episode.turns
@@ -72,13 +72,13 @@ def read_thoughts(path: Path) -> Source:
         ]
     else:
         name = path.name
-        found = [
+        thoughts = [
             react.parse(text).thought
             for conversation in read_conversations(path)
             for role, text in conversation
             if role == "assistant" and _LABELLED.search(text)
         ]
-    if not (texts := tuple(text.strip() for text in found if text.strip())):
+    if not (texts := tuple(text.strip() for text in thoughts if text.strip())):
         raise UserError(f"{path} holds no thought")
     return Source(name, texts, len(texts))
 

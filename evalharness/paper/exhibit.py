@@ -142,11 +142,11 @@ def read_each(
     for path in paths:
         assert read is not None
         try:
-            found = read(path)
+            content = read(path)
         except UserError as error:
             problems.append(str(error))
         else:
-            yield path, found
+            yield path, content
 
 
 SCHEMA = 1

@@ -39,10 +39,10 @@ def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmar
     """Return a row for each run, with its protocol."""
     rows = []
     for label, run in runs:
-        found = list_aspects(run, benchmark)
-        marks = DIFFERS if differ(found) else ""
+        protocol = list_aspects(run, benchmark)
+        marks = DIFFERS if differ(protocol) else ""
         standing = own_row(run, label, benchmark.prompts, ())
-        about = (*describe_aspects(found), trainings_line(run))
+        about = (*describe_aspects(protocol), trainings_line(run))
         rows.append(row_of(board, standing, marks, tuple(filter(None, about))))
     return rows
 

@@ -41,9 +41,9 @@ def _make_agreement_row(found: Mapping[str, Any]) -> Row:
 
 def _make_published_row() -> Row:
     counts = {
-        f"{row.names['human']}_{said}": row.numbers[f"gpt4_{said}"].value
+        f"{row.names['human']}_{word}": row.numbers[f"gpt4_{word}"].value
         for row in load_table("judge_agreement")
-        for said in ("right", "wrong")
+        for word in ("right", "wrong")
     }
     agreed = counts["right_right"] + counts["wrong_wrong"]
     cells = {key: Cell(value) for key, value in counts.items()}
@@ -71,7 +71,7 @@ def _fill_agreement(given: Given) -> Filled:
     rows, problems = [_make_published_row()], list(given.left_out)
     measure = given.measured.agreement
     for _, raters in read_each(_find_judged(given) if measure else (), measure, problems):
-        rows += [_make_agreement_row(found) for found in raters]
+        rows += [_make_agreement_row(pair) for pair in raters]
     notes = (
         "counts of turns: the first rater's word, then the second's; intervals count turns as independent",
         *([_NOT_BALANCED] if any(row.cells["kappa"].marks for row in rows) else []),

@@ -64,15 +64,21 @@ def read_named_paths(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Giv
 
     Raises UserError if a path has no usable data. A run without a finished episode is left out with its reason.
     """
-    found = NamedPaths()
+    paths_by_kind = NamedPaths()
     for path in paths:
         if not path.exists():
             raise UserError(f"{path} is not there; name run folders, studies, or a data set's file")
-        if found.add(path):
+        if paths_by_kind.add(path):
             continue
         with system_errors(f"cannot read {path}"):
             inside = sorted(entry for entry in path.iterdir() if entry.is_dir())
-        if not [folder for folder in inside if found.add_or_note(folder)]:
+        if not [folder for folder in inside if paths_by_kind.add_or_note(folder)]:
             raise UserError(f"{path} holds no run (no {MANIFEST}) and no study (no {STUDY})")
-    entries, left_out = make_entries(found.entries)
-    return Given(specs, entries, tuple(found.data), tuple(found.mtbench), (*found.left_out, *left_out))
+    entries, left_out = make_entries(paths_by_kind.entries)
+    return Given(
+        specs,
+        entries,
+        tuple(paths_by_kind.data),
+        tuple(paths_by_kind.mtbench),
+        (*paths_by_kind.left_out, *left_out),
+    )

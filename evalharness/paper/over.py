@@ -54,14 +54,14 @@ def _find_place(values: Mapping[str, float], run: ScoredRun) -> str | None:
 def rate_over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Point]:
     """Yield success and progress of each family and of the held-out score, for `runs` of (series, x, label, run)."""
     for series, x, label, run in sorted(runs, key=lambda item: item[:3]):
-        found: dict[tuple[str, str], tuple[float, Interval]] = {}
+        rates: dict[tuple[str, str], tuple[float, Interval]] = {}
         for family, tasks in sorted(run.family_tasks.items()):
             for measure in MEASURES:
                 row = rated([getattr(task, measure) for task in tasks], measure=measure)
-                found[family, measure] = row["rate"], (row["ci95_low"], row["ci95_high"])
+                rates[family, measure] = row["rate"], (row["ci95_low"], row["ci95_high"])
         for measure in MEASURES if (held := run.held_out[0]) else ():
-            found[HELD_OUT, measure] = getattr(held, f"{measure}_rate"), getattr(held, f"{measure}_rate_ci95")
-        for (family, measure), (rate, ends) in found.items():
+            rates[HELD_OUT, measure] = getattr(held, f"{measure}_rate"), getattr(held, f"{measure}_rate_ci95")
+        for (family, measure), (rate, ends) in rates.items():
             ends = interval_of(run, family, measure, rate, ends)
             yield curve_point(series, label, axis, x, family, measure, rate, ends)
 
@@ -109,11 +109,11 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
 
 
 def _make_points(row: Row, columns: Sequence[str], axis: str, x: float) -> list[Point]:
-    found = []
+    points = []
     for column in columns:
         family, _, measure = column.rpartition("_")
         value = row.cell(Column(column, measure)).value
         if value is not None:
             rate = value / 100
-            found.append(curve_point(PUBLISHED, row.name, axis, x, family, measure, rate, (rate, rate)))
-    return found
+            points.append(curve_point(PUBLISHED, row.name, axis, x, family, measure, rate, (rate, rate)))
+    return points

@@ -78,8 +78,8 @@ def group_runs(given: Given, family: str) -> Groups:
 def columns_of(family: str, title: str, names: Sequence[str], *, first: str = "") -> tuple[Column, ...]:
     """Return two columns for each run, both averages and the deviation. `names` are perturbations as the user writes
     them."""
-    found = [(family, title), *((name.lower(), name) for name in names), ("average", "Average")]
-    columns = [Column(f"{key}_{m}", m, group) for key, group in found for m in MEASURES]
+    groups = [(family, title), *((name.lower(), name) for name in names), ("average", "Average")]
+    columns = [Column(f"{key}_{m}", m, group) for key, group in groups for m in MEASURES]
     columns += [Column(f"std_{m}", m, "Std", decimals=2) for m in MEASURES]
     return (*columns, *(Column(f"{FIRST}_{m}", m, first) for m in MEASURES if first))
 
@@ -150,9 +150,11 @@ def _fill(given: Given) -> Filled:
             problems.append(f"{label}: {error}")
             continue
         partial = {name for name, run in chosen.items() if not run.played[spec.family].complete}
-        found = [each for run in chosen.values() for each in list_aspects(run, benchmark, perturbation=False)]
-        differs = differ(found)
-        about = tuple(dict.fromkeys(describe_aspects(found)))
+        protocols = [
+            each for run in chosen.values() for each in list_aspects(run, benchmark, perturbation=False)
+        ]
+        differs = differ(protocols)
+        about = tuple(dict.fromkeys(describe_aspects(protocols)))
         rows.append(
             Row(
                 label,
@@ -174,13 +176,13 @@ def _fill(given: Given) -> Filled:
     )
     tables = [Table(_TABLE, columns, tuple(rows), "%", notes)]
     if paired:
-        shown = tuple(
+        used = tuple(
             Column(c.key, c.name, c.group, signed=True)
             for c in columns
             if any(c.key in row.cells for row in paired)
         )
         note = "perturbed - unperturbed, paired by task, points"
-        tables.append(Table("differences between runs of ours", shown, tuple(paired), notes=(note,)))
+        tables.append(Table("differences between runs of ours", used, tuple(paired), notes=(note,)))
     return Filled(tuple(tables), (*given.left_out, *problems, *_list_missing(given)))
 
 

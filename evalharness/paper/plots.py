@@ -132,9 +132,9 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
         if row["ci95_low"] is not None
     }
     start = rates.pop(UNPERTURBED, None)
-    shown = [name for name in names if name in rates]
-    ends = [rates[name] for name in shown]
-    for name, end, height in zip(shown, ends, spread(ends, 7.5, 3, 97), strict=True):
+    drawn = [name for name in names if name in rates]
+    ends = [rates[name] for name in drawn]
+    for name, end, height in zip(drawn, ends, spread(ends, 7.5, 3, 97), strict=True):
         i = names.index(name)
         xs, ys = ([0, 1], [start, end]) if start is not None else ([1], [end])
         axes.plot(

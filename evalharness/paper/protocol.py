@@ -36,19 +36,19 @@ def list_aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = T
 
     `perturbation`: False in a table with perturbations as columns.
     """
-    found = [
+    listed = [
         Aspect("agent", run.agent, AGENT),
         Aspect("suite", run.suite, run.suite if run.suite in benchmark.suites else benchmark.suite),
         Aspect("labels", _describe_labels(run.task_labels, run.titles), "official"),
         Aspect("turns", str(run.max_turns), str(benchmark.max_turns)),
     ]
     if perturbation and run.perturbation:
-        found.append(Aspect("perturbation", run.perturbation, "none"))
+        listed.append(Aspect("perturbation", run.perturbation, "none"))
     parts = deviations(run.identity, benchmark.prompts, run.titles, run.scores)
-    found += [Aspect("with", part, "") for part in parts]
+    listed += [Aspect("with", part, "") for part in parts]
     if missing := run.incomplete:
-        found.append(Aspect("only", missing, None))
-    return found
+        listed.append(Aspect("only", missing, None))
+    return listed
 
 
 def _describe_labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:

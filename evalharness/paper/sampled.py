@@ -27,13 +27,15 @@ N, TEMPERATURE = 10, 1.0
 def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:
     """Return model -> (greedy run, samples): runs of one entry, and single runs of one model. Of two equal runs the
     first is used."""
-    found: dict[tuple[str, str], dict[bool, ScoredRun]] = {}
+    runs_by_model: dict[tuple[str, str], dict[bool, ScoredRun]] = {}
     for entry in given.entries:
         for run in entry.runs:
             if run.perturbation is None:
                 which = "" if len(entry.runs) > 1 else run.model_key
-                found.setdefault((choose_label(entry, run), which), {}).setdefault(is_sampled(run), run)
-    sampled = {key: runs for key, runs in found.items() if True in runs}
+                runs_by_model.setdefault((choose_label(entry, run), which), {}).setdefault(
+                    is_sampled(run), run
+                )
+    sampled = {key: runs for key, runs in runs_by_model.items() if True in runs}
     named = [label for label, _ in sampled]
     own = labels_of([runs[True] for runs in sampled.values()])
     return {
@@ -67,17 +69,17 @@ def _fill(given: Given) -> Filled:
         except UserError as error:
             problems.append(f"{label}: {error}")
             continue
-        found = list(list_aspects(greedy, benchmark))
-        found += [
+        protocol = list(list_aspects(greedy, benchmark))
+        protocol += [
             Aspect("samples", str(study.samples), str(N)),
             Aspect("temperature", temperature_text(study), f"{TEMPERATURE:g}"),
         ]
-        marks = DIFFERS if differ(found) else ""
+        marks = DIFFERS if differ(protocol) else ""
         left |= {DIFFERS} if marks else set()
         own = decoding_rows(study, f"{label}{marks} (ours)")
         partial = {f.family for f in study.families if f.n < benchmark.sizes.get(f.family, 0)}
         rows += [_mark_partial(row, partial) for row in own]
-        notes.append(f"{label}: {'; '.join(describe_aspects(found))}")
+        notes.append(f"{label}: {'; '.join(describe_aspects(protocol))}")
         problems += [f"{label}: {note}" for note in study.notes]
     notes[1:1] = [*legend(rows), *(MARKS[mark] for mark in left)]
     table = Table(_TITLE, columns, tuple(rows), "%", tuple(notes))

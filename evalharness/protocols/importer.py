@@ -174,9 +174,9 @@ def _licence(checkout: Path) -> str | None:
             text = read_bytes(checkout / name, _LARGEST).decode("utf-8", "replace").strip()
         except FileNotFoundError:
             continue
-        said = [line.strip() for line in text.split("\n") if name == "LICENSE" or "licen" in line.lower()]
-        if said:
-            return "\n".join(said)
+        lines = [line.strip() for line in text.split("\n") if name == "LICENSE" or "licen" in line.lower()]
+        if lines:
+            return "\n".join(lines)
     return None
 
 
@@ -270,11 +270,11 @@ def _opening(tree: ast.AST, entry: str, worded: ast.AST | None) -> list[str]:
             pairs = zip(node.value.keys, node.value.values, strict=True)
             value = next((v for k, v in pairs if isinstance(k, ast.Attribute) and k.attr == entry), None)
         if isinstance(value, ast.Tuple):
-            said = [
+            messages = [
                 _message_text(call.args[0], tree, worded) for call in value.elts if isinstance(call, ast.Call)
             ]
-            if len(said) == 2:
-                return said
+            if len(messages) == 2:
+                return messages
     raise _NotThereError("no opening of a conversation")
 
 

@@ -59,8 +59,10 @@ class TalesAgent(Agent):
         texts: Any = episode.prompt.texts
         self._texts: dict[str, str] = _OWN if texts is None else texts[kind]
         self._past: list[tuple[str, str]] = []
-        said = _tells_goal(episode)
-        self._observation = episode.observation if said else f"{_TASK}{episode.goal}\n\n{episode.observation}"
+        states_goal = _tells_goal(episode)
+        self._observation = (
+            episode.observation if states_goal else f"{_TASK}{episode.goal}\n\n{episode.observation}"
+        )
         self._limit = self.options.context_limit
         self._thought: str | None = None
         self._action = ""
@@ -117,11 +119,11 @@ class TalesAgent(Agent):
 
     def shorten(self) -> int:
         """Drop half of the steps, as the protocol's `--context-limit` would."""
-        kept = min(self._limit or len(self._past), len(self._past))
-        if kept < 2:
+        steps = min(self._limit or len(self._past), len(self._past))
+        if steps < 2:
             raise ContextFullError
-        self._limit = kept // 2
-        return kept - self._limit
+        self._limit = steps // 2
+        return steps - self._limit
 
 
 def _tells_goal(episode: EpisodeStart) -> bool:

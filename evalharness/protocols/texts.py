@@ -48,25 +48,25 @@ def all_imported(protocol: str) -> Mapping[str, Any] | None:
     import."""
     path = texts_folder(protocol) / FILE
     try:
-        kept = read_json(path, _LARGEST)
+        stored = read_json(path, _LARGEST)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read ({error}); {how_to_import(protocol)}") from None
-    families = kept.get("families") if isinstance(kept, dict) else None
-    if not isinstance(families, dict) or kept.get("sha256") != texts_sha256(families):
+    families = stored.get("families") if isinstance(stored, dict) else None
+    if not isinstance(families, dict) or stored.get("sha256") != texts_sha256(families):
         raise UserError(f"{path} is not as it was imported; {how_to_import(protocol)}")
-    imported: Mapping[str, Any] = kept
+    imported: Mapping[str, Any] = stored
     return imported
 
 
 def imported_texts(protocol: str, family: str) -> ImportedTexts:
     """Return a family's texts. Raises UserError with the command that imports them."""
-    kept = all_imported(protocol)
-    if kept is None:
+    stored = all_imported(protocol)
+    if stored is None:
         raise UserError(f"--protocol {protocol}: its prompt texts are not here; {how_to_import(protocol)}")
-    texts = kept["families"].get(family)
+    texts = stored["families"].get(family)
     if texts is None:
-        has = ", ".join(sorted(kept["families"]))
+        has = ", ".join(sorted(stored["families"]))
         raise UserError(f"--protocol {protocol} has no prompt texts for {family}; it has them for {has}")
     return ImportedTexts(texts, texts_sha256(texts))

@@ -59,15 +59,15 @@ class VerlAgent(Agent):
 
     def request(self) -> Request:
         past, episode, texts = self._past, self.episode, self.episode.prompt.texts
-        shown = past[len(past) - self.options.history :] if len(past) > self.options.history else past
+        last_steps = past[len(past) - self.options.history :] if len(past) > self.options.history else past
         name, own = ("first", FIRST) if not past or not self.options.history else ("later", LATER)
-        pairs = enumerate(shown, len(past) - len(shown) + 1)
+        pairs = enumerate(last_steps, len(past) - len(last_steps) + 1)
         content = fill_template(
             own if texts is None else str(texts[name]),
             instruction=episode.prompt.instruction_text(episode.actions, episode.max_turns),
             task_description=episode.goal,
             step_count=len(past),
-            history_length=len(shown),
+            history_length=len(last_steps),
             action_history="\n".join(
                 f"[Observation {n}: '{seen}', Action {n}: '{did}']" for n, (seen, did) in pairs
             ),

@@ -75,10 +75,10 @@ def run(args: argparse.Namespace, more: Mapping[str, Any] | None = None) -> int:
         raise UserError(f"name an exhibit first: {', '.join(EXHIBITS)}")
     from evalharness.paper.exhibits import print_exhibits
 
-    found = [each.to_json(given) for each in EXHIBITS.values()]
-    print_exhibits(console, found, given.left_out)
-    write_csv(args.csv, [{**row, **_join_lists(row)} for row in found])
-    write_json(args.json, {"schema": 1, "exhibits": found, "left_out": list(given.left_out)})
+    listed = [each.to_json(given) for each in EXHIBITS.values()]
+    print_exhibits(console, listed, given.left_out)
+    write_csv(args.csv, [{**row, **_join_lists(row)} for row in listed])
+    write_json(args.json, {"schema": 1, "exhibits": listed, "left_out": list(given.left_out)})
     return 0
 
 

@@ -341,12 +341,12 @@ def _read_sentences(text: Any) -> list[str]:
         return split_sentences(text)
     if not isinstance(text, list):
         raise TypeError("the text is neither text nor a list")
-    found: list[str] = []
+    sentences: list[str] = []
     for part in text:
         if isinstance(part, list):
-            found += [sentence for sentence in part if isinstance(sentence, str)]
+            sentences += [sentence for sentence in part if isinstance(sentence, str)]
         elif isinstance(part, str):
-            found.append(part)
+            sentences.append(part)
         else:
             raise TypeError("a sentence is no text")
-    return [sentence for sentence in found if sentence.strip()]
+    return [sentence for sentence in sentences if sentence.strip()]

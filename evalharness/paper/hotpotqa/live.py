@@ -67,8 +67,8 @@ class LivePages:
             text = page.get("extract") if isinstance(page, dict) else None
             if isinstance(text, str) and isinstance(page.get("title"), str):
                 lines = (line.strip() for line in text.split("\n"))
-                kept = [line for line in lines if line and not line.startswith("==")]
-                return Page(page["title"], tuple(s for line in kept for s in split_sentences(line)))
+                text_lines = [line for line in lines if line and not line.startswith("==")]
+                return Page(page["title"], tuple(s for line in text_lines for s in split_sentences(line)))
         return None
 
     def similar(self, text: str, most: int = SIMILAR) -> list[str]:
@@ -76,10 +76,8 @@ class LivePages:
         words = clean(text[:LONGEST_TITLE]).strip()
         if not words:
             return []
-        found = self._ask({"list": "search", "srsearch": words[:300], "srlimit": str(SIMILAR)}).get("search")
-        titles = (
-            (hit.get("title") for hit in found if isinstance(hit, dict)) if isinstance(found, list) else ()
-        )
+        hits = self._ask({"list": "search", "srsearch": words[:300], "srlimit": str(SIMILAR)}).get("search")
+        titles = (hit.get("title") for hit in hits if isinstance(hit, dict)) if isinstance(hits, list) else ()
         return [title for title in titles if isinstance(title, str)][:most]
 
     def _ask(self, question: Mapping[str, str]) -> dict[str, Any]:
@@ -95,10 +93,10 @@ class LivePages:
                     )
                     # If another process was first, use its answer: all readers must see the same one.
                     row = record.execute("SELECT answer FROM answers WHERE query = ?", (query,)).fetchone()
-            found = parse_json(row[0]).get("query")
+            result = parse_json(row[0]).get("query")
         except (sqlite3.Error, OSError, ValueError, TypeError, AttributeError) as error:
             raise PageStoreError(f"{self.record} cannot be read or written ({error})") from error
-        return found if isinstance(found, dict) else {}
+        return result if isinstance(result, dict) else {}
 
     def _open_record(self) -> sqlite3.Connection:
         self.record.parent.mkdir(parents=True, exist_ok=True)

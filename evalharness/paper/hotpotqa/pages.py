@@ -118,10 +118,10 @@ class PageStore:
         title = clean(title.strip())
         if not 0 < len(title) <= LONGEST_TITLE:
             return None
-        found = self._find_titled(title)
-        if found is None and (target := self._find_target(title)) is not None:
-            found = self._find_titled(target)
-        return found
+        page = self._find_titled(title)
+        if page is None and (target := self._find_target(title)) is not None:
+            page = self._find_titled(target)
+        return page
 
     def similar(self, text: str, most: int = SIMILAR) -> list[str]:
         """Return titles that share words with `text`, best first by bm25."""

@@ -112,8 +112,8 @@ class Fact:
         if at >= SHOWN_SENTENCES:
             form = sentence_form(thing, self.relation)
             keyword = max((literal.strip(" .,") for literal, *_ in Formatter().parse(form)), key=len)
-            found = sum(keyword.lower() in sentence.lower() for sentence in thing.sentences[: at + 1])
-            actions += [f"lookup[{keyword}]"] * found
+            matches = sum(keyword.lower() in sentence.lower() for sentence in thing.sentences[: at + 1])
+            actions += [f"lookup[{keyword}]"] * matches
         return actions
 
 
@@ -164,13 +164,13 @@ def make_questions(world: Encyclopedia, unlike: Container[str] = ()) -> list[Que
 
 
 def _take(count: int, candidates: Iterator[Question | None], unlike: Container[str]) -> list[Question]:
-    found: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     for question in candidates:
         if question is not None and question.text not in unlike:
-            found.setdefault(question.text, question)
-        if len(found) == count:
+            questions.setdefault(question.text, question)
+        if len(questions) == count:
             break
-    return list(found.values())
+    return list(questions.values())
 
 
 def _make_bridges(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:

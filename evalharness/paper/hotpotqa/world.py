@@ -192,18 +192,18 @@ def _make_towns(stream: random.Random, names: Names) -> list[Thing]:
 
 
 def _make_people(stream: random.Random, names: Names, towns: list[Thing]) -> list[Thing]:
-    given = [names.given() for _ in range(90)]
+    given_names = [names.given() for _ in range(90)]
     surnames = [names.surname() for _ in range(420)]
     people: list[Thing] = []
-    taken: defaultdict[str, set[str]] = defaultdict(set)
+    kinds_by_name: defaultdict[str, set[str]] = defaultdict(set)
     for _ in range(PEOPLE):
         occupation = stream.choice(OCCUPATIONS)
-        name = names.person(given, surnames)
+        name = names.person(given_names, surnames)
         if people and stream.random() < NAMESAKES:
             other = stream.choice(people).name
-            if occupation not in taken[other] and len(taken[other]) < MOST_NAMESAKES:
+            if occupation not in kinds_by_name[other] and len(kinds_by_name[other]) < MOST_NAMESAKES:
                 name = other
-        taken[name].add(occupation)
+        kinds_by_name[name].add(occupation)
         born, lived = stream.sample(towns, 2)
         facts = {
             "birth_year": str(stream.randint(1640, 1920)),
@@ -253,15 +253,15 @@ def _add_schools(stream: random.Random, people: list[Thing], institutions: list[
 def _make_works(stream: random.Random, names: Names, towns: list[Thing], people: list[Thing]) -> list[Thing]:
     makers = {occupation: [p for p in people if p.kind == occupation] for occupation, _ in MAKERS.values()}
     works: list[Thing] = []
-    taken: defaultdict[str, set[str]] = defaultdict(set)
+    kinds_by_name: defaultdict[str, set[str]] = defaultdict(set)
     for _ in range(WORKS):
         kind = stream.choice(sorted(MAKERS))
         name = names.of_a_work()
         if works and stream.random() < NAMESAKES:
             other = stream.choice(works).name
-            if kind not in taken[other] and len(taken[other]) < MOST_NAMESAKES:
+            if kind not in kinds_by_name[other] and len(kinds_by_name[other]) < MOST_NAMESAKES:
                 name = other
-        taken[name].add(kind)
+        kinds_by_name[name].add(kind)
         maker, town = stream.choice(makers[MAKERS[kind][0]]), stream.choice(towns)
         year = int(maker.facts["birth_year"]) + stream.randint(22, 60)
         facts = {"year": str(year), "maker": maker.mention, "setting": town.name}
@@ -288,12 +288,12 @@ def _write_page(stream: random.Random, thing: Thing) -> None:
     words = {"name": thing.name, "short": thing.name.split()[-1], "kind": thing.kind, "article": article}
     if thing.sort == "work":
         words["made"] = MAKERS[thing.kind][1]
-    said = [(relation, forms[relation].format(value=thing.facts[relation], **words))
+    stated = [(relation, forms[relation].format(value=thing.facts[relation], **words))
             for relation in forms if relation in thing.facts]  # fmt: skip
     fillers = stream.sample(_FILLERS[thing.sort], stream.randint(_FEWEST_FILLERS, _MOST_FILLERS))
-    rest = said[1:] + [("", filler) for filler in fillers]
+    rest = stated[1:] + [("", filler) for filler in fillers]
     stream.shuffle(rest)
-    ordered = [said[0], *rest]
+    ordered = [stated[0], *rest]
     thing.sentences = tuple(sentence for _, sentence in ordered)
     thing.shown = {relation: i for i, (relation, _) in enumerate(ordered) if relation}
 

@@ -230,8 +230,8 @@ def _socket_url(url: str) -> str:
 def _refuse_unless_busy(error: InvalidStatus, deadline: float) -> None:
     response = error.response
     if response.status_code != _BUSY or time.monotonic() > deadline:
-        said = (response.body or b"").decode(errors="replace")[:300]
-        raise SessionError(f"the server refused a session ({response.status_code}): {said}") from None
+        text = (response.body or b"").decode(errors="replace")[:300]
+        raise SessionError(f"the server refused a session ({response.status_code}): {text}") from None
 
 
 def _portions(
@@ -315,7 +315,7 @@ def _http(url: str, path: str, body: dict[str, Any] | None, token: str | None) -
         with direct.open(request, timeout=60) as response:
             return json.load(response)
     except urllib.error.HTTPError as error:
-        said = error.read(300).decode(errors="replace")
-        raise SessionError(f"{path}: {error.code}: {said}") from None
+        text = error.read(300).decode(errors="replace")
+        raise SessionError(f"{path}: {error.code}: {text}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise SessionError(f"{path}: {str(error) or type(error).__name__}") from None

@@ -62,12 +62,12 @@ async def _converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse) 
             try:
                 if message.type is not WSMsgType.TEXT:
                     raise RefusedError("INVALID_JSON", "a message is text, not binary", 400)
-                said = await answer(message.data)
+                response = await answer(message.data)
             except Exception as error:
-                said = refused(error, own).message
-            if said is None:
+                response = refused(error, own).message
+            if response is None:
                 return
-            await socket.send_str(json.dumps(said))
+            await socket.send_str(json.dumps(response))
     finally:
         coming.cancel()
 

@@ -35,7 +35,7 @@ def convert_episode(
         at = head + 2 * number
         trained = number >= untrained and episode.turns[number].valid
         messages[at] = replace(messages[at], loss=trained, error=error)
-    kept = episode.turns[: len(errors)]
+    turns = episode.turns[: len(errors)]
     return Conversation(
         id=name,
         source=source,
@@ -48,8 +48,8 @@ def convert_episode(
             "task_forms": list(task_forms),
             "kind": episode.kind,
             "goal": episode.goal,
-            "progress": [round(turn.progress, 6) for turn in kept],
-            "valid": [turn.valid for turn in kept],
+            "progress": [round(turn.progress, 6) for turn in turns],
+            "valid": [turn.valid for turn in turns],
             **facts,
         },
     )

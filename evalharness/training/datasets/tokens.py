@@ -90,12 +90,12 @@ def tokenize(
             for conversation in conversations:
                 file.write(json.dumps(formats.messages(formats.trim(conversation))) + "\n")
         try:
-            given = []
+            template_paths = []
             if chosen is not None:
-                given = [Path(name, "template.jinja")]
-                given[0].write_text(read_template(chosen, model), encoding="utf-8")
+                template_paths = [Path(name, "template.jinja")]
+                template_paths[0].write_text(read_template(chosen, model), encoding="utf-8")
             run_streaming(
-                [interpreter, "-I", _SCRIPT, model, source, target, str(max_length), *given], on_line
+                [interpreter, "-I", _SCRIPT, model, source, target, str(max_length), *template_paths], on_line
             )
         except ToolError as failed:
             raise UserError(f"the tokens could not be made: {failed.reason[:500]}") from None

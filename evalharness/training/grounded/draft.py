@@ -238,8 +238,8 @@ class _Trial:
             scene = self.stage.scene(self.clean, at)
             made = await self._play_errors(scene, runs[at]) if at in runs else []
             turns += made
-            said = self.stage.surface.action(step.action)
-            observation, terminated, info = await self.stage.step(said)
+            wording = self.stage.surface.action(step.action)
+            observation, terminated, info = await self.stage.step(wording)
             expected = at == len(self.clean.steps) - 1
             # The last observation is in no conversation, and some games show the number of turns in it.
             same = observation == step.observation or self.stage.world.clock or expected
@@ -252,7 +252,7 @@ class _Trial:
                 raise _NotAnErrorError(self._find_suspects(turns))
             erred = made and not made[-1].takes_back
             after = tuple(turn.injected for turn in made if turn.injected is not None) if erred else ()
-            turns.append(DraftedTurn.of(scene, said, info, after=after))
+            turns.append(DraftedTurn.of(scene, wording, info, after=after))
         if not info["success"]:
             raise _NotAnErrorError(self._find_suspects(turns))
         return turns
@@ -284,8 +284,8 @@ class _Trial:
                 continue
             if injected.leads_away and len(run) < length - 1:
                 continue
-            said = injected.action if injected.verbatim else stage.surface.action(injected.action)
-            observation, terminated, info = await stage.step(said)
+            wording = injected.action if injected.verbatim else stage.surface.action(injected.action)
+            observation, terminated, info = await stage.step(wording)
             refused = stage.world.refused(info["valid"], observation)
             useless = abs(info["progress"] - before) < 1e-9 and not terminated
             good_after_all = injected.unless and re.search(rf"\b{re.escape(injected.unless)}\b", observation)
@@ -293,7 +293,7 @@ class _Trial:
             if not useless or good_after_all or stayed or refused == (injected.kind == "logic"):
                 raise _NotAnErrorError([(scene.at, injected.action)])
             run.append(injected)
-            turns.append(DraftedTurn.of(scene, said, info, injected=injected))
+            turns.append(DraftedTurn.of(scene, wording, info, injected=injected))
             if injected.back is not None:
                 turns.append(await self._take_back(scene, tuple(run), injected, before, valid))
             if injected.leads_away:
@@ -309,12 +309,12 @@ class _Trial:
         valid: Sequence[str],
     ) -> DraftedTurn:
         assert injected.back is not None
-        said = self.stage.surface.action(injected.back)
-        observation, terminated, info = await self.stage.step(said)
+        wording = self.stage.surface.action(injected.back)
+        observation, terminated, info = await self.stage.step(wording)
         refused = self.stage.world.refused(info["valid"], observation) or info.get("no_effect")
         as_before = abs(info["progress"] - before) < 1e-9 and not terminated and not refused
         if as_before and self.stage.world.lists_valid:
             as_before = await self.stage.environment.valid_actions() == list(valid)
         if not as_before:
             raise _NotAnErrorError([(scene.at, injected.action)])
-        return DraftedTurn.of(scene, said, info, after=run, takes_back=True)
+        return DraftedTurn.of(scene, wording, info, after=run, takes_back=True)

@@ -230,7 +230,7 @@ def propose_errors(
         "place": lambda: list(_propose_place_errors(scene, world, rng)),
         "logic": lambda: list(_propose_logic_errors(scene, world, valid)),
     }
-    found: list[InjectedError] = []
+    proposals: list[InjectedError] = []
     left = list(kinds)
     while left:
         kind = rng.choices(left, [_WEIGHTS[name] for name in left])[0]
@@ -238,9 +238,9 @@ def propose_errors(
         made = makers[kind]()
         rng.shuffle(made)
         allowed = set(valid)
-        found += [
+        proposals += [
             injected
             for injected in made
             if kind == "logic" or injected.verbatim or injected.action not in allowed
         ]
-    return found
+    return proposals

@@ -72,25 +72,25 @@ WHY: Mapping[str, str] = MappingProxyType(
 def find_faults(episode: Episode) -> list[str | None]:
     """Return the fault of each turn, or None. The first of these that applies: no action, refused action, lost
     progress, no effect, or the same action on the same observation as before without progress in between."""
-    found: list[str | None] = []
+    kinds: list[str | None] = []
     made: set[tuple[str, str]] = set()
     before = 0.0
     for turn, move in zip(episode.turns, moves(episode), strict=True):
         if turn.progress > before:
             made.clear()
         if turn.action is None:
-            found.append("format")
+            kinds.append("format")
         elif not turn.valid:
-            found.append("invalid")
+            kinds.append("invalid")
         elif turn.progress < before:
-            found.append("lost")
+            kinds.append("lost")
         elif turn.no_effect:
-            found.append("no_effect")
+            kinds.append("no_effect")
         else:
-            found.append("repeat" if move in made else None)
+            kinds.append("repeat" if move in made else None)
         made.add(move)
         before = turn.progress
-    return found
+    return kinds
 
 
 def find_takeovers(found: Sequence[str | None], most: int) -> list[int]:
@@ -120,15 +120,15 @@ async def correct_episode(stage: Stage, episode: Episode, after: int, taught: Co
     before = own[-1].observation if own else episode.first_observation
     lost = "the teacher does not succeed from there"
     steps = own + await stage.play_on(seeker, before, stage.max_turns - after, lost)
-    found = find_faults(episode)[:after]
+    own_faults = find_faults(episode)[:after]
     model = [Reply(turn.reply, turn.reasoning, turn.finish_reason) for turn in episode.turns[:after]]
     teacher: list[Reply] = []
     whole = CleanPlay(episode.goal, episode.first_observation, tuple(steps))
     for at in range(len(own), len(steps)):
         scene = stage.scene(whole, at)
         thought = write_base_thought(scene, stage.world)
-        if found and not teacher:
-            thought = f"{WHY[found[-1] or 'invalid']} {thought}"
+        if own_faults and not teacher:
+            thought = f"{WHY[own_faults[-1] or 'invalid']} {thought}"
         teacher.append(Reply(f"Thought: {thought}\nAction: {scene.action}"))
     replayed = await play(
         stage.task,
@@ -140,7 +140,7 @@ async def correct_episode(stage: Stage, episode: Episode, after: int, taught: Co
     )
     if not replayed.success or len(replayed.turns) != after + len(teacher):
         raise NoTrajectoryError("the replay does not succeed")
-    errors = [() if fault is None else (fault,) for fault in (*found, *[None] * len(teacher))]
+    errors = [() if fault is None else (fault,) for fault in (*own_faults, *[None] * len(teacher))]
     rules = ["the model's"] * after + [step.rule for step in steps[len(own) :]]
     return convert_episode(
         name,

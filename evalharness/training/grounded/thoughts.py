@@ -28,14 +28,14 @@ class Thought:
 
 def list_later_names(scene: Scene, own: str) -> list[str]:
     """Return names that only later turns bring: names in later actions, and numbered things in later observations."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for step in scene.steps[scene.at + 1 :]:
         parsed = scene.parse(step.action)
-        found.update(dict.fromkeys(parsed.arguments.values() if parsed else [step.action]))
+        names.update(dict.fromkeys(parsed.arguments.values() if parsed else [step.action]))
     for step in scene.steps[scene.at :]:
-        found.update(dict.fromkeys(NUMBERED.findall(step.observation.lower())))
+        names.update(dict.fromkeys(NUMBERED.findall(step.observation.lower())))
     known = f"{scene.seen}\n{own.lower()}"
-    return [name for name in found if len(name) > 1 and not mentions(known, name)]
+    return [name for name in names if len(name) > 1 and not mentions(known, name)]
 
 
 def names_unseen(text: str, scene: Scene, own: str) -> bool:

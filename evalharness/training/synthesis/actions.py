@@ -69,15 +69,15 @@ _ANY = "something"
 
 def _split_parts(text: str, parameters: Mapping[str, object]) -> list[tuple[str, bool]]:
     """Split `text` into (literal, False) and (parameter, True). Brackets around other words stay literal."""
-    found: list[tuple[str, bool]] = []
+    parts: list[tuple[str, bool]] = []
     end = 0
     for match in _PLACEHOLDER.finditer(text):
         name = match[1] or match[2]
         if name in parameters:
-            found += [(text[end : match.start()], False), (name, True)]
+            parts += [(text[end : match.start()], False), (name, True)]
             end = match.end()
-    found.append((text[end:], False))
-    return [part for part in found if part[0] or part[1]]
+    parts.append((text[end:], False))
+    return [part for part in parts if part[0] or part[1]]
 
 
 def split_name(name: str, action: Action) -> list[tuple[str, bool]]:

@@ -53,13 +53,13 @@ def summarize(folder: Path) -> dict[str, Any]:
     manifest = read_synthesis_manifest(folder)
     counted = count_finished(folder)
     last = manifest["sessions"][-1]
-    wanted = max(start["wanted"] for start in manifest["sessions"])
+    requested = max(start["wanted"] for start in manifest["sessions"])
     summary: dict[str, Any] = {
         "schema": SCHEMA,
         "kind": manifest["identity"]["kind"],
         "model": manifest["model_name"],
-        "wanted": max(wanted, counted.finished),
-        "left": max(wanted - counted.finished, 0),
+        "wanted": max(requested, counted.finished),
+        "left": max(requested - counted.finished, 0),
         **counted.to_json(),
         "wall_s": round(sum(start.get("wall_s", 0.0) for start in manifest["sessions"]), 1),
         "structured_output": last.get("structured_output"),

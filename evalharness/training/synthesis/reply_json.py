@@ -83,17 +83,17 @@ def read_whole_objects(text: str) -> list[dict[str, Any]]:
     """Return the complete objects of the first list of objects in `text`."""
     content = _strip_fence(text[:LONGEST_REPLY])
     opening = _LIST.search(content)
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     at = opening.end() if opening else len(content)
     while at < len(content) and content[at] == "{":
         try:
             value, at = _read_value(content, at)
         except ValueError:
             break
-        found.append(value)
+        objects.append(value)
         between = _BETWEEN.match(content, at)
         at = between.end() if between else at
-    return found
+    return objects
 
 
 def read_list(text: str, key: str) -> list[Any] | BrokenList:

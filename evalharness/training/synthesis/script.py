@@ -158,12 +158,12 @@ def limit_mistakes(found: list[str]) -> list[str]:
 
 def list_mistakes(error: ValidationError) -> list[str]:
     """Return a line for each mistake, in words for a model."""
-    found = []
+    mistakes = []
     for problem in error.errors(include_url=False, include_context=False):
         where = " / ".join(str(part)[:60] for part in problem["loc"] if part not in ("text", "place"))
-        given = "" if problem["type"] == "missing" else f" (found: {_describe_value(problem.get('input'))})"
-        found.append(f"{where or 'the object'}: {problem['msg']}{given}")
-    return limit_mistakes(found)
+        value = "" if problem["type"] == "missing" else f" (found: {_describe_value(problem.get('input'))})"
+        mistakes.append(f"{where or 'the object'}: {problem['msg']}{value}")
+    return limit_mistakes(mistakes)
 
 
 def _describe_value(value: Any) -> str:

@@ -72,12 +72,12 @@ class SynthesisPrompts:
     def ask_script(self, persona: str, rejected: str | None, mistakes: Sequence[str]) -> list[Message]:
         """Return the request for a script, or for a corrected one if `rejected` is the last reply."""
         prompt = self.script
-        shown = "\n\n".join(
+        examples = "\n\n".join(
             f"Example {number}, for the person: {each.persona}\n{_to_json(each.script)}"
             for number, each in enumerate(prompt.examples, 1)
         )
         instruction = prompt.instruction.replace("{persona}", persona)
-        messages = _write_opening(prompt.system, prompt.format, shown, instruction)
+        messages = _write_opening(prompt.system, prompt.format, examples, instruction)
         if rejected is None:
             return messages
         return [
@@ -102,7 +102,7 @@ class SynthesisPrompts:
         `errors`: the player must err and correct its errors."""
         prompt = self.trajectory
         example = prompt.example
-        shown = (
+        example_text = (
             f"Example: the script\n{_to_json(self.script.examples[example.script].script)}\n\nis played like this:\n"
             + _to_json({"trajectory": example.trajectory if errors else _drop_errors(example.trajectory)})
         )
@@ -112,7 +112,7 @@ class SynthesisPrompts:
         instruction = instruction.replace("{script}", _to_json(script.to_json()))
         if mistakes and not kept and not rejected:
             instruction += "\n" + prompt.again.replace("{mistakes}", "; ".join(mistakes))
-        messages = _write_opening(prompt.system, prompt.format, shown, instruction)
+        messages = _write_opening(prompt.system, prompt.format, example_text, instruction)
         if not kept and not rejected:
             return messages
         if kept:
@@ -121,23 +121,23 @@ class SynthesisPrompts:
             go_on = go_on.replace("{mistakes}", _write_list(mistakes))
         else:
             go_on = prompt.again.replace("{mistakes}", "; ".join(mistakes))
-        said = _to_json({"trajectory": [turn.to_json() for turn in kept or rejected]})
+        trajectory = _to_json({"trajectory": [turn.to_json() for turn in kept or rejected]})
         return [
             *messages,
-            {"role": "assistant", "content": said},
+            {"role": "assistant", "content": trajectory},
             {"role": "user", "content": go_on.strip()},
         ]
 
 
 def _drop_errors(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the example without the player's errors and the Dungeon Master's answers to them, renumbered."""
-    kept: list[dict[str, Any]] = []
+    right_turns: list[dict[str, Any]] = []
     for turn in turns:
         if any(turn.get(flag) for flag in ("parameter_error", "place_error", "logic_error")):
-            kept.pop()
+            right_turns.pop()
         else:
-            kept.append(turn)
-    return [{**turn, "turn": number} for number, turn in enumerate(kept)]
+            right_turns.append(turn)
+    return [{**turn, "turn": number} for number, turn in enumerate(right_turns)]
 
 
 def _to_json(value: Any) -> str:

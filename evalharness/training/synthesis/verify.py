@@ -52,8 +52,8 @@ def verify_script(text: str) -> tuple[Script | None, ReplyCheck]:
 
 def find_script_mistakes(script: Script) -> tuple[str, ...]:
     """Return the mistakes of the script's expressions."""
-    found = [m for name, action in script.actions.items() for m in find_action_mistakes(name, action)]
-    return tuple(limit_mistakes(found))
+    mistakes = [m for name, action in script.actions.items() for m in find_action_mistakes(name, action)]
+    return tuple(limit_mistakes(mistakes))
 
 
 def verify_trajectory(

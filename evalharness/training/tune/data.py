@@ -151,9 +151,9 @@ def _require_families(made: DataCounts, max_length: int) -> None:
     read, longer = (Counter(family for family, _ in kinds) for kinds in (made.kinds, made.longer.elements()))
     lost = [family for family, count in sorted(longer.items()) if count > _MOST_LOST * read[family]]
     if lost:
-        said = "; ".join(f"{family} loses {longer[family]:,} of {read[family]:,}" for family in lost)
+        losses = "; ".join(f"{family} loses {longer[family]:,} of {read[family]:,}" for family in lost)
         raise UserError(
-            f"without conversations of more than {max_length:,} tokens, {said} ({'; '.join(made.list_losses())}): "
+            f"without conversations of more than {max_length:,} tokens, {losses} ({'; '.join(made.list_losses())}): "
             "raise --max-length, or choose --too-long drop-any"
         )
 

@@ -48,8 +48,8 @@ def estimate(base: CheckpointInfo, use: MemoryUse, *, checkpoints: int) -> Estim
     # the weight and Adam's two averages, all in float32
     finished = (2 if use.bf16 else 4) * trained
     checkpoint = 12 * trained
-    found = memory(read_shape(read_json(base.path / "config.json")), use, parameters, trained)
-    return Estimate(parameters, trained, found, checkpoint, checkpoint * checkpoints + finished)
+    needed = memory(read_shape(read_json(base.path / "config.json")), use, parameters, trained)
+    return Estimate(parameters, trained, needed, checkpoint, checkpoint * checkpoints + finished)
 
 
 def require_room(found: Estimate, folder: Path, *, gpu: bool) -> str | None:

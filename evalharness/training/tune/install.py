@@ -130,9 +130,9 @@ def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> T
         "".join(f"{name}=={version}\n" for name, version in sorted(below["packages"].items())),
         encoding="utf-8",
     )
-    wanted = [f"{name}=={version}" for name, version in PINS.items() if name not in below["packages"]]
-    on_line(f"{STEP}installing {', '.join(wanted)}")
-    _run([*pip_install(python), "--constraint", constraints, *wanted], on_line)
+    packages = [f"{name}=={version}" for name, version in PINS.items() if name not in below["packages"]]
+    on_line(f"{STEP}installing {', '.join(packages)}")
+    _run([*pip_install(python), "--constraint", constraints, *packages], on_line)
     on_line(f"{STEP}verifying: importing trl, peft and datasets")
     versions = answer_of(_run([python, "-I", "-c", _VERIFY], on_line))
     return TuneInstall(

@@ -157,14 +157,14 @@ def find_options(shape: Shape, use: MemoryUse, limit: int) -> str | None:
     for option, changed in steps:
         if memory(shape, replace(use, **changed)).total <= limit:
             return option
-    taken: dict[str, str] = {}
+    options: dict[str, str] = {}
     for option, changed in steps:
         smaller = replace(use, **changed)
         if memory(shape, smaller).total < memory(shape, use).total:
             use = smaller
-            taken[option.split()[0]] = option
+            options[option.split()[0]] = option
         if memory(shape, use).total <= limit:
-            return " ".join(taken.values())
+            return " ".join(options.values())
     return None
 
 

@@ -112,10 +112,10 @@ def plan(
         bf16=chosen == "bfloat16",
         gpu=gpu,
     )
-    found = estimate(base, use, checkpoints=number)
-    warning = require_room(found, folder, gpu=gpu)
+    estimated = estimate(base, use, checkpoints=number)
+    warning = require_room(estimated, folder, gpu=gpu)
     return TrainingPlan(
-        start, base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
+        start, base, settings, install, folder, identity, data, made, estimated, chosen, steps, save_every, keep, cpu,
         gpu, template, warning,
     )  # fmt: skip
 

@@ -38,8 +38,8 @@ _VARIABLES = {
 
 def make_variables(own: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables of a training; the user's own values have precedence."""
-    kept = {key: value for key, value in own.items() if key not in UNWANTED}
-    return {**_VARIABLES, **kept}
+    user_values = {key: value for key, value in own.items() if key not in UNWANTED}
+    return {**_VARIABLES, **user_values}
 
 
 def follow(

@@ -50,15 +50,15 @@ class StartingModel:
         """Return the earlier models, first to last: name and hash, and the data's hashes if the training is known."""
         base = check_checkpoint(self.base)
         before = _read_chain(self.base)
-        found = [*before, {"model": self.base.name, "sha256": base.identity, **_read_data_hashes(self.base)}]
+        links = [*before, {"model": self.base.name, "sha256": base.identity, **_read_data_hashes(self.base)}]
         if self.adapter is None:
-            return found
+            return links
         path = self.adapter.path
         earlier = [
-            link for link in _read_chain(path) if link.get("sha256") not in {link["sha256"] for link in found}
+            link for link in _read_chain(path) if link.get("sha256") not in {link["sha256"] for link in links}
         ]
         return [
-            *found,
+            *links,
             *earlier,
             {"model": path.name, "sha256": self.adapter.identity, **_read_data_hashes(path)},
         ]
@@ -77,20 +77,20 @@ def find_start(model: str, on_line: Callable[[str], None]) -> StartingModel:
         return StartingModel(base, adapter)
     if is_local(model):
         return StartingModel(Path(model).expanduser())
-    found = cached_snapshot(model)
-    if found is None:
+    snapshot = cached_snapshot(model)
+    if snapshot is None:
         raise UserError(
             f"--model {model} is neither a folder nor in the hub's cache (download it: hf download {model})"
         )
-    return StartingModel(found)
+    return StartingModel(snapshot)
 
 
 def _read_manifest(folder: Path) -> Mapping[str, Any]:
     """Return the manifest of the training that made a folder; empty if there is none. A checkpoint's manifest is in
     the folder above."""
     places = [folder, folder.parent] if folder.name.startswith("checkpoint-") else [folder]
-    found = (read_known(place / _MANIFEST) for place in places)
-    return next((manifest for manifest in found if isinstance(manifest.get("data"), dict)), {})
+    manifests = (read_known(place / _MANIFEST) for place in places)
+    return next((manifest for manifest in manifests if isinstance(manifest.get("data"), dict)), {})
 
 
 def _read_data_hashes(folder: Path) -> dict[str, Any]:

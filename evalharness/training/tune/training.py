@@ -35,16 +35,16 @@ _ENDS = {NOT_FINITE: "not finite", NO_MEMORY: "no memory"}
 
 def find_latest_checkpoint(folder: Path) -> Path | None:
     """Return the last complete checkpoint. Incomplete checkpoints that a kill left are removed."""
-    found = []
+    complete = []
     for path in folder.glob("checkpoint-*"):
         number = path.name.removeprefix("checkpoint-")
         if not number.isdigit():
             continue
         if (path / RECORD).is_file():
-            found.append((int(number), path))
+            complete.append((int(number), path))
         else:
             shutil.rmtree(path, ignore_errors=True)
-    return max(found)[1] if found else None
+    return max(complete)[1] if complete else None
 
 
 def make_job(planned: TrainingPlan, resume: Path | None) -> dict[str, Any]:
@@ -146,9 +146,9 @@ def _failure(planned: TrainingPlan, status: int, progress: TuningProgress) -> Us
         )
     killed = " (killed, often for lack of memory)" if status in (-9, 137) else ""
     talk = planned.folder / TALK
-    said = _last_error(talk)
+    reason = _last_error(talk)
     return InfrastructureError(
-        f"the training ended with status {status}{killed}{': ' + said if said else ''}; {where}; its output is in "
+        f"the training ended with status {status}{killed}{': ' + reason if reason else ''}; {where}; its output is in "
         f"{talk}. The same command continues"
     )
 
@@ -170,10 +170,10 @@ def _continue_log(folder: Path, step: int, progress: TuningProgress) -> None:
         progress.take({**event, "event": "step"})
         return raw.rstrip(b"\n") + b"\n"
 
-    kept = b"".join(read_lines(path, "its step is not counted", take))
+    log = b"".join(read_lines(path, "its step is not counted", take))
     progress.recent = []
     if path.exists():
-        write_whole(path, kept)
+        write_whole(path, log)
 
 
 def _write_manifest(

@@ -25,10 +25,10 @@ def find_places(first_observation: str) -> list[str]:
 
 def list_likely_places(kind: str) -> frozenset[str]:
     """Return the kinds of place where a kind of thing may be at the start; empty if nothing is known about it."""
-    found: set[str] = set()
+    places: set[str] = set()
     for room in ROOMS.values():
-        found.update(room.places.get(kind, ()), room.fixtures.get(kind, ()))
-    return frozenset(found)
+        places.update(room.places.get(kind, ()), room.fixtures.get(kind, ()))
+    return frozenset(places)
 
 
 def choose_next_place(
@@ -72,8 +72,8 @@ class Searcher:
         """Return the next action, one of the valid actions; None if no rule applies."""
         if not self._places:
             self._places = find_places(observation)
-        found = self._fetch() if self._held is None else self._bring(self._held)
-        return found if found is not None and found.action in valid else None
+        decision = self._fetch() if self._held is None else self._bring(self._held)
+        return decision if decision is not None and decision.action in valid else None
 
     def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         action = repair(action)
@@ -128,23 +128,23 @@ class Searcher:
 
     def _find_known(self, kind: str) -> tuple[str, str] | None:
         """Return (thing, place) of a thing that was seen, preferably one at the present place."""
-        found = [
+        candidates = [
             (place != self._here, self._places.index(place), thing, place)
             for place, things in self._contents.items()
             for thing in things
             if kind_in(thing) == kind and thing not in self._placed
         ]
-        return min(found)[2:] if found else None
+        return min(candidates)[2:] if candidates else None
 
     def _look_for(self, kind: str) -> Decision | None:
         last = self._looked_at
         if self._closed is not None and self._closed == last:
             return Decision(f"open {self._closed}", "search: open it")
-        found = choose_next_place(self._places, last, list_likely_places(kind), self._contents)
-        self._looked_at = found
-        if found is None:
+        place = choose_next_place(self._places, last, list_likely_places(kind), self._contents)
+        self._looked_at = place
+        if place is None:
             return None
-        return Decision(f"go to {found}", f"search: {self._describe_search(last, found)}")
+        return Decision(f"go to {place}", f"search: {self._describe_search(last, place)}")
 
     def _describe_search(self, last: str | None, found: str) -> str:
         if last is None or last not in self._places:

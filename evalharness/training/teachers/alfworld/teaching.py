@@ -64,25 +64,25 @@ def _think(scene: Scene) -> str:
     kind, target = str(scene.task.payload["object"]), str(scene.task.payload["target"])
     action, held = scene.next, _find_held(scene)
     purpose = scene.ahead(_MOVES)[1]
-    said = {"kind": kind, "target": target, "held": held, "action": scene.action}
+    facts = {"kind": kind, "target": target, "held": held, "action": scene.action}
     if action is None or purpose is None:
-        return _write_thought("other", said)
-    said["state"] = _describe_state(scene, held, target)
-    said["place"] = action.arguments.get("receptacle")
-    said["thing"] = purpose.arguments.get("object")
-    said["does"], said["done"] = _DOES.get(purpose.name), _DONE.get(purpose.name)
+        return _write_thought("other", facts)
+    facts["state"] = _describe_state(scene, held, target)
+    facts["place"] = action.arguments.get("receptacle")
+    facts["thing"] = purpose.arguments.get("object")
+    facts["does"], facts["done"] = _DOES.get(purpose.name), _DONE.get(purpose.name)
     match action.name:
         case "go":
-            return _explain_walk(scene, purpose.name, said)
+            return _explain_walk(scene, purpose.name, facts)
         case "open" if purpose.name == "take" and held is None:
-            return _write_thought("open to take", said)
+            return _write_thought("open to take", facts)
         case "open" if purpose.name == "use":
-            return _write_thought("open to use", said)
+            return _write_thought("open to use", facts)
         case "clean" | "heat" | "cool":
-            return _write_thought("treat", said)
+            return _write_thought("treat", facts)
         case "open" | "take" | "put" | "use":
-            return _write_thought(action.name, said)
-    return _write_thought("other", said)
+            return _write_thought(action.name, facts)
+    return _write_thought("other", facts)
 
 
 def _write_thought(what: str, said: Mapping[str, str | None]) -> str:
@@ -155,7 +155,7 @@ def _list_idle_actions(scene: Scene) -> list[str]:
 def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     """Return detours: to another place if the plan continues from anywhere, taking and putting back, and closing and
     opening."""
-    found = []
+    detours = []
     action, here, held = scene.next, _find_last_place(scene, "go"), _find_held(scene)
     if action is not None and action.name == "go":
         places = sorted(set(find_places(scene.first_observation)))
@@ -163,20 +163,20 @@ def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
         if held is not None:  # another place of the same kind would be right, too
             places = [place for place in places if kind_in(place) != kind_in(wanted)]
         unless = kind if held is None else ""
-        found += [Detour(f"go to {place}", None, unless) for place in places if place not in (wanted, here)]
+        detours += [Detour(f"go to {place}", None, unless) for place in places if place not in (wanted, here)]
     for text in valid:
         parsed = scene.parse(text)
         if parsed is None or here is None:
             continue
         if parsed.name == "put" and parsed.arguments["object"] == held:
-            found.append(Detour(text, f"take {held} from {parsed.arguments['receptacle']}"))
+            detours.append(Detour(text, f"take {held} from {parsed.arguments['receptacle']}"))
         if parsed.name == "take" and held is None and text != scene.action:
-            found.append(
+            detours.append(
                 Detour(text, f"put {parsed.arguments['object']} in/on {parsed.arguments['receptacle']}")
             )
         if parsed.name == "close":
-            found.append(Detour(text, f"open {parsed.arguments['receptacle']}"))
-    return found
+            detours.append(Detour(text, f"open {parsed.arguments['receptacle']}"))
+    return detours
 
 
 def _make_seeker(task: Task) -> Searcher:

@@ -168,14 +168,14 @@ class Seeker:
         can = set(valid) - self._useless
         want = find_target(self._subgoals, self._reached, self._seen)
         things = list_things(observation)
-        found = (
+        decision = (
             self._turn_to_goal_side(want)
             or self._put_down(want, observation, can)
             or self._act_on_target(want, things, can, observation)
             or self._take_door(things, can)
             or self._explore(want, observation, things, can)
         )
-        return found if found.action in can else None
+        return decision if decision.action in can else None
 
     def observe(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)
@@ -190,8 +190,8 @@ class Seeker:
 
     def _turn_to_goal_side(self, want: Target) -> Decision | None:
         """Turn to the side that the goal names."""
-        found = turn_to_side(want.what, self._done)
-        return None if found is None else Decision(f"turn {found[0]}", "turn to the goal's side", found[1])
+        turn = turn_to_side(want.what, self._done)
+        return None if turn is None else Decision(f"turn {turn[0]}", "turn to the goal's side", turn[1])
 
     def _put_down(self, want: Target, observation: str, can: set[str]) -> Decision | None:
         """Turn until the burden can be put down, and then back to the thing to pick up."""
@@ -213,20 +213,20 @@ class Seeker:
         self, want: Target, things: Sequence[Thing], can: set[str], observation: str
     ) -> Decision | None:
         """Do what the goal asks if the thing can be reached from here."""
-        said = _SAID[want.verb]
+        verb = _SAID[want.verb]
         for thing in things:
             if not fits(thing.name, want.what):
                 continue
-            if (action := f"{said} {thing.name}") in can:
+            if (action := f"{verb} {thing.name}") in can:
                 return Decision(action, f"{want.verb} what the goal names")
             if want.verb == "pick up" and find_burden(observation) is not None:
                 return self._free_hands(thing, can, observation)
-        prefix = f"{said} "
-        found = min(
+        prefix = f"{verb} "
+        action_name = min(
             (text for text in can if text.startswith(prefix) and fits(text.removeprefix(prefix), want.what)),
             default=None,
         )
-        return None if found is None else Decision(found, f"{want.verb} what the goal names")
+        return None if action_name is None else Decision(action_name, f"{want.verb} what the goal names")
 
     def _free_hands(self, thing: Thing, can: set[str], observation: str) -> Decision:
         """Put the burden down beside the thing, where it does not block the way to it."""

@@ -53,14 +53,14 @@ def _think(scene: Scene) -> str:
     action = scene.next
     if action is None:
         return f"The next step to the goal is: {scene.action}."
-    wanted = _find_scene_target(scene).what
+    target = _find_scene_target(scene).what
     thing = action.arguments.get("object") or action.arguments.get("door")
     if thing is None:
-        return _explain_plain_action(scene, action.name, wanted)
+        return _explain_plain_action(scene, action.name, target)
     spot = _find_spot(scene, thing)
     at = f", {spot}" if spot else ""
-    looked = _list_sight(scene, wanted)
-    about_goal = fits(thing, wanted)
+    looked = _list_sight(scene, target)
+    about_goal = fits(thing, target)
     verb = {
         "go_to": "go to it",
         "pickup": "pick it up",
@@ -106,15 +106,15 @@ def _list_sight(scene: Scene, wanted: str) -> str:
     sought = f", {strip_place(wanted)}" if wanted.split()[0] in ("the", "a", "an") else ""
     actions = [scene.parse(step.action) for step in scene.done]
     been = [strip_number(a.arguments["object"]) for a in actions if a is not None and a.name == "go_to"]
-    said = [f"I look for {wanted}."]
+    sentences = [f"I look for {wanted}."]
     if been:
-        said.append(f"Been at {', '.join(dict.fromkeys(been))}.")
+        sentences.append(f"Been at {', '.join(dict.fromkeys(been))}.")
     for thing in list_things(scene.last):
         if fits(thing.name, wanted):
-            return " ".join([*said, f"{thing.name}{sought}: yes."])
+            return " ".join([*sentences, f"{thing.name}{sought}: yes."])
         been_there = strip_number(thing.name) in been
-        said.append(f"{thing.name}: been." if been_there else f"{thing.name}{sought}: no.")
-    return " ".join(said)
+        sentences.append(f"{thing.name}: been." if been_there else f"{thing.name}{sought}: no.")
+    return " ".join(sentences)
 
 
 def _explain_step(scene: Scene, wanted: str) -> str:

@@ -273,19 +273,19 @@ class Explorer:
         room = self._room
         came = f", from {self._came}" if self._came else ""
         ways = ", ".join(self._describe_way(way) for way in room.ways) or "none"
-        found = [command for command in self._found if command not in room.ways]
-        listed = found + [words + " (done)" * self._was_tried(job) for job, words in room.jobs.items()]
-        said = (
+        commands = [command for command in self._found if command not in room.ways]
+        listed = commands + [words + " (done)" * self._was_tried(job) for job, words in room.jobs.items()]
+        thought = (
             f"{room.title or 'Here'}{came}. Have: {', '.join(self._has) or 'nothing'}. "
             f"Done: {', '.join(self._done) or 'nothing'}. Ways: {ways}. Here: {', '.join(listed) or 'nothing'}. "
             f"Back: {_write_path(self._back)}."
         )
         if rule in ("take the next way", "go back") and self._came:
             last = ", the last" if room.ways[-1:] == [self._came] else ""
-            said += f" After {self._came}{last}: {action if rule != 'go back' else 'no other'}."
+            thought += f" After {self._came}{last}: {action if rule != 'go back' else 'no other'}."
         if action in OPPOSITE:
-            return self._take_step(action, rule, said)
-        return Decision(action, rule, f"{said} First: {action}.")
+            return self._take_step(action, rule, thought)
+        return Decision(action, rule, f"{thought} First: {action}.")
 
     def _take_step(self, way: str, rule: str, said: str) -> Decision:
         return Decision(way, rule, f"{said} I go {way}; then back: {_write_path(self._extend_path(way))}.")

@@ -51,30 +51,32 @@ def decide(wanted: dict[str, str], state: RoomState) -> Decision | None:
     """
     here = state.lies[ROBOT]
     balls = {what: room for what, room in wanted.items() if what != ROBOT}
-    said = [f"Robby {here}."]
+    sentences = [f"Robby {here}."]
     for ball, gripper in state.carried.items():
         if ball not in balls:
             continue
         home = balls[ball]
-        said.append(f"I carry {ball} to {home}, Robby {here}: {'here' if home == here else 'away'}.")
+        sentences.append(f"I carry {ball} to {home}, Robby {here}: {'here' if home == here else 'away'}.")
         if home == here:
-            return make_decision(f"drop {ball} {here} {gripper}", "drop: same room", said, f"I drop {ball}.")
+            return make_decision(
+                f"drop {ball} {here} {gripper}", "drop: same room", sentences, f"I drop {ball}."
+            )
     away: list[tuple[str, str]] = []
     if state.free:
-        said.append(f"{state.free[0]} is free.")
+        sentences.append(f"{state.free[0]} is free.")
         for ball, home in balls.items():
             if (place := state.lies.get(ball)) is None:
                 continue
             if place == home:
-                said.append(f"{ball} to {home}, at {place}: home.")
+                sentences.append(f"{ball} to {home}, at {place}: home.")
             elif place == here:
-                said.append(f"{ball} to {home}, at {place}, Robby {here}: here.")
+                sentences.append(f"{ball} to {home}, at {place}, Robby {here}: here.")
                 action = f"Pick up {ball} at {here} with arm {state.free[0]}."
-                return make_decision(action, "pick: not its room", said, f"I pick up {ball}.")
+                return make_decision(action, "pick: not its room", sentences, f"I pick up {ball}.")
             else:
-                said.append(f"{ball} to {home}, at {place}, Robby {here}: away.")
+                sentences.append(f"{ball} to {home}, at {place}, Robby {here}: away.")
                 away.append((ball, place))
-    return _leave_room(balls, wanted.get(ROBOT), state, said, away)
+    return _leave_room(balls, wanted.get(ROBOT), state, sentences, away)
 
 
 def _leave_room(

@@ -124,12 +124,12 @@ _BACK = {
 
 
 def _list_detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
-    found = []
+    detours = []
     for text in valid:
         action = scene.parse(text)
         if action is not None and action.name in _BACK and text.strip() != scene.action.strip():
-            found.append(Detour(text, _BACK[action.name].format(**action.arguments)))
-    return found
+            detours.append(Detour(text, _BACK[action.name].format(**action.arguments)))
+    return detours
 
 
 TEACHING = Teaching(

@@ -134,8 +134,8 @@ class Finder:
     def _compare(self) -> Decision | None:
         shortest = "shortest" in self._kind
         both = "then" in self._kind
-        wanted = "shortest" if shortest and (not both or self._focused) else "longest"
-        why = f"I need the animal with the {wanted} life."
+        extreme = "shortest" if shortest and (not both or self._focused) else "longest"
+        why = f"I need the animal with the {extreme} life."
         if self._here != "outside":
             return self._go("outside", f"{why} It is outside.")
         if not self._view:
@@ -143,10 +143,10 @@ class Finder:
         animals = sorted(list_animals(self._view), key=rank_lifespan)
         if not animals:
             return None
-        found = animals[-1] if wanted == "shortest" else animals[0]
-        end = "last" if wanted == "shortest" else "first"
-        thought = f"From long to short lives: {', '.join(animals)}. The {wanted} is the {end}: {found}."
-        return Decision(f"focus on {found}", f"focus: the {wanted} life", thought)
+        found = animals[-1] if extreme == "shortest" else animals[0]
+        end = "last" if extreme == "shortest" else "first"
+        thought = f"From long to short lives: {', '.join(animals)}. The {extreme} is the {end}: {found}."
+        return Decision(f"focus on {found}", f"focus: the {extreme} life", thought)
 
     def _find(self) -> Decision | None:
         what = self._kind.removeprefix("find-").replace("-", " ").replace("non living", "non-living")

@@ -61,13 +61,13 @@ _THOUGHTS = {
 
 def _think(scene: Scene) -> str:
     action, end = scene.next, _find_destination(scene)
-    said = {"gist": _find_gist(scene), "action": scene.action, "here": _find_room(scene), "end": end}
+    facts = {"gist": _find_gist(scene), "action": scene.action, "here": _find_room(scene), "end": end}
     if action is None:
-        return _THOUGHTS["unknown"].format(**said)
+        return _THOUGHTS["unknown"].format(**facts)
     slots, name = action.arguments, action.name
     if name == "go" and end and end != slots["location"] and scene.knows(end):
         name = "on the way"
-    return _THOUGHTS.get(name, "To {gist}, now: {action}.").format(**slots, **said)
+    return _THOUGHTS.get(name, "To {gist}, now: {action}.").format(**slots, **facts)
 
 
 def _list_idle_actions(scene: Scene) -> list[str]:

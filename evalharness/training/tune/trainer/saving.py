@@ -31,8 +31,8 @@ def tidy(folder: Path, job: dict[str, Any]) -> None:
         (folder / name).unlink(missing_ok=True)
     adapter = folder / "adapter_config.json"
     if job.get("base_name") and adapter.is_file():  # a name that is valid on every machine
-        said = json.loads(adapter.read_text(encoding="utf-8"))
-        write(adapter, {**said, "base_model_name_or_path": job["base_name"]})
+        config = json.loads(adapter.read_text(encoding="utf-8"))
+        write(adapter, {**config, "base_model_name_or_path": job["base_name"]})
     if job["method"] == "full":
         for name in job["tokenizer_files"]:
             source = Path(job["model"], name)
