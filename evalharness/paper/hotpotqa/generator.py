@@ -31,7 +31,7 @@ def make_suite_questions(suite_seed: int) -> list[Question]:
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """All tasks in order."""
+    """Yield all tasks in order."""
     sha256 = make_encyclopedia(suite_seed).sha256
     for index, question in enumerate(make_suite_questions(suite_seed)):
         yield Task(

@@ -30,7 +30,7 @@ class TaskSource:
     """Limits how many suites are built at once, over all families."""
     note: Note = lambda text: None
     needed: Callable[[], int] = lambda: 0
-    """Returns how many more tasks are needed at least."""
+    """Returns the least number of tasks that are still needed."""
     kinds: frozenset[str] = frozenset()
     """Kinds of tasks; empty: all."""
     passed_over: frozenset[int] = frozenset()

@@ -35,7 +35,8 @@ _SIDES = 4
 """Number of turns after which no free cell is expected around the agent."""
 
 NEAR, NEAR_DOOR = 4, 3
-"""Steps to a wall at which the player turns: things before the wall are in sight; doors are in the wall."""
+"""The player turns at this number of steps before a wall. From there it has seen the things before the wall (`NEAR`)
+and the doors in it (`NEAR_DOOR`)."""
 
 
 class Target(NamedTuple):
