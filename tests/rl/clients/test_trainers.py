@@ -533,3 +533,80 @@ async def _scored(spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]) ->
         await worker.close()
     assert len(episode.turns) == len(said)
     return float(episode.success), speaker.asked
+
+
+_VERL_LOOP = """
+import asyncio
+import json
+import sys
+from types import SimpleNamespace
+import hydra
+import pandas
+from omegaconf import OmegaConf
+from transformers import AutoTokenizer
+from verl.experimental.agent_loop.agent_loop import DictConfigWrap, ToolListWrap
+from verl.workers.rollout.replica import TokenOutput
+
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1])
+reply = [*tokenizer("Action: turn right", add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+entry = OmegaConf.load("loop.yaml")[0]
+del entry["name"]  # as verl's registry has it
+table = pandas.read_parquet("train.parquet").set_index("task", drop=False)
+
+
+class Engine:
+    async def generate(self, request_id, *, prompt_ids, sampling_params):
+        ids = reply[: sampling_params["max_tokens"]]
+        return TokenOutput(token_ids=ids, log_probs=[-0.5] * len(ids), extra_fields={"max_global_steps": 7})
+
+
+async def play(task, room):
+    config = OmegaConf.create({"actor_rollout_ref": {"rollout": {"prompt_length": 3000, "response_length": room}}})
+    loop = hydra.utils.instantiate(
+        config=entry, trainer_config=DictConfigWrap(config), server_manager=Engine(), tokenizer=tokenizer,
+        processor=None, hf_model_type="llama", dataset_cls=None, data_config=DictConfigWrap(OmegaConf.create({})),
+        tools=ToolListWrap([]),
+    )
+    row = {**table.loc[task], "raw_prompt": table.loc[task]["prompt"]}
+    done = await loop.run({"temperature": 1.0}, **{key: row[key] for key in row if key != "agent_name"})
+    tensors = done.as_dict()
+    sampled = [t for t, own in zip(done.response_ids, done.response_mask, strict=True) if own]
+    print(json.dumps([
+        done.reward_score, done.num_turns, sampled == reply * (len(sampled) // len(reply)), len(sampled) // len(reply),
+        len(done.response_ids) == len(done.response_logprobs) <= room, tensors["rm_scores"].sum().item(),
+        done.response_logprobs.count(-0.5) == len(sampled), done.extra_fields["max_global_steps"],
+        tokenizer.decode(done.prompt_ids + done.response_ids),
+    ]))
+
+
+asyncio.run(play("compass/open-0/001", 500))
+asyncio.run(play("compass/open-0/000", 500))
+asyncio.run(play("compass/open-0/000", 3 * len(reply) // 2))
+"""
+
+
+def test_verls_own_agent_loop_gets_rewards_and_the_sampled_ids(
+    server: EnvServer, server_python: Path, tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    """verl's classes make the loop from the page's file; a policy that only turns right replaces its engine."""
+    python = throwaway.layered(
+        tmp_path / "venv", server_python, "verl==0.9.1", "hydra-core", "omegaconf", "antlr4-python3-runtime==4.9.3",
+        "tensordict==0.10.0", "ray", "codetiming", "datasets", "pandas", "pyarrow", "multiprocess", "xxhash",
+        "python-dateutil", "dill", "pytz", "torchdata", "orjson", "importlib_metadata", "zipp", "pyvers", "msgpack",
+        "websockets",
+    )  # fmt: skip
+    page = (PAGES / "verl-agent.md").read_text()
+    (config,) = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "loop.yaml").write_text(config.replace("http://127.0.0.1:8000", server.url))
+    assert carry_out(python, lines_of("verl-agent", 1, URL=server.url), tmp_path) == []
+    said = carry_out(python, f"import sys\nsys.argv[1:] = {[str(tiny_checkpoint)]!r}\n{_VERL_LOOP}", tmp_path)
+    east, north, cut = (json.loads(line) for line in said if line.startswith("["))
+    # East is one turn to the right away, north is two: (system, user, reply) and two messages more.
+    assert east[:-1] == [1.0, 3, True, 1, True, 1.0, True, 7]
+    assert north[:-1] == [1.0, 5, True, 2, True, 1.0, True, 7]
+    assert all(
+        part in north[-1] for part in ("You are a navigator.", "Goal: face north", "Observation: You face")
+    )
+    # The room for the episode ends during or before the second reply: no reward.
+    assert cut[0] == 0.0
+    assert cut[4]
